@@ -1,0 +1,259 @@
+//! The command line.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use candide_workloads::smallbank::{Customers, SmallBank};
+use candide_workloads::ycsb::{Mode, Verify, Ycsb};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use crate::registry::Choices;
+
+/// A main-memory transactional engine, measured and checked.
+#[derive(Debug, Parser)]
+#[command(name = "candide", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Load a workload, run it, check its invariants, and report
+    // Named in the usage line, which is all that a mistyped workload is answered with.
+    #[command(subcommand, subcommand_value_name = "ycsb|smallbank")]
+    Bench(Bench),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// Point reads and writes of 100-byte columns, with keys from a Zipf distribution
+    Ycsb(YcsbArgs),
+    /// Six kinds of bank transactions over savings and checking accounts
+    #[command(name = "smallbank")]
+    SmallBank(SmallBankArgs),
+}
+
+/// What the workloads have in common.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Protocols, separated by commas, or `all`
+    #[arg(long, default_value = "occ")]
+    pub(crate) protocol: Choices,
+
+    /// Numbers of threads, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    pub(crate) threads: Vec<NonZeroUsize>,
+
+    /// How long a run is measured, such as 5s or 200ms [default: 3s, or 10s with --profile paper]
+    #[arg(long, value_parser = positive_duration)]
+    duration: Option<Duration>,
+
+    /// How many runs to take the median of [default: 3, or 5 with --profile paper]
+    #[arg(long)]
+    runs: Option<NonZeroUsize>,
+
+    /// How long a run goes on before it is measured
+    #[arg(long, value_parser = humantime::parse_duration, default_value = "1s")]
+    pub(crate) warmup: Duration,
+
+    /// `strict` checks everything, at a size that suits any machine; `paper` is the published configuration, which for
+    /// YCSB means ten million rows (more than 10 GiB) and no check of what is in them
+    #[arg(long, value_enum, default_value = "strict")]
+    pub(crate) profile: Profile,
+
+    /// Commit-time updates: blind updates are applied at commit (on), or read and write back (off)
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "on")]
+    pub(crate) cu: Vec<Switch>,
+
+    /// Timestamp splitting: each column group has a timestamp of its own (on), or a row has one (off)
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "on")]
+    pub(crate) ts: Vec<Switch>,
+
+    /// Bad choices to measure the cost of
+    #[arg(long = "factor", value_enum, value_delimiter = ',')]
+    pub(crate) factors: Vec<Factor>,
+
+    /// The seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Write the results to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write the results to this file as a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+impl Common {
+    pub(crate) fn duration(&self) -> Duration {
+        self.duration.unwrap_or(match self.profile {
+            Profile::Strict => Duration::from_secs(3),
+            Profile::Paper => Duration::from_secs(10),
+        })
+    }
+
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.map(NonZeroUsize::get).unwrap_or(match self.profile {
+            Profile::Strict => 3,
+            Profile::Paper => 5,
+        })
+    }
+}
+
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Profile {
+    Strict,
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub(crate) fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Factor {
+    /// Retry at once after a conflict
+    NoBackoff,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct YcsbArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Mixes, separated by commas: `a` (16 operations, half of them writes, theta 0.99), `b` (16, one in twenty, 0.8), `c`
+    /// (2 uniform reads)
+    #[arg(long, value_delimiter = ',', default_value = "a")]
+    mode: Vec<Mode>,
+
+    /// Rows in the table [default: 1000000, or 10000000 with --profile paper]
+    #[arg(long)]
+    rows: Option<u64>,
+
+    /// Operations per transaction [default: the mix's]
+    #[arg(long, value_name = "COUNT")]
+    operations: Option<usize>,
+
+    /// Probability that an operation writes [default: the mix's]
+    #[arg(long, value_name = "FRACTION")]
+    write_probability: Option<f64>,
+
+    /// Skew of the keys, from 0 (uniform) to 2 [default: the mix's]
+    #[arg(long)]
+    theta: Option<f64>,
+
+    /// Go through a transaction's keys as they are drawn, not in ascending order
+    #[arg(long)]
+    unsorted: bool,
+
+    /// Let a transaction draw a key more than once
+    #[arg(long)]
+    duplicates: bool,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+
+    /// What writes write and what is checked: `increment` (counters must add up), `tag` (each column must hold a last
+    /// committed write), `values` (random values, checked for their form), `counts` (random values, only rows are
+    /// counted) [default: increment, or counts with --profile paper]
+    #[arg(long)]
+    verify: Option<Verify>,
+}
+
+impl YcsbArgs {
+    /// One workload for each mix.
+    pub(crate) fn workloads(&self) -> Vec<Ycsb> {
+        self.mode.iter().map(|&mode| self.workload(mode)).collect()
+    }
+
+    fn workload(&self, mode: Mode) -> Ycsb {
+        let published = Ycsb::published(mode);
+        let profile = match self.common.profile {
+            Profile::Strict => Ycsb { rows: 1_000_000, verify: Verify::Increment, ..published },
+            Profile::Paper => published,
+        };
+        Ycsb {
+            mode,
+            rows: self.rows.unwrap_or(profile.rows),
+            operations: self.operations.unwrap_or(profile.operations),
+            write_probability: self.write_probability.unwrap_or(profile.write_probability),
+            theta: self.theta.unwrap_or(profile.theta),
+            sorted: !self.unsorted,
+            distinct: !self.duplicates,
+            transactions: self.transactions,
+            verify: self.verify.unwrap_or(profile.verify),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SmallBankArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Customers of the bank [default: 1000000, or 18000 with --profile paper]
+    #[arg(long)]
+    accounts: Option<u64>,
+
+    /// Skew of the customers, from 0 (uniform) to 2 [default: 0 with --profile strict]
+    #[arg(long, conflicts_with = "hotspot")]
+    theta: Option<f64>,
+
+    /// Draw nine in ten customers from so many first ones [default: 1000 with --profile paper]
+    #[arg(long, value_name = "ACCOUNTS")]
+    hotspot: Option<u64>,
+
+    /// How often each type is drawn: amalgamate, balance, deposit-checking, send-payment, transact-savings, write-check
+    /// [default: 15,15,15,25,15,15, or 1,1,1,0,1,1 with --profile paper]
+    #[arg(long, value_parser = weights)]
+    weights: Option<[u32; 6]>,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+}
+
+impl SmallBankArgs {
+    pub(crate) fn workload(&self) -> SmallBank {
+        let profile = match self.common.profile {
+            Profile::Strict => SmallBank::bench_base(),
+            Profile::Paper => SmallBank::published(),
+        };
+        let theta = self.theta.map(Customers::Theta);
+        let hotspot = self.hotspot.map(Customers::Hotspot);
+        SmallBank {
+            accounts: self.accounts.unwrap_or(profile.accounts),
+            customers: theta.or(hotspot).unwrap_or(profile.customers),
+            weights: self.weights.unwrap_or(profile.weights),
+            transactions: self.transactions,
+        }
+    }
+}
+
+fn weights(list: &str) -> Result<[u32; 6], String> {
+    let weights: Option<Vec<u32>> = list.split(',').map(|weight| weight.trim().parse().ok()).collect();
+    weights
+        .and_then(|weights| weights.try_into().ok())
+        .ok_or_else(|| "expected six whole numbers separated by commas, such as 15,15,15,25,15,15".to_string())
+}

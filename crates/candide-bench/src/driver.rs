@@ -1,0 +1,183 @@
+//! One run: threads that start together, warm up, and are measured.
+
+use std::collections::BTreeMap;
+use std::panic;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candide::{Database, Protocol, Stats};
+use candide_workloads::{Loaded, Step, Worker};
+use hdrhistogram::Histogram;
+
+use crate::affinity::Cores;
+use crate::failure::Failure;
+
+/// What a run's threads are told to do. One byte, changed twice by the thread that keeps the time and read by all others.
+const WARM_UP: u8 = 0;
+const MEASURE: u8 = 1;
+const STOP: u8 = 2;
+
+/// How a run goes.
+pub(crate) struct Timing {
+    pub(crate) warmup: Duration,
+    pub(crate) duration: Duration,
+}
+
+/// What one run came to.
+pub(crate) struct Run {
+    /// How long it was measured.
+    pub(crate) elapsed: Duration,
+    /// Each transaction type, in the workload's order.
+    pub(crate) kinds: Vec<Kind>,
+    /// Aborted attempts by the engine's reason.
+    pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+}
+
+/// What one transaction type came to.
+pub(crate) struct Kind {
+    pub(crate) committed: u64,
+    /// Attempts that a conflict ended.
+    pub(crate) aborted: u64,
+    /// Transactions that rolled themselves back.
+    pub(crate) user_aborted: u64,
+    /// Nanoseconds from first attempt to end.
+    pub(crate) latency: Histogram<u64>,
+}
+
+impl Kind {
+    fn new() -> Self {
+        // Two digits keep the buckets of a few types within the second-level cache; a minute is beyond any transaction here.
+        let latency = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("bounds in order");
+        Kind { committed: 0, aborted: 0, user_aborted: 0, latency }
+    }
+
+    #[inline]
+    fn record(&mut self, step: &Step, latency: Duration) {
+        if step.committed {
+            self.committed += 1;
+        } else {
+            self.user_aborted += 1;
+        }
+        self.aborted += step.retries;
+        self.latency.saturating_record(latency.as_nanos() as u64);
+    }
+
+    fn merge(&mut self, other: &Kind) {
+        self.committed += other.committed;
+        self.aborted += other.aborted;
+        self.user_aborted += other.user_aborted;
+        self.latency.add(&other.latency).expect("all have the same bounds");
+    }
+}
+
+impl Run {
+    /// Nothing yet, of `kinds` transaction types.
+    pub(crate) fn new(kinds: usize) -> Self {
+        Run {
+            elapsed: Duration::ZERO,
+            kinds: (0..kinds).map(|_| Kind::new()).collect(),
+            abort_reasons: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what another thread or another run came to. The times of runs add up; threads do not have any.
+    pub(crate) fn merge(&mut self, other: &Run) {
+        self.elapsed += other.elapsed;
+        for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
+            kind.merge(other);
+        }
+        for (&reason, count) in &other.abort_reasons {
+            *self.abort_reasons.entry(reason).or_default() += count;
+        }
+    }
+
+    pub(crate) fn committed(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.committed).sum()
+    }
+
+    /// Committed transactions per second.
+    pub(crate) fn throughput(&self) -> f64 {
+        self.committed() as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// Runs a loaded workload of `kinds` transaction types on `threads` threads.
+pub(crate) fn run<P: Protocol, L: Loaded<P>>(
+    db: &Database<P>,
+    loaded: &L,
+    kinds: usize,
+    threads: usize,
+    timing: &Timing,
+    cores: &Cores,
+) -> Result<Run, Failure> {
+    // Sessions are opened here, so that no thread can fail before the barrier and leave the others waiting at it.
+    let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
+    let start = Barrier::new(threads + 1);
+    let phase = AtomicU8::new(WARM_UP);
+    thread::scope(|scope| {
+        let (start, phase) = (&start, &phase);
+        let workers: Vec<_> = sessions
+            .into_iter()
+            .enumerate()
+            .map(|(thread, session)| {
+                scope.spawn(move || {
+                    cores.pin(thread);
+                    // Made by the thread that uses it, so that its memory is near.
+                    let mut worker = loaded.worker(session, thread);
+                    start.wait();
+                    let run = repeat(&mut worker, kinds, phase);
+                    loaded.absorb(worker);
+                    run
+                })
+            })
+            .collect();
+        start.wait();
+        thread::sleep(timing.warmup);
+        phase.store(MEASURE, Ordering::Relaxed);
+        let measured = Instant::now();
+        thread::sleep(timing.duration);
+        phase.store(STOP, Ordering::Relaxed);
+        let mut total = Run::new(kinds);
+        total.elapsed = measured.elapsed();
+        for worker in workers {
+            total.merge(&worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+        }
+        Ok(total)
+    })
+}
+
+/// Runs transactions until told to stop and counts those that begin while being measured.
+///
+/// One clock reading per transaction: the end of one is the beginning of the next. A reading costs about 25 ns (measured on a
+/// virtualized x86-64), a transaction a microsecond or more, and every protocol pays alike.
+fn repeat<W: Worker>(worker: &mut W, kinds: usize, phase: &AtomicU8) -> Result<Run, candide_workloads::Failure> {
+    let mut run = Run::new(kinds);
+    let mut before: Option<Stats> = None;
+    let mut begin = Instant::now();
+    loop {
+        let phase = phase.load(Ordering::Relaxed);
+        if phase == STOP {
+            break;
+        }
+        if phase == MEASURE && before.is_none() {
+            before = Some(worker.stats());
+        }
+        let step = worker.step()?;
+        let end = Instant::now();
+        if phase == MEASURE {
+            run.kinds[step.kind].record(&step, end - begin);
+        }
+        begin = end;
+    }
+    if let Some(before) = before {
+        let after = worker.stats();
+        for ((reason, before), (_, after)) in before.abort_reasons().zip(after.abort_reasons()) {
+            if after > before {
+                run.abort_reasons.insert(reason, after - before);
+            }
+        }
+    }
+    Ok(run)
+}

@@ -1,0 +1,61 @@
+//! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks what they leave behind.
+//!
+//! Exit status: 0 if all went well, 1 if an invariant failed or a run could not be finished, 2 for bad arguments.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod affinity;
+mod chart;
+mod cli;
+mod driver;
+mod failure;
+mod html;
+mod machine;
+mod measurement;
+mod plan;
+mod progress;
+mod registry;
+mod report;
+mod suite;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Bench, Cli, Command, Common};
+use failure::Failure;
+use report::Sink;
+use suite::Suite;
+
+fn main() -> ExitCode {
+    let Cli { command: Command::Bench(bench) } = Cli::parse();
+    let outcome = match bench {
+        Bench::Ycsb(args) => run(&args.workloads(), &args.common),
+        Bench::SmallBank(args) => run(&[args.workload()], &args.common),
+    };
+    match outcome {
+        Ok(consistent) => ExitCode::from(u8::from(!consistent)),
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.exit_status())
+        }
+    }
+}
+
+/// Runs the workloads and reports. Gives whether all invariants held.
+fn run<W: candide_workloads::Workload>(workloads: &[W], common: &Common) -> Result<bool, Failure> {
+    let suite = Suite::plan(workloads, common)?;
+    let json = common.json.as_deref().map(Sink::open).transpose()?;
+    let html = common.report.as_deref().map(Sink::open).transpose()?;
+    let report = suite.run()?;
+    table::print(&report);
+    if let Some(sink) = json {
+        sink.write(&report.to_json()?)?;
+    }
+    if let Some(sink) = html {
+        sink.write(&html::render(&report)?)?;
+    }
+    Ok(report.is_consistent())
+}

@@ -1,0 +1,171 @@
+//! One line of the results: a workload under one setting, all runs taken together.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use candide_workloads::{Consistency, Workload};
+use serde::Serialize;
+
+use crate::cli::{Common, Factor, Profile};
+use crate::driver::{Kind, Run};
+use crate::failure::Failure;
+use crate::plan::Case;
+
+/// What was measured. The names of the fields are the interface to other programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Measurement {
+    pub(crate) workload: String,
+    /// The workload's knobs, and the seed.
+    pub(crate) params: serde_json::Value,
+    pub(crate) profile: Profile,
+    pub(crate) protocol: &'static str,
+    pub(crate) cu: bool,
+    pub(crate) ts: bool,
+    pub(crate) factors: Vec<Factor>,
+    pub(crate) threads: usize,
+    /// Measured time, of all runs together, as are all counts.
+    pub(crate) duration_s: f64,
+    pub(crate) committed: u64,
+    /// Attempts that a conflict ended.
+    pub(crate) aborted: u64,
+    /// Transactions that rolled themselves back. They are not part of the throughput.
+    pub(crate) user_aborted: u64,
+    /// The median of the runs.
+    pub(crate) throughput_tps: f64,
+    pub(crate) tps_runs: Vec<f64>,
+    pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+    /// The types of which any transaction ended.
+    pub(crate) transactions: BTreeMap<&'static str, Transactions>,
+    #[serde(flatten)]
+    pub(crate) memory: Memory,
+    pub(crate) consistency: Consistency,
+}
+
+/// One transaction type. Latencies are from the first attempt to the end, retries included.
+#[derive(Debug, Serialize)]
+pub(crate) struct Transactions {
+    pub(crate) committed: u64,
+    pub(crate) aborted: u64,
+    pub(crate) user_aborted: u64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) p999_us: f64,
+    pub(crate) max_us: f64,
+}
+
+impl Transactions {
+    fn new(kind: &Kind) -> Self {
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        let quantile = |quantile| micros(kind.latency.value_at_quantile(quantile));
+        Transactions {
+            committed: kind.committed,
+            aborted: kind.aborted,
+            user_aborted: kind.user_aborted,
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+            max_us: micros(kind.latency.max()),
+        }
+    }
+}
+
+/// What the process occupies after the runs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Memory {
+    /// What the database has reserved.
+    pub(crate) memory_bytes: u64,
+    /// What the process has in memory, pregenerated inputs included, if the system says.
+    pub(crate) rss_bytes: Option<u64>,
+    /// How much of that is in huge pages.
+    pub(crate) huge_page_bytes: Option<u64>,
+}
+
+impl Memory {
+    pub(crate) fn now(memory_bytes: u64) -> Self {
+        let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+        let bytes_of = |field: &str| {
+            let line = rollup.lines().find_map(|line| line.strip_prefix(field))?;
+            let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+            Some(kibibytes << 10)
+        };
+        Memory { memory_bytes, rss_bytes: bytes_of("Rss:"), huge_page_bytes: bytes_of("AnonHugePages:") }
+    }
+}
+
+/// What was asked for.
+pub(crate) struct Setting<'a, W> {
+    pub(crate) workload: &'a W,
+    pub(crate) common: &'a Common,
+    pub(crate) case: &'a Case,
+    pub(crate) threads: usize,
+}
+
+impl Measurement {
+    /// Puts together what `runs`, at least one, came to.
+    pub(crate) fn new<W: Workload>(
+        setting: &Setting<'_, W>,
+        runs: &[Run],
+        memory: Memory,
+        consistency: Consistency,
+    ) -> Result<Self, Failure> {
+        let Setting { workload, common, case, threads } = *setting;
+        let mut params = serde_json::to_value(workload)?;
+        params["seed"] = common.seed.into();
+        let mut total = Run::new(W::KINDS.len());
+        runs.iter().for_each(|run| total.merge(run));
+        let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
+        let tps_runs: Vec<f64> = runs.iter().map(Run::throughput).collect();
+        let ended = W::KINDS.iter().zip(&total.kinds).filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
+        Ok(Measurement {
+            workload: workload.name(),
+            params,
+            profile: common.profile,
+            protocol: case.protocol.name(),
+            cu: case.cu,
+            ts: case.ts,
+            factors: common.factors.clone(),
+            threads,
+            duration_s: total.elapsed.as_secs_f64(),
+            committed: total.committed(),
+            aborted: sum(|kind| kind.aborted),
+            user_aborted: sum(|kind| kind.user_aborted),
+            throughput_tps: median(&tps_runs),
+            tps_runs,
+            transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
+            abort_reasons: total.abort_reasons,
+            memory,
+            consistency,
+        })
+    }
+
+    /// The slowest and the fastest run.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
+    }
+
+    /// Aborted attempts out of all.
+    pub(crate) fn abort_ratio(&self) -> f64 {
+        let attempts = self.aborted + self.committed;
+        if attempts == 0 { 0.0 } else { self.aborted as f64 / attempts as f64 }
+    }
+}
+
+/// The middle of `values`, or of the two in the middle.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[3.0]), 3.0);
+        assert_eq!(median(&[9.0, 1.0, 5.0]), 5.0);
+        assert_eq!(median(&[9.0, 1.0, 5.0, 6.0]), 5.5);
+    }
+}

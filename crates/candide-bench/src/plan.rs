@@ -1,0 +1,59 @@
+//! What an invocation comes to: which databases are loaded, and with how many threads each is run.
+
+use std::num::NonZeroUsize;
+
+use crate::cli::Common;
+use crate::failure::Failure;
+use crate::registry::Choice;
+
+/// One database, loaded once and run with each of the thread counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) protocol: Choice,
+    pub(crate) cu: bool,
+    pub(crate) ts: bool,
+    pub(crate) threads: Vec<usize>,
+}
+
+/// The cases, and what has to be said about them.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) cases: Vec<Case>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Plan {
+    /// Every combination that was asked for and can be run. It is an error if there is none.
+    pub(crate) fn new(common: &Common, cores: usize) -> Result<Plan, Failure> {
+        let asked: Vec<usize> = common.threads.iter().copied().map(NonZeroUsize::get).collect();
+        let mut plan = Plan { cases: Vec::new(), notes: Vec::new() };
+        for &protocol in &common.protocol.0 {
+            let (threads, refused): (Vec<_>, Vec<_>) = asked.iter().partition(|&&threads| protocol.permits(threads));
+            if !refused.is_empty() {
+                plan.notes.push(format!(
+                    "{} runs one transaction at a time, so it is left out with {} threads",
+                    protocol.name(),
+                    refused.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ")
+                ));
+            }
+            if threads.is_empty() {
+                continue;
+            }
+            for cu in &common.cu {
+                for ts in &common.ts {
+                    let (cu, ts, threads) = (cu.is_on(), ts.is_on(), threads.clone());
+                    plan.cases.push(Case { protocol, cu, ts, threads });
+                }
+            }
+        }
+        if plan.cases.is_empty() {
+            return Err(Failure::Usage(format!("{}; use --threads 1", plan.notes.join("; "))));
+        }
+        if let Some(threads) = asked.iter().max().filter(|&&threads| threads > cores) {
+            plan.notes.push(format!(
+                "{threads} threads share {cores} cores: the scheduler is measured along with the engine"
+            ));
+        }
+        Ok(plan)
+    }
+}

@@ -1,0 +1,98 @@
+//! The protocols by name. Nothing else in the command names one.
+
+use std::str::FromStr;
+
+use candide::{GlobalLock, Occ, Protocol, Serial};
+
+/// Something to do under a protocol that is chosen at run time.
+pub(crate) trait Job {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run<P: Protocol>(self) -> Self::Output;
+}
+
+macro_rules! registry {
+    ($($protocol:ident,)*) => {
+        /// A protocol chosen on the command line.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Choice {
+            $(
+                #[doc = concat!("[`", stringify!($protocol), "`]")]
+                $protocol,
+            )*
+        }
+
+        impl Choice {
+            const ALL: &'static [Choice] = &[$(Choice::$protocol),*];
+
+            /// Does `job` under the protocol.
+            pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
+                match self {
+                    $(Choice::$protocol => job.run::<$protocol>(),)*
+                }
+            }
+        }
+    };
+}
+
+// One line per protocol, and that is all it takes.
+registry! {
+    Occ,
+    Serial,
+    GlobalLock,
+}
+
+impl Choice {
+    /// The protocol's own name.
+    pub(crate) fn name(self) -> &'static str {
+        self.run(Name)
+    }
+
+    /// Whether `threads` threads can use the protocol at a time.
+    pub(crate) fn permits(self, threads: usize) -> bool {
+        threads == 1 || !self.run(OneSession)
+    }
+}
+
+struct Name;
+
+impl Job for Name {
+    type Output = &'static str;
+
+    fn run<P: Protocol>(self) -> &'static str {
+        P::NAME
+    }
+}
+
+struct OneSession;
+
+impl Job for OneSession {
+    type Output = bool;
+
+    fn run<P: Protocol>(self) -> bool {
+        P::ONE_SESSION
+    }
+}
+
+/// The protocols of one invocation, in the order they were given.
+#[derive(Debug, Clone)]
+pub(crate) struct Choices(pub(crate) Vec<Choice>);
+
+impl FromStr for Choices {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Self, Self::Err> {
+        if list == "all" {
+            return Ok(Choices(Choice::ALL.to_vec()));
+        }
+        let choose = |name: &str| {
+            Choice::ALL.iter().copied().find(|choice| choice.name() == name).ok_or_else(|| {
+                let names: Vec<_> = Choice::ALL.iter().map(|choice| choice.name()).collect();
+                format!("there is no protocol `{name}`; use a list of {}, or all", names.join(", "))
+            })
+        };
+        list.split(',').map(choose).collect::<Result<_, _>>().map(Choices)
+    }
+}

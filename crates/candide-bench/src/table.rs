@@ -1,0 +1,139 @@
+//! The results as text, for people.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::measurement::Measurement;
+use crate::report::Report;
+
+/// Prints the tables and everything a reader must know beside them.
+pub(crate) fn print(report: &Report) {
+    println!("{}\n\nLatencies in µs, retries included\n{}", throughputs(report), latencies(report));
+    for note in &report.notes {
+        println!("note: {note}");
+    }
+    for result in &report.results {
+        for failure in &result.consistency.failed {
+            eprintln!("FAILED: {}: {failure}", label(result));
+        }
+    }
+}
+
+/// The columns of [`throughput_row`].
+pub(crate) const THROUGHPUT_HEADER: [&str; 10] = [
+    "workload",
+    "protocol",
+    "cu",
+    "ts",
+    "threads",
+    "txn/s (median)",
+    "slowest",
+    "fastest",
+    "aborted attempts",
+    "invariants",
+];
+
+/// One setting's throughput and consistency.
+pub(crate) fn throughput_row(result: &Measurement) -> [String; 10] {
+    let (slowest, fastest) = result.range();
+    let failed = result.consistency.failed.len();
+    let held = result.consistency.checked - failed;
+    [
+        result.workload.clone(),
+        protocol(result),
+        switch(result.cu).to_string(),
+        switch(result.ts).to_string(),
+        result.threads.to_string(),
+        grouped(result.throughput_tps),
+        grouped(slowest),
+        grouped(fastest),
+        format!("{:.2} %", result.abort_ratio() * 100.0),
+        if failed == 0 { format!("{held} hold") } else { format!("{failed} of {} FAILED", failed + held) },
+    ]
+}
+
+/// The columns of [`latency_rows`].
+pub(crate) const LATENCY_HEADER: [&str; 9] =
+    ["setting", "transaction", "committed", "aborted", "rolled back", "p50", "p99", "p99.9", "max"];
+
+/// One row for each transaction type of a setting.
+pub(crate) fn latency_rows(result: &Measurement) -> impl Iterator<Item = [String; 9]> {
+    result.transactions.iter().map(|(name, kind)| {
+        let micros = |value: f64| format!("{value:.1}");
+        [
+            label(result),
+            name.to_string(),
+            grouped(kind.committed as f64),
+            grouped(kind.aborted as f64),
+            grouped(kind.user_aborted as f64),
+            micros(kind.p50_us),
+            micros(kind.p99_us),
+            micros(kind.p999_us),
+            micros(kind.max_us),
+        ]
+    })
+}
+
+/// A setting in a few words.
+pub(crate) fn label(result: &Measurement) -> String {
+    let off = [(result.cu, ", cu off"), (result.ts, ", ts off")];
+    let off: String = off.iter().filter(|(on, _)| !on).map(|(_, words)| *words).collect();
+    let plural = if result.threads == 1 { "" } else { "s" };
+    format!("{} {}, {} thread{plural}{off}", result.workload, protocol(result), result.threads)
+}
+
+fn protocol(result: &Measurement) -> String {
+    let factors = if result.factors.is_empty() { "" } else { " (handicapped)" };
+    format!("{}{factors}", result.protocol)
+}
+
+fn switch(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn throughputs(report: &Report) -> Table {
+    let mut table = table(&THROUGHPUT_HEADER, 4..9);
+    table.add_rows(report.results.iter().map(throughput_row));
+    table
+}
+
+fn latencies(report: &Report) -> Table {
+    let mut table = table(&LATENCY_HEADER, 2..9);
+    table.add_rows(report.results.iter().flat_map(latency_rows));
+    table
+}
+
+/// A table whose columns `numbers` are aligned as numbers are.
+fn table(header: &[&str], numbers: std::ops::Range<usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    for index in numbers {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A number without its fraction, its digits in groups of three.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn digits_are_grouped() {
+        let texts = [0.4, 12.0, 999.6, 123_456.0, 1_234_567.2].map(grouped);
+        assert_eq!(texts, ["0", "12", "1,000", "123,456", "1,234,567"]);
+    }
+}

@@ -1,0 +1,55 @@
+//! Bad arguments end with status 2, before anything is loaded, and with a message that says what would be right.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Asserts that `arguments` are refused in `words`.
+fn assert_refused(arguments: &str, words: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_candide")).args(arguments.split(' ')).output().expect("starts");
+    let message = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{arguments}: {message}");
+    assert!(message.contains(words), "{arguments}: no {words:?} in {message:?}");
+    assert!(output.stdout.is_empty(), "{arguments}: results in spite of the error");
+}
+
+#[test]
+fn unknown_names_are_answered_with_the_known_ones() {
+    assert_refused("bench tpcd", "ycsb");
+    assert_refused("bench ycsb --protocol magic", "use a list of occ, serial, global-lock, or all");
+    assert_refused("bench ycsb --mode d", "expected a, b or c");
+    assert_refused("bench ycsb --verify maybe", "expected counts, values, increment or tag");
+    assert_refused("bench ycsb --profile loose", "[possible values: strict, paper]");
+    assert_refused("bench ycsb --cu maybe", "[possible values: on, off]");
+    assert_refused("bench ycsb --factor luck", "no-backoff");
+}
+
+#[test]
+fn numbers_out_of_range_are_answered_with_the_range() {
+    assert_refused("bench ycsb --threads 0", "non-zero");
+    assert_refused("bench ycsb --duration 5", "time unit needed, for example 5sec or 5ms");
+    assert_refused("bench ycsb --duration 0s", "longer than nothing");
+    assert_refused("bench ycsb --theta 3", "from 0 (uniform) to 2");
+    assert_refused("bench ycsb --operations 65", "from 1 to 64");
+    assert_refused("bench ycsb --rows 15", "from 16");
+    assert_refused("bench smallbank --accounts 1", "at least 2");
+    assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");
+    assert_refused("bench smallbank --weights 1,2,3", "six whole numbers");
+}
+
+#[test]
+fn contradictions_are_explained() {
+    assert_refused("bench ycsb --protocol serial --threads 2", "serial runs one transaction at a time");
+    assert_refused("bench smallbank --theta 0.5 --hotspot 10", "cannot be used with");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_found_out_first() {
+    assert_refused("bench ycsb --json /no/such/folder/results.json", "cannot write to /no/such/folder/results.json");
+}
+
+#[test]
+fn refused_arguments_leave_no_file_behind() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused.json");
+    assert_refused(&format!("bench ycsb --theta 3 --json {}", path.display()), "from 0 (uniform) to 2");
+    assert!(!path.exists());
+}

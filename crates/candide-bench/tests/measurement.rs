@@ -1,0 +1,153 @@
+//! Tiny runs of the whole command: what it prints and writes, and that its figures agree with one another.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Runs `candide bench` with `arguments`, briefly, and gives what it printed and what it wrote.
+fn bench(arguments: &str, name: &str) -> (String, Value) {
+    let json = file(name).with_extension("json");
+    let output = Command::new(env!("CARGO_BIN_EXE_candide"))
+        .arg("bench")
+        .args(arguments.split(' '))
+        .args(["--duration", "200ms", "--warmup", "20ms", "--json"])
+        .arg(&json)
+        .output()
+        .expect("starts");
+    let message = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
+    assert_eq!(message, "", "progress is for terminals");
+    let json = serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
+    (String::from_utf8(output.stdout).expect("text"), json)
+}
+
+fn keys(object: &Value) -> BTreeSet<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+#[test]
+fn the_json_has_the_documented_shape_and_its_figures_agree() {
+    let (_, report) = bench("ycsb --rows 10000 --runs 3 --threads 2 --cu off --seed 9", "shape");
+    assert_eq!(keys(&report), BTreeSet::from(["machine", "notes", "results"]));
+    let machine = BTreeSet::from(["cpu", "cores", "os", "kernel", "thp", "allocator", "rustc", "commit", "time"]);
+    assert_eq!(keys(&report["machine"]), machine);
+    let results = report["results"].as_array().expect("a list");
+    let [result] = results.as_slice() else { panic!("one setting, {} results", results.len()) };
+    let fields = BTreeSet::from([
+        "workload",
+        "params",
+        "profile",
+        "protocol",
+        "cu",
+        "ts",
+        "factors",
+        "threads",
+        "duration_s",
+        "committed",
+        "aborted",
+        "user_aborted",
+        "throughput_tps",
+        "tps_runs",
+        "abort_reasons",
+        "transactions",
+        "memory_bytes",
+        "rss_bytes",
+        "huge_page_bytes",
+        "consistency",
+    ]);
+    assert_eq!(keys(result), fields);
+    assert_eq!(
+        (&result["workload"], &result["protocol"], &result["profile"]),
+        (&"ycsb-a".into(), &"occ".into(), &"strict".into())
+    );
+    assert_eq!((&result["cu"], &result["ts"], &result["threads"]), (&false.into(), &true.into(), &2.into()));
+    assert_eq!((&result["params"]["rows"], &result["params"]["seed"]), (&10_000.into(), &9.into()));
+    assert_eq!(result["factors"], Value::Array(Vec::new()));
+
+    let mut runs: Vec<f64> = result["tps_runs"].as_array().expect("a list").iter().map(number).collect();
+    runs.sort_by(f64::total_cmp);
+    assert_eq!(runs.len(), 3);
+    assert_eq!(number(&result["throughput_tps"]), runs[1]);
+    let rate = number(&result["committed"]) / number(&result["duration_s"]);
+    assert!(runs[0] * 0.999 <= rate && rate <= runs[2] * 1.001, "{rate} beyond {runs:?}");
+
+    for count in ["committed", "aborted", "user_aborted"] {
+        let kinds = result["transactions"].as_object().expect("an object").values();
+        assert_eq!(number(&result[count]), kinds.map(|kind| number(&kind[count])).sum::<f64>(), "{count}");
+    }
+    let reasons = result["abort_reasons"].as_object().expect("an object").values();
+    assert_eq!(number(&result["aborted"]), reasons.map(number).sum::<f64>(), "each aborted attempt has one reason");
+
+    let kind = &result["transactions"]["read-write"];
+    let kind_fields = BTreeSet::from(["committed", "aborted", "user_aborted", "p50_us", "p99_us", "p999_us", "max_us"]);
+    assert_eq!(keys(kind), kind_fields);
+    let latencies = ["p50_us", "p99_us", "p999_us", "max_us"].map(|field| number(&kind[field]));
+    assert!(latencies[0] > 0.0 && latencies.is_sorted(), "{latencies:?}");
+
+    assert!(number(&result["memory_bytes"]) > 0.0);
+    assert!(number(&result["consistency"]["checked"]) > 0.0);
+    assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
+    let (printed, report) = bench("ycsb --rows 10000 --runs 1 --mode a,b,c --protocol all --ts on,off", "all");
+    assert!(printed.contains("note: serial runs one transaction at a time"), "{printed}");
+    let settings: Vec<_> = report["results"].as_array().expect("a list").iter().collect();
+    let with = |protocol: &str| settings.iter().filter(|result| result["protocol"] == protocol).count();
+    // Three mixes, two ways of time stamps, and two numbers of threads or one.
+    assert_eq!((with("occ"), with("global-lock"), with("serial")), (12, 12, 6));
+    assert!(settings.iter().all(|result| number(&result["committed"]) > 0.0));
+}
+
+#[test]
+fn what_is_not_checked_is_admitted() {
+    let (printed, _) = bench("ycsb --rows 10000 --runs 1 --threads 1 --profile paper", "paper");
+    assert!(printed.contains("note: ycsb-a: only the number of rows is checked"), "{printed}");
+}
+
+#[test]
+fn smallbank_reports_its_six_types_and_its_rollbacks() {
+    let (_, report) = bench("smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff", "bank");
+    for result in report["results"].as_array().expect("a list") {
+        let kinds = BTreeSet::from([
+            "amalgamate",
+            "balance",
+            "deposit-checking",
+            "send-payment",
+            "transact-savings",
+            "write-check",
+        ]);
+        assert_eq!(keys(&result["transactions"]), kinds);
+        assert!(number(&result["transactions"]["send-payment"]["user_aborted"]) > 0.0);
+        assert_eq!(number(&result["transactions"]["balance"]["user_aborted"]), 0.0);
+        assert_eq!(result["factors"], Value::from(["no-backoff"].as_slice()));
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn the_page_contains_everything_it_needs() {
+    let page = file("page.html");
+    let arguments = format!("ycsb --rows 10000 --runs 1 --report {}", page.display());
+    let (_, report) = bench(&arguments, "page");
+    let page = fs::read_to_string(page).expect("written");
+    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"results\">").expect("the JSON");
+    let (json, rest) = rest.split_once("</script>").expect("its end");
+    let embedded: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(embedded["results"], report["results"]);
+    assert!(!rest.contains("<script"), "one script, and that is data");
+    assert_eq!(page.matches("<rect").count(), 2, "a bar for each number of threads");
+    assert!(!page.contains("http"), "nothing is fetched");
+}

@@ -1,0 +1,20 @@
+//! What a check found.
+
+/// The invariants that were examined, and a sentence for each that does not hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Consistency {
+    /// How many invariants were examined.
+    pub checked: usize,
+    /// One sentence for each that failed.
+    pub failed: Vec<String>,
+}
+
+impl Consistency {
+    /// Examines one invariant; `failure` says what is wrong if it does not hold.
+    pub(crate) fn expect(&mut self, holds: bool, failure: impl FnOnce() -> String) {
+        self.checked += 1;
+        if !holds {
+            self.failed.push(failure());
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Standard workloads for Candide, each written once and generic over the protocol that runs it.
+//!
+//! A [`Workload`] is a set of knobs. Loading it into a database gives a [`Loaded`], which makes one [`Worker`] per thread
+//! and can check afterwards that what the tables hold is what the committed transactions wrote. Nothing here measures:
+//! a driver calls [`Worker::step`] in a loop and keeps the time.
+//!
+//! | workload | tables | transactions |
+//! |---|---|---|
+//! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes | point reads and writes of single columns |
+//! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
+//!
+//! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry repeats the same work.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod consistency;
+mod load;
+mod read_back;
+mod replay;
+mod rng;
+pub mod smallbank;
+mod workload;
+pub mod ycsb;
+mod zipf;
+
+pub use consistency::Consistency;
+pub use load::Loading;
+pub use rng::stream;
+pub use workload::{Failure, Loaded, Step, Worker, Workload};
+pub use zipf::{THETA_MAX, Zipf};

@@ -1,0 +1,150 @@
+//! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) rather than those of later
+//! harnesses, some of which lose money. Balances are cents.
+
+mod audit;
+mod request;
+mod tables;
+mod transactions;
+
+use std::sync::{Mutex, MutexGuard};
+
+use candide::{Database, Protocol, Session};
+use serde::Serialize;
+
+use crate::replay::Replay;
+use crate::workload::{require, require_theta, require_transactions};
+use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use request::Request;
+pub use tables::{Account, Balance, Bank, Customer};
+pub use transactions::SmallBankWorker;
+
+/// The six transaction types, in the order of the weights.
+const KINDS: [&str; 6] =
+    ["amalgamate", "balance", "deposit-checking", "send-payment", "transact-savings", "write-check"];
+
+/// The share of customers drawn from the hotspot, if there is one.
+const HOT_SHARE: f64 = 0.9;
+
+/// Which customers come.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Customers {
+    /// By a Zipf distribution with this exponent; 0 is uniform.
+    Theta(f64),
+    /// Nine in ten from so many first accounts, the others from the rest.
+    Hotspot(u64),
+}
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct SmallBank {
+    /// Accounts, with numbers from 0.
+    pub accounts: u64,
+    /// Which customers come.
+    pub customers: Customers,
+    /// How often each transaction type is drawn, relative to the others.
+    pub weights: [u32; KINDS.len()],
+    /// Transactions generated per thread beforehand and replayed over and over.
+    pub transactions: usize,
+}
+
+impl SmallBank {
+    /// The paper's scale: 18,000 customers, nine in ten transactions on a thousand of them, its five types alike.
+    /// `send-payment` was added by others later.
+    pub fn published() -> Self {
+        SmallBank {
+            accounts: 18_000,
+            customers: Customers::Hotspot(1000),
+            weights: [1, 1, 1, 0, 1, 1],
+            ..Self::bench_base()
+        }
+    }
+
+    /// BenchBase's scale and mix: a million customers, all alike.
+    pub fn bench_base() -> Self {
+        SmallBank {
+            accounts: 1_000_000,
+            customers: Customers::Theta(0.0),
+            weights: [15, 15, 15, 25, 15, 15],
+            transactions: 200_000,
+        }
+    }
+}
+
+impl Workload for SmallBank {
+    type Loaded<P: Protocol> = SmallBankTables<P>;
+
+    const KINDS: &'static [&'static str] = &KINDS;
+
+    fn name(&self) -> String {
+        "smallbank".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        self.accounts
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        require(self.accounts >= 2, || {
+            format!("accounts must be at least 2 (a payment has two ends), not {}", self.accounts)
+        })?;
+        match self.customers {
+            Customers::Theta(theta) => require_theta(theta)?,
+            Customers::Hotspot(size) => require((1..self.accounts).contains(&size), || {
+                format!("the hotspot must be smaller than the {} accounts and not empty", self.accounts)
+            })?,
+        }
+        require(self.weights.iter().any(|&weight| weight > 0), || {
+            format!("at least one weight must be more than 0; they are for {}", KINDS.join(", "))
+        })?;
+        require_transactions(self.transactions)
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<SmallBankTables<P>, Failure> {
+        let bank = Bank::create(db, self.accounts)?;
+        let seed = loading.seed;
+        loading.fill(db, self.accounts, |tx, id| bank.enter(tx, id, &mut rng::stream(seed, id)))?;
+        let mut money = 0;
+        bank.savings.for_each_quiescent(|row| money += i128::from(row.cents))?;
+        bank.checking.for_each_quiescent(|row| money += i128::from(row.cents))?;
+        Ok(SmallBankTables { bank, knobs: self.clone(), seed, money: Mutex::new(money) })
+    }
+}
+
+/// The bank, open.
+pub struct SmallBankTables<P: Protocol> {
+    /// The tables.
+    pub bank: Bank<P>,
+    knobs: SmallBank,
+    seed: u64,
+    /// What should be in the bank: what was there at first and what committed transactions brought or took.
+    money: Mutex<i128>,
+}
+
+impl<P: Protocol> SmallBankTables<P> {
+    fn money(&self) -> MutexGuard<'_, i128> {
+        self.money.lock().expect("nobody panics while counting")
+    }
+}
+
+impl<P: Protocol> Loaded<P> for SmallBankTables<P> {
+    type Worker = SmallBankWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> SmallBankWorker<P> {
+        let mut rng = rng::stream(self.seed, thread as u64);
+        let requests = Request::draw_all(&self.knobs, &mut rng);
+        SmallBankWorker::new(session, self.bank.clone(), Replay::new(requests, 1))
+    }
+
+    fn absorb(&self, worker: SmallBankWorker<P>) {
+        *self.money() += worker.brought();
+    }
+
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        audit::check(&self.bank, session, self.knobs.accounts, *self.money())
+    }
+}

@@ -1,0 +1,139 @@
+//! What a customer will ask for, drawn before the clock starts.
+
+use fastrand::Rng;
+
+use super::{Customers, HOT_SHARE, SmallBank};
+use crate::Zipf;
+
+/// What BenchBase lets its customers move, in cents.
+const DEPOSIT: i64 = 130;
+const SAVING: i64 = 2020;
+const CHECK: i64 = 500;
+const PAYMENT: i64 = 500;
+
+/// One transaction's inputs; customers are numbers where the transaction looks for numbers, and become names where it
+/// looks for names.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Request {
+    Amalgamate { from: u64, to: u64 },
+    Balance { customer: u64 },
+    DepositChecking { customer: u64, cents: i64 },
+    SendPayment { from: u64, to: u64, cents: i64 },
+    TransactSavings { customer: u64, cents: i64 },
+    WriteCheck { customer: u64, cents: i64 },
+}
+
+impl Request {
+    /// The number of the type, in the order of [`super::KINDS`].
+    pub(super) fn kind(&self) -> usize {
+        match self {
+            Request::Amalgamate { .. } => 0,
+            Request::Balance { .. } => 1,
+            Request::DepositChecking { .. } => 2,
+            Request::SendPayment { .. } => 3,
+            Request::TransactSavings { .. } => 4,
+            Request::WriteCheck { .. } => 5,
+        }
+    }
+
+    /// The requests of one thread.
+    pub(super) fn draw_all(knobs: &SmallBank, rng: &mut Rng) -> Vec<Request> {
+        let crowd = Crowd::new(knobs);
+        (0..knobs.transactions).map(|_| Self::draw(knobs, &crowd, rng)).collect()
+    }
+
+    fn draw(knobs: &SmallBank, crowd: &Crowd, rng: &mut Rng) -> Request {
+        let customer = crowd.sample(rng);
+        match draw_kind(&knobs.weights, rng) {
+            0 => Request::Amalgamate { from: customer, to: crowd.sample_other(customer, rng) },
+            1 => Request::Balance { customer },
+            2 => Request::DepositChecking { customer, cents: DEPOSIT },
+            3 => Request::SendPayment { from: customer, to: crowd.sample_other(customer, rng), cents: PAYMENT },
+            // Both signs, so that savings neither drain nor grow over a long run.
+            4 => Request::TransactSavings { customer, cents: if rng.bool() { SAVING } else { -SAVING } },
+            _ => Request::WriteCheck { customer, cents: CHECK },
+        }
+    }
+}
+
+/// Draws the number of a type by weight.
+fn draw_kind(weights: &[u32], rng: &mut Rng) -> usize {
+    let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
+    let mut lot = rng.u64(..total);
+    let mut kind = 0;
+    while lot >= u64::from(weights[kind]) {
+        lot -= u64::from(weights[kind]);
+        kind += 1;
+    }
+    kind
+}
+
+/// Who comes.
+enum Crowd {
+    Zipf(Zipf),
+    Hotspot { hot: u64, accounts: u64 },
+}
+
+impl Crowd {
+    fn new(knobs: &SmallBank) -> Self {
+        match knobs.customers {
+            Customers::Theta(theta) => Crowd::Zipf(Zipf::new(knobs.accounts, theta)),
+            Customers::Hotspot(hot) => Crowd::Hotspot { hot, accounts: knobs.accounts },
+        }
+    }
+
+    fn sample(&self, rng: &mut Rng) -> u64 {
+        match *self {
+            Crowd::Zipf(zipf) => zipf.sample(rng),
+            Crowd::Hotspot { hot, .. } if rng.f64() < HOT_SHARE => rng.u64(..hot),
+            Crowd::Hotspot { hot, accounts } => rng.u64(hot..accounts),
+        }
+    }
+
+    /// Somebody else than `customer`.
+    fn sample_other(&self, customer: u64, rng: &mut Rng) -> u64 {
+        loop {
+            let other = self.sample(rng);
+            if other != customer {
+                return other;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream;
+
+    #[test]
+    fn weights_decide_how_often_a_type_is_drawn() {
+        let knobs = SmallBank { weights: [1, 0, 2, 0, 3, 4], transactions: 100_000, ..SmallBank::bench_base() };
+        let mut drawn = [0u32; 6];
+        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+            drawn[request.kind()] += 1;
+        }
+        for (drawn, weight) in drawn.into_iter().zip(knobs.weights) {
+            let expected = weight * 10_000;
+            assert!(drawn.abs_diff(expected) <= expected / 20, "{drawn} of weight {weight}");
+        }
+    }
+
+    #[test]
+    fn payments_have_two_ends_and_the_hotspot_its_share() {
+        let knobs = SmallBank {
+            accounts: 100,
+            customers: Customers::Hotspot(1),
+            weights: [0, 0, 0, 1, 0, 0],
+            transactions: 10_000,
+        };
+        let mut hot = 0;
+        for request in Request::draw_all(&knobs, &mut stream(2, 0)) {
+            let Request::SendPayment { from, to, .. } = request else { panic!("only payments have a weight") };
+            assert_ne!(from, to);
+            assert!(from < 100 && to < 100);
+            hot += u32::from(from == 0);
+        }
+        assert!((8_800..9_200).contains(&hot), "{hot} of 10,000 from the hotspot");
+    }
+}

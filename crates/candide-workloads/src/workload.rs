@@ -1,0 +1,128 @@
+//! What a driver needs to know of a workload, whichever it is and whichever protocol runs it.
+
+use std::fmt;
+
+use candide::{Abort, Database, Error, Protocol, Session, Stats};
+use serde::Serialize;
+
+use crate::{Consistency, Loading, THETA_MAX};
+
+/// A workload before any table exists: knobs that can fill a database of any protocol.
+///
+/// Serializing it gives the parameters to report beside the measurements.
+pub trait Workload: Serialize + Sync {
+    /// This workload with its tables filled.
+    type Loaded<P: Protocol>: Loaded<P>;
+
+    /// The names of the transaction types, in the order of [`Step::kind`].
+    const KINDS: &'static [&'static str];
+
+    /// The name to report results under.
+    fn name(&self) -> String;
+
+    /// How many times [`Loading::progress`] will be told of a key.
+    fn keys(&self) -> u64;
+
+    /// What the check leaves out with these knobs, for a report to admit.
+    fn unchecked(&self) -> Option<&'static str>;
+
+    /// Says which knob is out of range and which values it may have.
+    fn validate(&self) -> Result<(), String>;
+
+    /// Creates the tables and fills them. The knobs must be valid.
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<Self::Loaded<P>, Failure>;
+}
+
+/// A workload whose tables are filled, and the account of what was committed to them since.
+///
+/// Any number of rounds of workers can follow one another; the check is against all of them together.
+pub trait Loaded<P: Protocol>: Send + Sync {
+    /// Runs transactions on one thread.
+    type Worker: Worker;
+
+    /// A worker that repeats the inputs of thread number `thread`. No two of one number may be alive at a time.
+    fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker;
+
+    /// Adds what `worker` committed to the account that [`Loaded::check`] settles.
+    fn absorb(&self, worker: Self::Worker);
+
+    /// Compares the tables with the account. No worker may be alive.
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure>;
+}
+
+/// The transactions of one thread.
+pub trait Worker {
+    /// Runs the next transaction until it has committed or rolled itself back. An error means that the workload cannot
+    /// go on: no transaction here meets a missing key or runs out of memory by design.
+    fn step(&mut self) -> Result<Step, Abort>;
+
+    /// The session's counters, of which the aborts by reason are of interest.
+    fn stats(&self) -> Stats;
+}
+
+/// How one transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Its type, an index into [`Workload::KINDS`].
+    pub kind: usize,
+    /// Whether it committed; if not, it rolled itself back.
+    pub committed: bool,
+    /// How many attempts conflicts cost it before the one that counted.
+    pub retries: u64,
+}
+
+/// One knob's range: whether the knob is in it, and what to say if not.
+pub(crate) fn require(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(message()) }
+}
+
+/// The range of a skew.
+pub(crate) fn require_theta(theta: f64) -> Result<(), String> {
+    require((0.0..=THETA_MAX).contains(&theta), || {
+        format!("theta must be from 0 (uniform) to {THETA_MAX}, not {theta}")
+    })
+}
+
+/// The range of the number of pregenerated transactions.
+pub(crate) fn require_transactions(transactions: usize) -> Result<(), String> {
+    require(transactions > 0, || "at least one transaction must be generated per thread".to_string())
+}
+
+/// Why a workload could not be loaded or checked.
+#[derive(Debug)]
+pub enum Failure {
+    /// The database refused a table or a session.
+    Setup(Error),
+    /// A transaction met an outcome that loading and checking do not expect.
+    Transaction(Abort),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Setup(error)
+    }
+}
+
+impl From<Abort> for Failure {
+    fn from(abort: Abort) -> Self {
+        Failure::Transaction(abort)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Setup(error) => write!(f, "the database refused: {error}"),
+            Failure::Transaction(abort) => write!(f, "a transaction failed: {abort}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Failure::Setup(error) => Some(error),
+            Failure::Transaction(abort) => Some(abort),
+        }
+    }
+}

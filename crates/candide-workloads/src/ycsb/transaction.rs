@@ -1,0 +1,103 @@
+//! The transaction, and the worker that repeats it.
+
+use std::hint::black_box;
+
+use candide::{Abort, Protocol, Session, Stats, Table, Tx};
+
+use super::operation::Operation;
+use super::row::{COLUMNS, UserRow};
+use super::writer::Writer;
+use crate::replay::Replay;
+use crate::{Step, Worker};
+
+/// Runs the transactions of one thread.
+pub struct YcsbWorker<P: Protocol> {
+    session: Session<P>,
+    table: Table<UserRow, P>,
+    operations: Replay<Operation>,
+    writer: Writer,
+}
+
+impl<P: Protocol> YcsbWorker<P> {
+    pub(super) fn new(
+        session: Session<P>,
+        table: Table<UserRow, P>,
+        operations: Replay<Operation>,
+        writer: Writer,
+    ) -> Self {
+        YcsbWorker { session, table, operations, writer }
+    }
+
+    pub(super) fn into_writer(self) -> Writer {
+        self.writer
+    }
+}
+
+impl<P: Protocol> Worker for YcsbWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let YcsbWorker { session, table, operations, writer } = self;
+        let operations = operations.next();
+        let mut attempts = 0;
+        let torn = session.run(|tx| {
+            attempts += 1;
+            Attempt { tx, table, writer, position: 0, torn: 0 }.run(operations)
+        })?;
+        writer.committed(operations, torn);
+        let writes = operations.iter().any(|operation| operation.write);
+        Ok(Step { kind: usize::from(writes), committed: true, retries: attempts - 1 })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}
+
+/// One attempt at a transaction.
+struct Attempt<'a, P: Protocol> {
+    tx: &'a Tx<'a, P>,
+    table: &'a Table<UserRow, P>,
+    writer: &'a Writer,
+    /// Operations done so far.
+    position: usize,
+    /// Reads so far that saw a mix of two writes.
+    torn: u64,
+}
+
+impl<'a, P: Protocol> Attempt<'a, P> {
+    /// Goes through `operations` in batches whose cache misses overlap, the largest first. Gives the number of torn reads.
+    fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
+        let rest = self.batches::<16>(operations)?;
+        let rest = self.batches::<4>(rest)?;
+        let rest = self.batches::<2>(rest)?;
+        self.batches::<1>(rest)?;
+        Ok(self.torn)
+    }
+
+    /// Takes batches of `N` off `operations` while there are any and gives the rest.
+    fn batches<'o, const N: usize>(&mut self, mut operations: &'o [Operation]) -> Result<&'o [Operation], Abort> {
+        while let Some((batch, rest)) = operations.split_first_chunk() {
+            self.batch::<N>(batch)?;
+            operations = rest;
+        }
+        Ok(operations)
+    }
+
+    /// Finds all rows, asks for all columns, and only then touches the first.
+    fn batch<const N: usize>(&mut self, operations: &[Operation; N]) -> Result<(), Abort> {
+        let keys = operations.map(|operation| u64::from(operation.key));
+        let rows = self.table.find_many(self.tx, &keys)?;
+        for (row, operation) in rows.iter().zip(operations) {
+            row.prefetch(COLUMNS[usize::from(operation.column)]);
+        }
+        for (row, operation) in rows.iter().zip(operations) {
+            if operation.write {
+                self.writer.write(row, *operation, self.position)?;
+            } else {
+                let value = black_box(row.read(COLUMNS[usize::from(operation.column)])?);
+                self.torn += u64::from(self.writer.is_torn(&value));
+            }
+            self.position += 1;
+        }
+        Ok(())
+    }
+}

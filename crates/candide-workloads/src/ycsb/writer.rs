@@ -1,0 +1,174 @@
+//! What writes write, and the account that is kept of them.
+
+use candide::{Abort, Bytes, Protocol, Row};
+use fastrand::Rng;
+
+use super::operation::Operation;
+use super::row::{COLUMNS, HEADS, Pool, UserRow, Value};
+use super::{Verify, Ycsb};
+
+/// One thread's source of values.
+///
+/// Within a transaction it is not changed, so that every attempt writes the same; a commit moves it on.
+pub(super) enum Writer {
+    /// Random values, from number `next` of the pool.
+    Values { pool: Pool, next: usize },
+    /// Increments, of which so many were committed.
+    Increments { committed: u64 },
+    /// Tags.
+    Tags { thread: usize, log: TagLog, torn: u64 },
+}
+
+impl Writer {
+    /// The writer of thread number `thread`. The thread's log of tags is taken out of `tally` until it is absorbed again.
+    pub(super) fn new(knobs: &Ycsb, thread: usize, rng: &mut Rng, tally: &mut Tally) -> Self {
+        match knobs.verify {
+            Verify::Counts | Verify::Values => Writer::Values { pool: Pool::new(rng), next: 0 },
+            Verify::Increment => Writer::Increments { committed: 0 },
+            Verify::Tag => {
+                let mut log = tally.take_log(thread);
+                log.last.resize(knobs.rows as usize * COLUMNS.len(), 0);
+                Writer::Tags { thread, log, torn: 0 }
+            }
+        }
+    }
+
+    /// Writes as `operation`, the transaction's number `position`, wants it, blindly.
+    #[inline]
+    pub(super) fn write<P: Protocol>(
+        &self,
+        row: &Row<'_, UserRow, P>,
+        operation: Operation,
+        position: usize,
+    ) -> Result<(), Abort> {
+        let column = usize::from(operation.column);
+        match self {
+            Writer::Values { pool, next } => row.update(COLUMNS[column].set(pool.get(next + position))),
+            Writer::Increments { .. } => row.update(HEADS[column].add(1)),
+            Writer::Tags { thread, log, .. } => {
+                let tag = Tag::new(*thread, log.sequence + 1 + position as u64);
+                row.update(COLUMNS[column].set(tag.fill()))
+            }
+        }
+    }
+
+    /// Whether a value that was read mixes two writes, as far as that can be told.
+    #[inline]
+    pub(super) fn is_torn(&self, value: &Value) -> bool {
+        matches!(self, Writer::Tags { .. }) && Tag::of(value).is_none()
+    }
+
+    /// Enters a committed transaction, which met `torn_reads`, into the account.
+    #[inline]
+    pub(super) fn committed(&mut self, operations: &[Operation], torn_reads: u64) {
+        let writes = (0u64..).zip(operations).filter(|(_, operation)| operation.write);
+        match self {
+            Writer::Values { next, .. } => *next += operations.len(),
+            Writer::Increments { committed } => *committed += writes.count() as u64,
+            Writer::Tags { log, torn, .. } => {
+                for (position, operation) in writes {
+                    log.last[slot(operation.key.into(), operation.column.into())] = log.sequence + 1 + position;
+                }
+                log.sequence += operations.len() as u64;
+                *torn += torn_reads;
+            }
+        }
+    }
+}
+
+/// What was committed since the table was filled.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Committed increments.
+    pub(super) increments: u64,
+    /// Reads in committed transactions that saw a mix of two writes.
+    pub(super) torn: u64,
+    /// The tags of each thread.
+    logs: Vec<TagLog>,
+}
+
+impl Tally {
+    fn take_log(&mut self, thread: usize) -> TagLog {
+        if self.logs.len() <= thread {
+            self.logs.resize_with(thread + 1, TagLog::default);
+        }
+        std::mem::take(&mut self.logs[thread])
+    }
+
+    pub(super) fn absorb(&mut self, writer: Writer) {
+        match writer {
+            Writer::Values { .. } => {}
+            Writer::Increments { committed } => self.increments += committed,
+            Writer::Tags { thread, log, torn } => {
+                self.logs[thread] = log;
+                self.torn += torn;
+            }
+        }
+    }
+
+    /// Whether `value` may be what is left in a column: filled with one tag, which is its writer's last committed one
+    /// there, or the first content if nobody committed a write to it.
+    pub(super) fn explains(&self, key: u64, column: usize, value: &Value) -> bool {
+        let slot = slot(key, column);
+        match Tag::of(value) {
+            None => false,
+            Some(Tag::INITIAL) => self.logs.iter().all(|log| log.last(slot) == 0),
+            Some(tag) => self.logs.get(tag.thread()).is_some_and(|log| log.last(slot) == tag.sequence()),
+        }
+    }
+}
+
+/// The tags that one thread has committed. Its commits are ordered, so of its writes to a column only the last can survive.
+#[derive(Default)]
+pub(super) struct TagLog {
+    /// The last sequence number used. Numbers go on from run to run.
+    sequence: u64,
+    /// For each column of each row, the sequence number of the thread's last committed write, or 0.
+    last: Vec<u64>,
+}
+
+impl TagLog {
+    fn last(&self, slot: usize) -> u64 {
+        self.last.get(slot).copied().unwrap_or(0)
+    }
+}
+
+/// The place of a column in a [`TagLog`].
+fn slot(key: u64, column: usize) -> usize {
+    key as usize * COLUMNS.len() + column
+}
+
+/// Who wrote a column and when: a thread in the upper 16 bits, a sequence number in the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tag(u64);
+
+impl Tag {
+    /// What the loader leaves in a column. Nobody's tag, as sequence numbers begin with 1.
+    pub(super) const INITIAL: Tag = Tag(0);
+    const SEQUENCE_BITS: u32 = 48;
+
+    fn new(thread: usize, sequence: u64) -> Self {
+        Tag((thread as u64) << Self::SEQUENCE_BITS | sequence)
+    }
+
+    fn thread(self) -> usize {
+        (self.0 >> Self::SEQUENCE_BITS) as usize
+    }
+
+    fn sequence(self) -> u64 {
+        self.0 & ((1 << Self::SEQUENCE_BITS) - 1)
+    }
+
+    /// A column full of the tag, over and over.
+    pub(super) fn fill(self) -> Value {
+        let bytes = self.0.to_le_bytes();
+        Bytes::from_fn(|index| bytes[index % bytes.len()])
+    }
+
+    /// The tag that fills `value`, unless it is a mix.
+    fn of(value: &Value) -> Option<Tag> {
+        let (head, _) = value.as_bytes().split_first_chunk()?;
+        let tag = Tag(u64::from_le_bytes(*head));
+        (tag.fill() == *value).then_some(tag)
+    }
+}

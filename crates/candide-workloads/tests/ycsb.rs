@@ -1,0 +1,174 @@
+//! YCSB's checks hold after honest runs, and fail after dishonest ones.
+
+mod common;
+
+use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, Whole};
+use candide_workloads::Workload;
+use candide_workloads::ycsb::{COLUMN_BYTES, COLUMNS, Mode, UserRow, Verify, Ycsb, YcsbTables};
+use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+const VERIFICATIONS: [Verify; 4] = [Verify::Counts, Verify::Values, Verify::Increment, Verify::Tag];
+
+/// Contended enough that two threads conflict all the time.
+fn knobs(verify: Verify) -> Ycsb {
+    Ycsb { rows: 203, transactions: 500, verify, ..Ycsb::published(Mode::A) }
+}
+
+fn holds<P: Protocol>(threads: usize) {
+    for verify in VERIFICATIONS {
+        for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
+            let db = database::<P>(updates, splitting);
+            let tables = load(&db, &knobs(verify), threads);
+            for round in 0..2 {
+                run(&db, &tables, threads, 1_000);
+                let consistency = check(&db, &tables);
+                assert_eq!(
+                    consistency.failed,
+                    Vec::<String>::new(),
+                    "{}, {verify:?}, updates {updates}, splitting {splitting}, round {round}",
+                    P::NAME
+                );
+                assert!(consistency.checked > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn checks_hold_under_every_protocol_and_switch() {
+    holds::<Occ>(2);
+    holds::<GlobalLock>(2);
+    holds::<Serial>(1);
+}
+
+#[test]
+fn every_shape_of_transaction_runs() {
+    for operations in [1, 2, 3, 15, 16, 17, 39, 64] {
+        for (sorted, distinct) in [(true, true), (false, true), (true, false), (false, false)] {
+            let db = database::<Occ>(true, true);
+            let knobs = Ycsb { operations, sorted, distinct, ..knobs(Verify::Tag) };
+            let tables = load(&db, &knobs, 2);
+            run(&db, &tables, 2, 100);
+            assert_eq!(check(&db, &tables).failed, Vec::<String>::new(), "{knobs:?}");
+        }
+    }
+}
+
+/// A small database after an honest run.
+fn honest(verify: Verify) -> (Database<Occ>, YcsbTables<Occ>) {
+    let db = database::<Occ>(true, true);
+    let tables = load(&db, &knobs(verify), 1);
+    run(&db, &tables, 1, 1_000);
+    (db, tables)
+}
+
+/// The row that is written most.
+fn hottest(db: &Database<Occ>, tables: &YcsbTables<Occ>) -> UserRow {
+    let mut session = db.session().expect("a session");
+    session.run(|tx| tables.table.read(tx, &0, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"))
+}
+
+fn put(db: &Database<Occ>, tables: &YcsbTables<Occ>, row: UserRow) {
+    let mut session = db.session().expect("a session");
+    session.run(|tx| tables.table.put(tx, row)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+}
+
+#[test]
+fn commits_that_nobody_accounts_for_are_noticed() {
+    let (db, tables) = honest(Verify::Increment);
+    run_unaccounted(&db, &tables, 100);
+    assert_failed(&check(&db, &tables), "the counters add up to");
+
+    let (db, tables) = honest(Verify::Tag);
+    run_unaccounted(&db, &tables, 100);
+    assert_failed(&check(&db, &tables), "no committed transaction left there");
+}
+
+#[test]
+fn a_lost_update_is_noticed() {
+    let (db, tables) = honest(Verify::Increment);
+    let before = hottest(&db, &tables);
+    run(&db, &tables, 1, 100);
+    put(&db, &tables, before);
+    assert_failed(&check(&db, &tables), "the counters add up to");
+}
+
+#[test]
+fn a_write_that_outlives_a_later_one_is_noticed() {
+    let (db, tables) = honest(Verify::Tag);
+    let before = hottest(&db, &tables);
+    run(&db, &tables, 1, 100);
+    put(&db, &tables, before);
+    assert_failed(&check(&db, &tables), "no committed transaction left there");
+}
+
+#[test]
+fn a_column_of_two_halves_is_noticed_by_the_check_and_by_readers() {
+    let (db, tables) = honest(Verify::Tag);
+    let mut row = hottest(&db, &tables);
+    let halves = [row.columns[0], row.columns[1]];
+    row.columns[0] = Bytes::from_fn(|index| halves[usize::from(index >= COLUMN_BYTES / 2)].as_bytes()[index]);
+    put(&db, &tables, row);
+    assert_failed(&check(&db, &tables), "the first is column 0 of row 0");
+
+    row.columns = [row.columns[0]; COLUMNS.len()];
+    put(&db, &tables, row);
+    run(&db, &tables, 1, 100);
+    assert_failed(&check(&db, &tables), "reads saw a mix of two writes");
+}
+
+#[test]
+fn damage_to_values_and_missing_rows_are_noticed() {
+    let (db, tables) = honest(Verify::Values);
+    let mut row = hottest(&db, &tables);
+    row.columns[3] = Bytes::from_fn(|_| 0);
+    put(&db, &tables, row);
+    assert_failed(&check(&db, &tables), "the first is column 3 of row 0");
+
+    for verify in VERIFICATIONS {
+        let (db, tables) = honest(verify);
+        let mut session = db.session().expect("a session");
+        session.run(|tx| tables.table.delete(tx, &7)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        drop(session);
+        assert_failed(&check(&db, &tables), "202 rows where 203 were loaded");
+    }
+}
+
+/// All rows after 1,000 transactions on one thread.
+fn outcome<P: Protocol>(updates: bool, splitting: bool) -> Vec<UserRow> {
+    let db = database::<P>(updates, splitting);
+    let tables = load(&db, &knobs(Verify::Values), 1);
+    run(&db, &tables, 1, 1_000);
+    let mut rows = Vec::new();
+    tables.table.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
+    rows.sort_unstable_by_key(|row| row.key);
+    rows
+}
+
+#[test]
+fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+    let expected = outcome::<Serial>(true, true);
+    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
+        assert!(outcome::<Serial>(updates, splitting) == expected);
+        assert!(outcome::<Occ>(updates, splitting) == expected);
+        assert!(outcome::<GlobalLock>(updates, splitting) == expected);
+    }
+}
+
+#[test]
+fn knobs_out_of_range_are_refused_with_the_range() {
+    let valid = knobs(Verify::Values);
+    let refused = [
+        (Ycsb { operations: 0, ..valid.clone() }, "from 1 to 64"),
+        (Ycsb { operations: 65, ..valid.clone() }, "from 1 to 64"),
+        (Ycsb { rows: 15, ..valid.clone() }, "rows must be from 16"),
+        (Ycsb { write_probability: 1.5, ..valid.clone() }, "from 0 to 1"),
+        (Ycsb { theta: f64::NAN, ..valid.clone() }, "from 0 (uniform) to 2"),
+        (Ycsb { transactions: 0, ..valid.clone() }, "at least one"),
+    ];
+    for (knobs, words) in refused {
+        let message = knobs.validate().expect_err(words);
+        assert!(message.contains(words), "{message}");
+    }
+    assert_eq!(valid.validate(), Ok(()));
+}

@@ -1,0 +1,439 @@
+//! Databases: tables by name, sessions, and the options they were built with.
+
+use crate::epoch::{Collect, Epoch, Epochs, Slot};
+use crate::error::{Abort, Error};
+use crate::index::HashIndex;
+use crate::memory::{Memory, Slab, SlabId};
+use crate::protocol::{Engine, Local, Occ, Options, Protocol, TableCore, Token};
+use crate::record::{Group, Key, Layout, Record, image_words};
+use crate::session::{Session, run_cached};
+use crate::stats::{Counters, Stats};
+use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, Random, lock};
+use crate::table::Table;
+use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// An in-memory database whose transactions are serializable by protocol `P`.
+///
+/// A handle: clones are the same database. It lives as long as any handle, table or session of it.
+///
+/// ```
+/// use candide::{Abort, Database, GlobalLock, Occ};
+///
+/// let db = Database::new(); // optimistic concurrency control, every default
+/// let other = Database::<GlobalLock>::builder().memory_limit(64 << 20).build()?;
+/// assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.attempt()))?, 1);
+/// # drop(other);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Database<P: Protocol = Occ> {
+    pub(crate) inner: Arc<Inner<P>>,
+}
+
+impl<P: Protocol> Clone for Database<P> {
+    fn clone(&self) -> Self {
+        Database { inner: self.inner.clone() }
+    }
+}
+
+/// The database behind its handles.
+#[derive(Debug)]
+pub(crate) struct Inner<P: Protocol> {
+    pub(crate) engine: Engine<P>,
+    /// Row types of the tables, by number.
+    types: Mutex<Vec<TypeId>>,
+    /// Sessions that exist, and those that are gone but left garbage.
+    sessions: Mutex<Vec<Member>>,
+    sessions_made: AtomicU64,
+    /// Set while the one session of a protocol that allows only one exists.
+    session_taken: AtomicBool,
+    /// Counts of sessions that are gone.
+    past: Mutex<Stats>,
+    slabs_made: AtomicU64,
+    lines: Arc<Slab>,
+    collector: Mutex<Collector>,
+    seed: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    public: Arc<Public>,
+    gone: bool,
+}
+
+/// What the advancer collects with.
+#[derive(Debug)]
+struct Collector {
+    slot: Arc<Slot>,
+    local: Local,
+}
+
+/// Most records the advancer looks at per idle session and pass.
+const COLLECT_BUDGET: usize = 4096;
+
+impl Database<Occ> {
+    /// A database with every default: optimistic concurrency control, splitting and commit-time updates on, no memory
+    /// limit.
+    #[expect(clippy::new_without_default, reason = "`Database::default()` would need the protocol spelled out")]
+    pub fn new() -> Database<Occ> {
+        Database::<Occ>::builder().build().expect("the defaults are valid")
+    }
+}
+
+impl<P: Protocol> Database<P> {
+    /// Begins building a database.
+    pub fn builder() -> Builder<P> {
+        Builder {
+            options: Options {
+                splitting: true,
+                commit_time_updates: true,
+                backoff: true,
+                sorted_locks: false,
+                memory_limit_bytes: usize::MAX,
+            },
+            seed: None,
+            first_epoch: None,
+            protocol: PhantomData,
+        }
+    }
+
+    /// The table of this name, created empty if there is none.
+    ///
+    /// # Errors
+    /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`] if `R` cannot be
+    /// stored, [`Error::EmptyTableName`], [`Error::TooManyTables`], [`Error::MemoryLimit`].
+    pub fn table<R: Record>(&self, name: &str) -> Result<Table<R, P>, Error> {
+        self.table_with(name, TableOptions::default())
+    }
+
+    /// As [`Database::table`], with options for the case that the table is created.
+    ///
+    /// # Errors
+    /// As [`Database::table`].
+    pub fn table_with<R: Record>(&self, name: &str, options: TableOptions) -> Result<Table<R, P>, Error> {
+        let inner = &self.inner;
+        let mut types = lock(&inner.types);
+        let mut tables = inner.engine.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(core) = tables.iter().find(|core| *core.name == *name) {
+            if types[usize::from(core.number)] != TypeId::of::<R>() {
+                let (table, existing) = (name.to_owned(), core.row_type);
+                return Err(Error::TableType { table, wanted: R::NAME, existing });
+            }
+            return Ok(Table::new(inner.clone(), core.clone()));
+        }
+        let core = Arc::new(inner.new_table::<R>(name, tables.len(), options)?);
+        tables.push(core.clone());
+        types.push(TypeId::of::<R>());
+        Ok(Table::new(inner.clone(), core))
+    }
+
+    /// A session: what a thread runs its transactions with.
+    ///
+    /// # Errors
+    /// [`Error::SecondSession`] if the protocol allows one session and it exists.
+    pub fn session(&self) -> Result<Session<P>, Error> {
+        Session::new(&self.inner)
+    }
+
+    /// Runs a transaction with a session that this thread keeps for the database. See [`Session::run`]; the difference
+    /// is a look-up in a thread-local list, and that the session's statistics are only part of the database's.
+    ///
+    /// # Errors
+    /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same database already (or the
+    /// protocol allows one session and another one exists).
+    pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+        run_cached(&self.inner, &RunOptions::new(), body)
+    }
+
+    /// As [`Database::run`], with limits on retrying.
+    ///
+    /// # Errors
+    /// As [`Database::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
+    pub fn run_with<T, E: From<Abort>>(
+        &self,
+        options: RunOptions,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        run_cached(&self.inner, &options, body)
+    }
+
+    /// Counts of all sessions, past and present.
+    pub fn stats(&self) -> Stats {
+        let mut sum = *lock(&self.inner.past);
+        for member in lock(&self.inner.sessions).iter().filter(|member| !member.gone) {
+            sum.add(&member.public.counters.read());
+        }
+        sum
+    }
+
+    /// What the database's memory is used for.
+    pub fn memory(&self) -> MemoryUse {
+        let memory = &self.inner.engine.memory;
+        MemoryUse {
+            reserved_bytes: memory.reserved_bytes(),
+            garbage: lock(&self.inner.sessions).iter().map(|member| lock(&member.public.garbage).len()).sum(),
+        }
+    }
+
+    /// Whether each column group has a timestamp of its own.
+    pub fn splitting(&self) -> bool {
+        self.inner.engine.options.splitting
+    }
+
+    /// Whether updates are blind.
+    pub fn commit_time_updates(&self) -> bool {
+        self.inner.engine.options.commit_time_updates
+    }
+}
+
+/// What a database's memory is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes that tables and indexes have taken, as the memory limit counts them.
+    pub reserved_bytes: usize,
+    /// Deleted records and unlinked blocks that are waiting for the last transaction that could see them.
+    pub garbage: usize,
+}
+
+/// Options of a table that is created.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TableOptions {
+    capacity: usize,
+}
+
+impl TableOptions {
+    /// Builds the index for about `rows` rows, so that it need not grow while they are inserted.
+    #[must_use]
+    pub fn capacity(self, rows: usize) -> TableOptions {
+        TableOptions { capacity: rows }
+    }
+}
+
+/// Builds a [`Database`]. The switches are the basis factors that experiments vary; the defaults are the good choices.
+#[derive(Debug, Clone)]
+pub struct Builder<P> {
+    options: Options,
+    seed: Option<u64>,
+    first_epoch: Option<Epoch>,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Builder<P> {
+    /// Timestamp splitting: whether each column group is a unit of conflict by itself (default), or the whole row is one.
+    #[must_use]
+    pub fn timestamp_splitting(mut self, on: bool) -> Self {
+        self.options.splitting = on;
+        self
+    }
+
+    /// Commit-time updates: whether updates are blind (default), or observe what they update like a read and a write.
+    #[must_use]
+    pub fn commit_time_updates(mut self, on: bool) -> Self {
+        self.options.commit_time_updates = on;
+        self
+    }
+
+    /// Whether a conflict is followed by a randomized, exponentially growing pause (default) or retried at once.
+    #[must_use]
+    pub fn backoff(mut self, on: bool) -> Self {
+        self.options.backoff = on;
+        self
+    }
+
+    /// Whether write sets are locked in the order of addresses; by default they are locked in the order of the program,
+    /// which with bounded waiting is as safe and saves the sort.
+    #[must_use]
+    pub fn sorted_locks(mut self, on: bool) -> Self {
+        self.options.sorted_locks = on;
+        self
+    }
+
+    /// The most bytes that tables and indexes may take. An insert that would exceed it fails with
+    /// [`Abort::MemoryLimit`]. Memory is taken in steps of 64 KiB and 2 MiB.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.options.memory_limit_bytes = bytes;
+        self
+    }
+
+    /// Fixes the hash functions of the tables, for repeatable experiments. By default they differ from process to
+    /// process, so that nobody can prepare keys that collide.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Epochs of its own that begin at `first` and move only by hand: for tests that own time.
+    #[cfg(test)]
+    pub(crate) fn manual_epochs(mut self, first: Epoch) -> Self {
+        self.first_epoch = Some(first);
+        self
+    }
+
+    /// The database.
+    ///
+    /// # Errors
+    /// None with today's options; limits that cannot work are found when tables are created.
+    pub fn build(self) -> Result<Database<P>, Error> {
+        static DATABASES_MADE: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        let id = DATABASES_MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let epochs = match self.first_epoch {
+            Some(first) => Epochs::manual(first),
+            None if MODELLED => Epochs::manual(1),
+            None => Epochs::of_process(),
+        };
+        let memory = Arc::new(Memory::new(self.options.memory_limit_bytes));
+        let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, &memory);
+        let collector = Collector { slot: epochs.register(), local: Local::new(id, COLLECTOR) };
+        let inner = Arc::new(Inner {
+            engine: Engine {
+                id,
+                options: self.options,
+                epochs: epochs.clone(),
+                clock: P::Clock::default(),
+                memory,
+                tables: RwLock::new(Vec::new()),
+                token: Token::new(),
+            },
+            types: Mutex::new(Vec::new()),
+            sessions: Mutex::new(Vec::new()),
+            sessions_made: AtomicU64::new(COLLECTOR),
+            session_taken: AtomicBool::new(false),
+            past: Mutex::new(Stats::default()),
+            slabs_made: AtomicU64::new(1),
+            lines,
+            collector: Mutex::new(collector),
+            seed: self.seed.unwrap_or_else(Random::process_seed),
+        });
+        let weak: std::sync::Weak<Inner<P>> = Arc::downgrade(&inner);
+        epochs.add_collector(weak);
+        Ok(Database { inner })
+    }
+}
+
+/// The collector's number among the sessions.
+const COLLECTOR: u64 = 1;
+
+impl<P: Protocol> Inner<P> {
+    fn new_table<R: Record>(&self, name: &str, number: usize, options: TableOptions) -> Result<TableCore, Error> {
+        if name.is_empty() {
+            return Err(Error::EmptyTableName);
+        }
+        let number = u16::try_from(number).map_err(|_| Error::TooManyTables)?;
+        check_row_type::<R>()?;
+        let key_words = <R::Key as Key>::WORDS;
+        let split = self.engine.options.splitting && P::CELL_WORDS > 0;
+        let layout = Layout::new(number, key_words, R::GROUPS, split, P::CELL_WORDS).map_err(|words| {
+            let problem = format!("its records would have {words} words; 65,535 is the most");
+            Error::RowType { row: R::NAME, problem }
+        })?;
+        let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
+        let memory = &self.engine.memory;
+        let records = Slab::new(slab, layout.total_words(), memory);
+        let index = HashIndex::new(memory, &self.lines, key_words, P::NODE_WORDS, options.capacity, self.seed)
+            .map_err(|_| Error::MemoryLimit { limit_bytes: self.engine.options.memory_limit_bytes })?;
+        Ok(TableCore {
+            database: self.engine.id,
+            number,
+            name: name.into(),
+            row_type: R::NAME,
+            groups: R::GROUPS,
+            layout,
+            index,
+            records,
+        })
+    }
+
+    /// Admits a session, if the protocol allows another one.
+    pub(crate) fn admit(&self) -> Result<(), Error> {
+        if P::ONE_SESSION && self.session_taken.swap(true, Ordering::Acquire) {
+            return Err(Error::SecondSession { protocol: P::NAME });
+        }
+        Ok(())
+    }
+
+    /// Takes an admission back.
+    pub(crate) fn dismiss(&self) {
+        self.session_taken.store(false, Ordering::Release);
+    }
+
+    /// A new session's working parts.
+    pub(crate) fn join(&self) -> Core<P> {
+        let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
+        let public = Arc::new(Public {
+            slot: self.engine.epochs.register(),
+            garbage: Mutex::new(Garbage::default()),
+            counters: Counters::new(),
+        });
+        lock(&self.sessions).push(Member { public: public.clone(), gone: false });
+        Core::new(&self.engine, id, public)
+    }
+
+    /// Forgets a session, keeping its counts and its garbage.
+    pub(crate) fn leave(&self, core: &mut Core<P>) {
+        let state = core.state.get_mut();
+        lock(&core.public.garbage).take_from(&self.engine, &mut state.local);
+        self.engine.token.release(state.local.id);
+        self.engine.epochs.unregister(&core.public.slot);
+        lock(&self.past).add(&core.public.counters.read());
+        let mut sessions = lock(&self.sessions);
+        if let Some(member) = sessions.iter_mut().find(|member| Arc::ptr_eq(&member.public, &core.public)) {
+            member.gone = true;
+        }
+        sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
+    }
+
+    /// Whether no session is in a transaction.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        let now = self.engine.epochs.now();
+        lock(&self.sessions).iter().all(|member| member.public.slot.idle_since(now + 1))
+    }
+}
+
+impl<P: Protocol> Collect for Inner<P> {
+    fn collect(&self, idle_before: Epoch) -> bool {
+        let mut collector = lock(&self.collector);
+        let Collector { slot, local } = &mut *collector;
+        let mut sessions = lock(&self.sessions);
+        let mut left = false;
+        for member in sessions.iter() {
+            let mut garbage = lock(&member.public.garbage);
+            if !garbage.is_empty() && (member.gone || member.public.slot.idle_since(idle_before)) {
+                self.engine.epochs.pin(slot);
+                garbage.collect(&self.engine, local, COLLECT_BUDGET);
+                self.engine.epochs.unpin(slot);
+            }
+            left |= !garbage.is_empty();
+        }
+        sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
+        left
+    }
+}
+
+impl<P: Protocol> Drop for Inner<P> {
+    fn drop(&mut self) {
+        self.engine.epochs.unregister(&lock(&self.collector).slot);
+    }
+}
+
+/// Checks what a `Record` implementation says about itself.
+fn check_row_type<R: Record>() -> Result<(), Error> {
+    let problem = |problem: String| Err(Error::RowType { row: R::NAME, problem });
+    let groups = R::GROUPS;
+    if groups.is_empty() || groups.len() > Group::COUNT_MAX {
+        return problem(format!("it has {} groups; 1 to {} are possible", groups.len(), Group::COUNT_MAX));
+    }
+    if let Some(group) = groups.iter().find(|group| group.words == 0) {
+        return problem(format!("group {:?} has no words; every group needs at least one", group.name));
+    }
+    let image = size_of::<R::Image>() / size_of::<u64>();
+    if image != image_words(groups) {
+        let words = image_words(groups);
+        return problem(format!("its image has {image} words but its groups have {words}; use [u64; {words}]"));
+    }
+    Ok(())
+}

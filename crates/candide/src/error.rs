@@ -1,0 +1,201 @@
+//! What can go wrong, in two types: [`Abort`] inside transactions, [`Error`] when setting up.
+
+use std::fmt;
+
+/// Why an operation or a transaction did not do what was asked.
+///
+/// *Conflicts* doom the transaction; [`run`](crate::Session::run) retries it, so closures only pass them on. *Outcomes*
+/// are definite: the closure may match on them and go on, and what it makes of them is shown only if it is
+/// true in the serial order. *Refusals* come from the engine: a limit, or a misuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Abort {
+    /// Conflict: a row that was read has changed.
+    ReadChanged,
+    /// Conflict: another transaction was committing to the row, and did not finish in time.
+    Locked,
+    /// Conflict: a key that was absent may have been inserted.
+    Phantom,
+    /// Conflict: the record was leaving its index.
+    Dead,
+    /// Conflict: a row that was there when an update was made is gone, or the other way round.
+    Existence,
+    /// Conflict: the transaction's timestamp came too late for a row.
+    TimestampOrder,
+    /// Conflict: gave way to a transaction that had failed too often.
+    Yielded,
+    /// Outcome: no row has this key.
+    NotFound,
+    /// Outcome: a row with this key exists already.
+    Duplicate,
+    /// Outcome: a guard of an update did not hold. The transaction has no effect.
+    Guard,
+    /// Outcome: an update left the range of its column's type. The transaction has no effect.
+    Overflow,
+    /// Refusal: the database's memory limit leaves no room for the row.
+    MemoryLimit,
+    /// Refusal: the table belongs to another database than the transaction.
+    ForeignTable,
+    /// Refusal: `Database::run` was called inside a transaction of the same database on the same thread.
+    Nested,
+    /// Refusal: the allowed number of attempts all met conflicts.
+    AttemptsExhausted,
+    /// Refusal: the deadline passed before an attempt could commit.
+    DeadlinePassed,
+    /// Refusal: the database has used up its version numbers (after at least eight years).
+    VersionsExhausted,
+}
+
+impl Abort {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Abort; 17] = [
+        Abort::ReadChanged,
+        Abort::Locked,
+        Abort::Phantom,
+        Abort::Dead,
+        Abort::Existence,
+        Abort::TimestampOrder,
+        Abort::Yielded,
+        Abort::NotFound,
+        Abort::Duplicate,
+        Abort::Guard,
+        Abort::Overflow,
+        Abort::MemoryLimit,
+        Abort::ForeignTable,
+        Abort::Nested,
+        Abort::AttemptsExhausted,
+        Abort::DeadlinePassed,
+        Abort::VersionsExhausted,
+    ];
+
+    /// Whether the transaction is doomed and worth retrying.
+    #[inline]
+    pub fn is_conflict(self) -> bool {
+        (self as u8) <= Abort::Yielded as u8
+    }
+
+    /// The reason's name in statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Abort::ReadChanged => "read_changed",
+            Abort::Locked => "locked",
+            Abort::Phantom => "phantom",
+            Abort::Dead => "dead",
+            Abort::Existence => "existence",
+            Abort::TimestampOrder => "timestamp_order",
+            Abort::Yielded => "yielded",
+            Abort::NotFound => "not_found",
+            Abort::Duplicate => "duplicate",
+            Abort::Guard => "guard",
+            Abort::Overflow => "overflow",
+            Abort::MemoryLimit => "memory_limit",
+            Abort::ForeignTable => "foreign_table",
+            Abort::Nested => "nested",
+            Abort::AttemptsExhausted => "attempts_exhausted",
+            Abort::DeadlinePassed => "deadline_passed",
+            Abort::VersionsExhausted => "versions_exhausted",
+        }
+    }
+}
+
+impl fmt::Display for Abort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Abort::ReadChanged => "a row that was read has changed",
+            Abort::Locked => "another transaction is committing to the row",
+            Abort::Phantom => "a key that was absent may have been inserted",
+            Abort::Dead => "the record is leaving its index",
+            Abort::Existence => "a row came or went under an update",
+            Abort::TimestampOrder => "the transaction's timestamp came too late for a row",
+            Abort::Yielded => "gave way to a transaction that had failed too often",
+            Abort::NotFound => "no row has this key",
+            Abort::Duplicate => "a row with this key exists already",
+            Abort::Guard => "a guard of an update did not hold",
+            Abort::Overflow => "an update left the range of its column's type",
+            Abort::MemoryLimit => "the memory limit leaves no room for the row",
+            Abort::ForeignTable => "the table belongs to another database; open it in the transaction's own",
+            Abort::Nested => {
+                "`Database::run` was called inside a transaction of the same database; use the outer transaction"
+            }
+            Abort::AttemptsExhausted => "every allowed attempt met a conflict",
+            Abort::DeadlinePassed => "the deadline passed before an attempt could commit",
+            Abort::VersionsExhausted => "the database has used up its version numbers; export it into a new one",
+        })
+    }
+}
+
+impl std::error::Error for Abort {}
+
+/// Why a database, a session or a table could not be set up. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A table of this name exists with another row type. Use another name, or the type it was created with.
+    TableType {
+        /// The table's name.
+        table: String,
+        /// The row type asked for.
+        wanted: &'static str,
+        /// The row type it was created with.
+        existing: &'static str,
+    },
+    /// The row type cannot be stored. Its `Record` implementation has to change.
+    RowType {
+        /// The row type.
+        row: &'static str,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+    /// A table's name is empty.
+    EmptyTableName,
+    /// A database holds at most 65,535 tables.
+    TooManyTables,
+    /// The memory limit is below what an empty database needs, or leaves no room for the table.
+    MemoryLimit {
+        /// The limit in bytes.
+        limit_bytes: usize,
+    },
+    /// The protocol allows one session at a time, and one exists. Drop it first, or choose another protocol.
+    SecondSession {
+        /// The protocol's name.
+        protocol: &'static str,
+    },
+    /// Raw iteration needs a database without running transactions.
+    NotQuiescent,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::TableType { table, wanted, existing } => {
+                write!(f, "table {table:?} holds rows of type {existing}, not {wanted}; use another name for {wanted}")
+            }
+            Error::RowType { row, problem } => write!(f, "row type {row} cannot be stored: {problem}"),
+            Error::EmptyTableName => f.write_str("a table needs a name of at least one character"),
+            Error::TooManyTables => f.write_str("a database holds at most 65,535 tables"),
+            Error::MemoryLimit { limit_bytes } => {
+                write!(f, "the memory limit of {limit_bytes} bytes leaves no room for the table; raise it")
+            }
+            Error::SecondSession { protocol } => {
+                write!(f, "protocol {protocol} allows one session at a time; drop the other one first")
+            }
+            Error::NotQuiescent => f.write_str("transactions are running; raw iteration has to wait for them"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_numbered_and_named_uniquely() {
+        let names: std::collections::HashSet<_> = Abort::ALL.iter().map(|abort| abort.name()).collect();
+        assert_eq!(names.len(), Abort::ALL.len());
+        assert!(Abort::ALL.iter().enumerate().all(|(index, &abort)| abort as usize == index));
+        assert_eq!(size_of::<Result<(), Abort>>(), 1);
+    }
+}

@@ -1,0 +1,644 @@
+//! The hash index: finds records, protects absent keys, grows without stopping writers.
+//!
+//! # Shape
+//! An array of buckets, each one cache line: `| version | node words of the protocol | slots | overflow |`. A slot holds 16
+//! bits of the hash above the 48 bits of a record's address, so a lookup takes two cache misses: the bucket and the
+//! record it wants. A full bucket continues in overflow lines (seven slots and a link).
+//!
+//! # Invariants
+//! * **H1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a bucket. So a lookup that
+//!   finds its key needs no version.
+//! * **H2** Every link raises its bucket's version, under the bucket's lock and after the slot is written. So a lookup
+//!   that loaded the version first and found nothing is still right while the version has not changed.
+//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so whoever remembered the version fails,
+//!   and whoever comes anew goes to the next array.
+//! * **H4** Slots are written with Release and read with Acquire: a record's key and cells are seen whole (E4).
+//! * **H5** Bucket locks are held for a few hundred instructions, never while waiting for anything else.
+//!
+//! # Growth
+//! There is no count of records. An insert that finds its bucket full looks at the buckets around it; if they are crowded,
+//! it adds an array of twice the size. From then on every insert first moves its own bucket and a few others, and
+//! works in the new array. The last one to move a bucket makes the new array the current one.
+
+use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
+use crate::record::RecordAt;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, Spin, lock, prefetch};
+use std::sync::Arc;
+
+/// Words of a bucket and of an overflow line: one cache line.
+const LINE_WORDS: usize = 8;
+/// The word of a line that links to its overflow line.
+const OVERFLOW: usize = LINE_WORDS - 1;
+
+const LOCK: u64 = 1;
+const MOVED: u64 = 2;
+const VERSION_ONE: u64 = 4;
+
+/// Bits of a slot that are the address.
+const ADDRESS_BITS: u32 = 48;
+const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+
+/// Buckets of a table about which nothing is known.
+const BUCKETS_MIN: usize = 16;
+/// Records per bucket that a table of known size is built for: three misses in four buckets never see an overflow line.
+const RECORDS_PER_BUCKET: usize = 4;
+/// Buckets looked at to judge how full the table is, and the records among them that make it grow.
+const SAMPLE_BUCKETS: usize = 16;
+const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
+/// Buckets an insert moves beside its own.
+const MOVES_PER_INSERT: usize = 8;
+
+/// An index bucket: what an absent key is observed by.
+///
+/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays are retired, not freed.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeAt(Block);
+
+impl NodeAt {
+    /// The version word: version, lock, and whether the bucket has moved.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.word(0).load(Ordering::Acquire)
+    }
+
+    pub(crate) fn address(self) -> u64 {
+        self.0.address()
+    }
+
+    /// Word `index` of what the protocol keeps in the bucket.
+    pub(crate) fn node_word(&self, index: usize) -> &AtomicU64 {
+        self.word(1 + index)
+    }
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> &AtomicU64 {
+        debug_assert!(index < LINE_WORDS);
+        // SAFETY: a handle is made for a whole bucket of an array that outlives the holder's pin.
+        unsafe { self.0.word(index) }
+    }
+
+    /// Whether `version`, loaded from this bucket, is of a bucket that is neither locked nor moved.
+    #[inline]
+    pub(crate) fn is_stable(version: u64) -> bool {
+        version & (LOCK | MOVED) == 0
+    }
+}
+
+/// What a lookup found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found {
+    Record(RecordAt),
+    /// No record; true as long as the node keeps this version.
+    Nothing {
+        node: NodeAt,
+        version: u64,
+    },
+}
+
+/// What an attempt to link a record came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Linked {
+    /// The key has a record already.
+    Existing(RecordAt),
+    /// The new record is linked; the node went from one version to the other.
+    New { node: NodeAt, before: u64, after: u64 },
+}
+
+/// What growth leaves behind, to be freed once nobody can reach it.
+#[derive(Debug)]
+pub(crate) enum Retire {
+    /// An overflow line.
+    Line(Block),
+    /// A whole array, all moved.
+    Array(RetiredArray),
+}
+
+/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until nobody can be in it.
+#[derive(Debug)]
+pub(crate) struct RetiredArray(u64);
+
+impl Drop for RetiredArray {
+    fn drop(&mut self) {
+        // SAFETY: made once for an array that has become unreachable, and dropped when no pin can reach it any more
+        // (by the collection of garbage, or with the database).
+        drop(unsafe { from_address(self.0) });
+    }
+}
+
+/// The index of one table.
+#[derive(Debug)]
+pub(crate) struct HashIndex {
+    /// The address of the array that lookups begin in. Written when an array has been moved entirely.
+    current: AtomicU64,
+    key_words: usize,
+    /// Words that the protocol keeps in each bucket.
+    node_words: usize,
+    seed: u64,
+    memory: Arc<Memory>,
+    /// Overflow lines.
+    lines: Arc<Slab>,
+    growing: Mutex<()>,
+}
+
+/// One array of buckets.
+#[derive(Debug)]
+pub(crate) struct Array {
+    words: WordArray,
+    bucket_mask: u64,
+    /// The address of the array twice as large that this one is being moved to; zero while it is not.
+    next: AtomicU64,
+    /// Buckets that some insert has undertaken to move, and buckets that have been moved.
+    claimed: AtomicUsize,
+    moved: AtomicUsize,
+}
+
+impl Array {
+    fn new(memory: &Arc<Memory>, buckets: usize) -> Result<Box<Array>, OutOfMemory> {
+        Ok(Box::new(Array {
+            words: WordArray::new(memory, buckets * LINE_WORDS)?,
+            bucket_mask: buckets as u64 - 1,
+            next: AtomicU64::new(0),
+            claimed: AtomicUsize::new(0),
+            moved: AtomicUsize::new(0),
+        }))
+    }
+
+    fn buckets(&self) -> usize {
+        self.bucket_mask as usize + 1
+    }
+
+    #[inline(always)]
+    fn bucket_index(&self, hash: u64) -> usize {
+        (hash & self.bucket_mask) as usize
+    }
+
+    #[inline(always)]
+    fn bucket(&self, index: usize) -> NodeAt {
+        debug_assert!(index < self.buckets());
+        NodeAt(self.words.block().offset(index * LINE_WORDS))
+    }
+}
+
+impl HashIndex {
+    /// An index for records whose key has `key_words` words, built for about `capacity` of them.
+    pub(crate) fn new(
+        memory: &Arc<Memory>,
+        lines: &Arc<Slab>,
+        key_words: usize,
+        node_words: usize,
+        capacity: usize,
+        seed: u64,
+    ) -> Result<HashIndex, OutOfMemory> {
+        let buckets = (capacity / RECORDS_PER_BUCKET).max(BUCKETS_MIN).next_power_of_two();
+        let array = Array::new(memory, buckets)?;
+        Ok(HashIndex {
+            current: AtomicU64::new(to_address(array)),
+            key_words,
+            node_words,
+            seed,
+            memory: memory.clone(),
+            lines: lines.clone(),
+            growing: Mutex::new(()),
+        })
+    }
+
+    /// Words in an overflow line.
+    pub(crate) const LINE_WORDS: usize = LINE_WORDS;
+
+    /// The hash of a key: one folded multiplication per word, keyed by the table's seed.
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: &[u64]) -> u64 {
+        key.iter().fold(self.seed, |hash, &word| {
+            let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
+            (product >> 64) as u64 ^ product as u64
+        })
+    }
+
+    #[inline(always)]
+    fn current(&self) -> &Array {
+        self.array_at(self.current.load(Ordering::Acquire)).expect("there is always a current array")
+    }
+
+    /// The array at an address loaded with Acquire (E8) from `current` or from a `next`.
+    #[inline(always)]
+    fn array_at(&self, address: u64) -> Option<&Array> {
+        let array: *const Array = std::ptr::with_exposed_provenance(address as usize);
+        // SAFETY: arrays are boxed, stay until they are retired through `Retire::Array`, and are freed after every pin
+        // that could have reached them; callers are pinned, or own the index.
+        unsafe { array.as_ref() }
+    }
+
+    /// Brings the bucket of a hash nearer.
+    #[inline(always)]
+    pub(crate) fn prefetch_bucket(&self, hash: u64) {
+        let array = self.current();
+        prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
+    }
+
+    /// Brings the record that probably has this hash nearer. Looks at one bucket, follows nothing.
+    #[inline(always)]
+    pub(crate) fn prefetch_record(&self, hash: u64) {
+        let array = self.current();
+        let bucket = array.bucket(array.bucket_index(hash));
+        for slot in 1 + self.node_words..OVERFLOW {
+            let entry = bucket.word(slot).load(Ordering::Relaxed);
+            if entry >> ADDRESS_BITS == hash >> ADDRESS_BITS
+                && let Some(block) = Block::at(entry & ADDRESS)
+            {
+                prefetch(block.hint(0));
+            }
+        }
+    }
+
+    /// The record with this key, or the node whose version vouches for there being none. The caller is pinned.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
+        let mut array = self.current();
+        let mut spin = Spin::default();
+        loop {
+            let node = array.bucket(array.bucket_index(hash));
+            let version = node.version(); // H2: before the slots.
+            if version & MOVED != 0 {
+                array = self.next_of(array);
+                continue;
+            }
+            if let Some(record) = self.find_in(node, key, hash) {
+                return Found::Record(record);
+            }
+            if version & LOCK == 0 {
+                return Found::Nothing { node, version };
+            }
+            spin.wait();
+        }
+    }
+
+    fn next_of<'a>(&'a self, array: &Array) -> &'a Array {
+        self.array_at(array.next.load(Ordering::Acquire)).expect("a bucket moves only once the next array is there")
+    }
+
+    #[inline(always)]
+    fn find_in(&self, node: NodeAt, key: &[u64], hash: u64) -> Option<RecordAt> {
+        let mut line = node;
+        let mut first = 1 + self.node_words;
+        loop {
+            for slot in first..OVERFLOW {
+                let entry = line.word(slot).load(Ordering::Acquire); // H4
+                if entry >> ADDRESS_BITS == hash >> ADDRESS_BITS
+                    && let Some(record) = record_of(entry)
+                    && record.has_key(key)
+                {
+                    return Some(record);
+                }
+            }
+            line = NodeAt(Block::at(line.word(OVERFLOW).load(Ordering::Acquire))?);
+            first = 0;
+        }
+    }
+
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned.
+    ///
+    /// `born` runs under the bucket's lock, after the version has been raised: where a protocol lets the record
+    /// inherit what the bucket knew about the absent key.
+    pub(crate) fn link(
+        &self,
+        record: RecordAt,
+        key: &[u64],
+        hash: u64,
+        caches: &mut Vec<Option<Cache>>,
+        retired: &mut Vec<Retire>,
+        born: impl FnOnce(NodeAt),
+    ) -> Result<Linked, OutOfMemory> {
+        let mut array = self.current();
+        let mut spin = Spin::default();
+        loop {
+            if let Some(next) = self.array_at(array.next.load(Ordering::Acquire)) {
+                self.help_move(array, next, array.bucket_index(hash), caches, retired);
+                array = next;
+                continue;
+            }
+            let node = array.bucket(array.bucket_index(hash));
+            let Some(version) = lock_bucket(node) else {
+                // Moved; or locked by someone else, who needs a moment.
+                spin.wait();
+                continue;
+            };
+            // Under the lock, `next` is final for this bucket: movers lock it too.
+            if let Some(existing) = self.find_in(node, key, hash) {
+                node.word(0).store(version, Ordering::Release);
+                return Ok(Linked::Existing(existing));
+            }
+            let Some((line, slot)) = self.free_slot(node) else {
+                node.word(0).store(version, Ordering::Release);
+                self.make_room(array, node, caches)?;
+                continue;
+            };
+            let entry = record.block().address() | hash >> ADDRESS_BITS << ADDRESS_BITS;
+            line.word(slot).store(entry, Ordering::Release); // H4
+            let after = version + VERSION_ONE;
+            node.word(0).store(after | LOCK, Ordering::Release); // H2
+            born(node);
+            node.word(0).store(after, Ordering::Release);
+            return Ok(Linked::New { node, before: version, after });
+        }
+    }
+
+    /// Takes `record`, which is dead, out of its bucket. The caller is pinned and retires the record afterwards.
+    ///
+    /// `bequeath` runs under the bucket's lock, before the slot is cleared. The version is raised only where nodes keep
+    /// timestamps: in commit order, the dead record's own cell already fails everyone who saw its absence.
+    pub(crate) fn unlink(&self, record: RecordAt, hash: u64, bequeath: impl FnOnce(NodeAt)) {
+        let mut array = self.current();
+        let mut spin = Spin::default();
+        let (node, version) = loop {
+            let node = array.bucket(array.bucket_index(hash));
+            if node.version() & MOVED != 0 {
+                array = self.next_of(array);
+            } else if let Some(version) = lock_bucket(node) {
+                break (node, version);
+            } else {
+                spin.wait();
+            }
+        };
+        bequeath(node);
+        let removed = self.each_slot(node, |line, slot, entry| {
+            let found = entry & ADDRESS == record.block().address();
+            if found {
+                line.word(slot).store(0, Ordering::Release);
+            }
+            found
+        });
+        debug_assert!(removed, "only a linked record is unlinked, once");
+        let raised = if self.node_words == 0 { version } else { version + VERSION_ONE };
+        node.word(0).store(raised, Ordering::Release);
+    }
+
+    /// Calls `each` with every occupied slot of a bucket until it returns true; says whether it did.
+    fn each_slot(&self, node: NodeAt, mut each: impl FnMut(NodeAt, usize, u64) -> bool) -> bool {
+        let (mut line, mut first) = (node, 1 + self.node_words);
+        loop {
+            for slot in first..OVERFLOW {
+                let entry = line.word(slot).load(Ordering::Acquire);
+                if entry != 0 && each(line, slot, entry) {
+                    return true;
+                }
+            }
+            let Some(overflow) = Block::at(line.word(OVERFLOW).load(Ordering::Acquire)) else { return false };
+            (line, first) = (NodeAt(overflow), 0);
+        }
+    }
+
+    /// A free slot of a bucket the caller has locked (or that nobody can reach yet).
+    fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
+        let (mut line, mut first) = (node, 1 + self.node_words);
+        loop {
+            if let Some(slot) = (first..OVERFLOW).find(|&slot| line.word(slot).load(Ordering::Relaxed) == 0) {
+                return Some((line, slot));
+            }
+            (line, first) = (NodeAt(Block::at(line.word(OVERFLOW).load(Ordering::Acquire))?), 0);
+        }
+    }
+
+    /// Called without a lock for a bucket that was full: starts to grow the table if it is crowded, otherwise adds an
+    /// overflow line to the bucket.
+    #[cold]
+    fn make_room(&self, array: &Array, node: NodeAt, caches: &mut Vec<Option<Cache>>) -> Result<(), OutOfMemory> {
+        if self.is_crowded(array, node) && self.grow(array) {
+            return Ok(());
+        }
+        let line = self.new_line(Cache::of(caches, &self.lines).allocate(&self.lines)?);
+        let mut spin = Spin::default();
+        let version = loop {
+            match lock_bucket(node) {
+                Some(version) => break version,
+                None if node.version() & MOVED != 0 => {
+                    Cache::of(caches, &self.lines).free(&self.lines, line.0);
+                    return Ok(());
+                }
+                None => spin.wait(),
+            }
+        };
+        self.append_line(node, line);
+        node.word(0).store(version, Ordering::Release);
+        Ok(())
+    }
+
+    fn new_line(&self, block: Block) -> NodeAt {
+        let line = NodeAt(block);
+        (0..LINE_WORDS).for_each(|word| line.word(word).store(0, Ordering::Relaxed));
+        line
+    }
+
+    /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet).
+    fn append_line(&self, node: NodeAt, line: NodeAt) {
+        let mut last = node;
+        while let Some(overflow) = Block::at(last.word(OVERFLOW).load(Ordering::Acquire)) {
+            last = NodeAt(overflow);
+        }
+        last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // H4
+    }
+
+    /// Whether the buckets around a full one are so full that doubling is due.
+    fn is_crowded(&self, array: &Array, node: NodeAt) -> bool {
+        let sample = SAMPLE_BUCKETS.min(array.buckets());
+        let own = (node.0.address() - array.words.block().address()) as usize / size_of::<[AtomicU64; LINE_WORDS]>();
+        let mut records = 0;
+        for neighbour in own..own + sample {
+            let node = array.bucket(neighbour & array.bucket_mask as usize);
+            self.each_slot(node, |_, _, _| {
+                records += 1;
+                false
+            });
+        }
+        records * SAMPLE_BUCKETS >= SAMPLE_RECORDS * sample
+    }
+
+    /// Gives `array` a successor of twice the size; false if it cannot have one now.
+    fn grow(&self, array: &Array) -> bool {
+        let _one_at_a_time = lock(&self.growing);
+        if array.next.load(Ordering::Acquire) != 0 {
+            return true;
+        }
+        let is_current = std::ptr::eq(array, self.current());
+        match Array::new(&self.memory, array.buckets() * 2) {
+            Ok(next) if is_current => {
+                array.next.store(to_address(next), Ordering::Release); // E8
+                true
+            }
+            // Its own array is still being filled; or the memory limit keeps the table at its size.
+            _ => false,
+        }
+    }
+
+    /// Moves bucket `own`, and a few that nobody has undertaken to move yet.
+    fn help_move(
+        &self,
+        array: &Array,
+        next: &Array,
+        own: usize,
+        caches: &mut Vec<Option<Cache>>,
+        retired: &mut Vec<Retire>,
+    ) {
+        let mut moved = usize::from(self.move_bucket(array, next, own, caches, retired));
+        if array.claimed.load(Ordering::Relaxed) < array.buckets() {
+            let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
+            for bucket in first..(first + MOVES_PER_INSERT).min(array.buckets()) {
+                moved += usize::from(self.move_bucket(array, next, bucket, caches, retired));
+            }
+        }
+        // AcqRel: whoever counts the last bucket has every mover's work before it.
+        if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
+            // The count reaches its end once, so the array is retired once.
+            let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
+            retired.push(Retire::Array(RetiredArray(moved)));
+        }
+    }
+
+    /// Moves one bucket to the two it becomes; false if that has been done.
+    fn move_bucket(
+        &self,
+        array: &Array,
+        next: &Array,
+        index: usize,
+        caches: &mut Vec<Option<Cache>>,
+        retired: &mut Vec<Retire>,
+    ) -> bool {
+        let node = array.bucket(index);
+        let mut spin = Spin::default();
+        let version = loop {
+            match lock_bucket(node) {
+                Some(version) => break version,
+                None if node.version() & MOVED != 0 => return false,
+                None => spin.wait(),
+            }
+        };
+        if self.node_words > 0 {
+            // An absent reader raises the bucket's timestamp and then looks at the version; we lock and then copy.
+            crate::sync::full_fence();
+        }
+        let halves = [next.bucket(index), next.bucket(index + array.buckets())];
+        for half in halves {
+            for word in 0..self.node_words {
+                half.node_word(word).store(node.node_word(word).load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            half.word(0).store(version, Ordering::Relaxed);
+        }
+        self.each_slot(node, |_, _, entry| {
+            let record = record_of(entry).expect("an occupied slot");
+            let key: KeyWords = KeyWords::of(record, self.key_words);
+            let half = halves[usize::from(next.bucket_index(self.hash(key.as_slice())) != index)];
+            let (line, slot) = self.free_slot(half).unwrap_or_else(|| {
+                // Half a bucket moved cannot be taken back, so this line may exceed the limit.
+                let line = self.new_line(Cache::of(caches, &self.lines).allocate_beyond_limit(&self.lines));
+                self.append_line(half, line);
+                (line, 0)
+            });
+            line.word(slot).store(entry, Ordering::Relaxed);
+            false
+        });
+        let mut line = node;
+        while let Some(overflow) = Block::at(line.word(OVERFLOW).load(Ordering::Relaxed)) {
+            retired.push(Retire::Line(overflow));
+            line = NodeAt(overflow);
+        }
+        node.word(0).store(version | MOVED, Ordering::Release); // H3, and publishes the halves
+        true
+    }
+
+    /// The slab of overflow lines.
+    pub(crate) fn lines(&self) -> &Arc<Slab> {
+        &self.lines
+    }
+
+    /// Bytes of the bucket arrays. The caller is pinned.
+    pub(crate) fn array_bytes(&self) -> usize {
+        let current = self.current();
+        let next = self.array_at(current.next.load(Ordering::Acquire));
+        (current.words.len() + next.map_or(0, |next| next.words.len())) * size_of::<u64>()
+    }
+
+    /// Calls `each` with every linked record, present or not, once. The caller is pinned, and nothing is being linked,
+    /// unlinked or moved meanwhile.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(RecordAt)) {
+        let mut array = Some(self.current());
+        while let Some(current) = array {
+            let next = self.array_at(current.next.load(Ordering::Acquire));
+            for index in 0..current.buckets() {
+                let node = current.bucket(index);
+                if node.version() & MOVED == 0 {
+                    self.each_slot(node, |_, _, entry| {
+                        each(record_of(entry).expect("an occupied slot"));
+                        false
+                    });
+                }
+            }
+            // Buckets of the next array whose origin has not moved are empty, so none is seen twice.
+            array = next;
+        }
+    }
+}
+
+impl Drop for HashIndex {
+    fn drop(&mut self) {
+        let mut address = self.current.load(Ordering::Acquire);
+        while address != 0 {
+            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so nobody is in it.
+            let array = unsafe { from_address(address) };
+            address = array.next.load(Ordering::Acquire);
+        }
+    }
+}
+
+fn to_address(array: Box<Array>) -> u64 {
+    Box::into_raw(array).expose_provenance() as u64
+}
+
+/// # Safety
+/// The address came from [`to_address`], and nobody else uses the array or will.
+unsafe fn from_address(address: u64) -> Box<Array> {
+    // SAFETY: by this function's contract.
+    unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address as usize)) }
+}
+
+/// The record of a slot.
+#[inline(always)]
+fn record_of(entry: u64) -> Option<RecordAt> {
+    // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its layout (R1), and the
+    // caller of the index is pinned (R2).
+    Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
+}
+
+/// One attempt to lock a bucket: its version if that succeeds, nothing if it is locked or moved.
+#[inline]
+fn lock_bucket(node: NodeAt) -> Option<u64> {
+    let version = node.word(0).load(Ordering::Relaxed);
+    let locked = NodeAt::is_stable(version)
+        // Acquire pairs with the Release that unlocked (E8): we see the last holder's slots.
+        && node.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    locked.then_some(version)
+}
+
+/// A copy of a record's key words.
+pub(crate) struct KeyWords {
+    words: [u64; KeyWords::INLINE],
+    long: Vec<u64>,
+    count: usize,
+}
+
+impl KeyWords {
+    const INLINE: usize = 8;
+
+    pub(crate) fn of(record: RecordAt, count: usize) -> KeyWords {
+        let mut words = [0; KeyWords::INLINE];
+        let mut long = Vec::new();
+        if count <= KeyWords::INLINE {
+            words.iter_mut().take(count).enumerate().for_each(|(index, word)| *word = record.key_word(index));
+        } else {
+            long.extend((0..count).map(|index| record.key_word(index)));
+        }
+        KeyWords { words, long, count }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u64] {
+        if self.count <= KeyWords::INLINE { &self.words[..self.count] } else { &self.long }
+    }
+}

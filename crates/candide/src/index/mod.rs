@@ -1,0 +1,6 @@
+//! From keys to records.
+
+mod hash;
+
+pub use hash::NodeAt;
+pub(crate) use hash::{Found, HashIndex, KeyWords, Linked, Retire};

@@ -1,0 +1,89 @@
+//! Where records, index lines and versions live.
+//!
+//! * [`Memory`]: one per database. Maps regions, cuts them into 2 MiB chunks and 64 KiB spans, keeps the account and
+//!   the limit.
+//! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
+//! * [`Cache`]: a session's few free blocks of one slab, so that the common allocation touches nothing shared.
+//! * [`WordArray`]: one large zeroed array (the buckets of an index).
+//!
+//! A block is 64-bit atomic words and nothing else; that is what makes optimistic reading sound (`ARCHITECTURE.md`,
+//! decision 1). Blocks go from a slab to a session, become reachable, are retired, wait for the epoch bound and come
+//! back; the layers above never see an address they could free.
+
+mod array;
+mod region;
+mod slab;
+
+pub(crate) use array::WordArray;
+pub(crate) use region::Memory;
+pub(crate) use slab::{Cache, Slab, SlabId};
+
+use crate::sync::AtomicU64;
+use std::ptr::NonNull;
+
+/// Bytes of a word.
+pub(crate) const WORD_BYTES: usize = 8;
+
+/// The memory limit of the database leaves no room for a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfMemory;
+
+/// The address of a block's first word.
+///
+/// Having one proves nothing; what may be done with it is said where it comes from ([`Cache::allocate`], a handle of
+/// `record`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Block(NonNull<AtomicU64>);
+
+// SAFETY: a block is an address; the words behind it are atomics, which any thread may use.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// The address, for an atomic word that links to this block. User space ends below 2^48 on the supported
+    /// platforms, which leaves 16 bits to the index.
+    #[inline]
+    pub(crate) fn address(self) -> u64 {
+        let address = self.0.as_ptr().expose_provenance() as u64;
+        debug_assert!(address >> 48 == 0);
+        address
+    }
+
+    /// The block at an address that [`Block::address`] gave; `None` for zero.
+    #[inline]
+    pub(crate) fn at(address: u64) -> Option<Block> {
+        NonNull::new(std::ptr::with_exposed_provenance_mut(address as usize)).map(Block)
+    }
+
+    /// Word `index` of the block.
+    ///
+    /// # Safety
+    /// `index` is within the block's size, and the block is not freed during `'a`: it is owned by the caller, or was
+    /// reachable under a pin that lasts for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn word<'a>(self, index: usize) -> &'a AtomicU64 {
+        // SAFETY: in bounds and alive by this function's contract; words are made as atomics by `region` and `slab`.
+        unsafe { self.0.add(index).as_ref() }
+    }
+
+    /// Words `first..first + count` of the block.
+    ///
+    /// # Safety
+    /// As for [`Block::word`], for each of the words.
+    #[inline(always)]
+    pub(crate) unsafe fn words<'a>(self, first: usize, count: usize) -> &'a [AtomicU64] {
+        // SAFETY: in bounds and alive by this function's contract; shared slices of atomics may alias.
+        unsafe { std::slice::from_raw_parts(self.0.add(first).as_ptr(), count) }
+    }
+
+    /// The block that begins `words` words further on; as with any block, its use needs a proof of its own.
+    #[inline(always)]
+    pub(crate) fn offset(self, words: usize) -> Block {
+        Block(NonNull::new(self.0.as_ptr().wrapping_add(words)).expect("an address within a block is not zero"))
+    }
+
+    /// The raw address of a word, for prefetching.
+    #[inline(always)]
+    pub(crate) fn hint(self, index: usize) -> *const AtomicU64 {
+        self.0.as_ptr().wrapping_add(index)
+    }
+}

@@ -1,0 +1,194 @@
+//! Regions of memory from the operating system, the account, and the limit.
+
+use super::OutOfMemory;
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+
+/// Size and alignment of a chunk: one huge page.
+pub(crate) const CHUNK_BYTES: usize = 2 << 20;
+/// What a small slab takes at a time; 32 of them share a chunk.
+pub(crate) const SPAN_BYTES: usize = 64 << 10;
+/// What is asked of the operating system at once: few enough mappings, little enough address space.
+const REGION_BYTES: usize = 16 * CHUNK_BYTES;
+
+/// The memory of one database.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    limit_bytes: usize,
+    /// Bytes handed out to slabs and arrays. Written when a span, a chunk or an array is taken or given back.
+    reserved_bytes: AtomicUsize,
+    carving: Mutex<Carving>,
+}
+
+#[derive(Debug, Default)]
+struct Carving {
+    regions: Vec<Region>,
+    /// Unused rest of the newest region: whole chunks.
+    chunks: std::ops::Range<usize>,
+    /// Unused rest of the chunk that small slabs share.
+    spans: std::ops::Range<usize>,
+}
+
+impl Memory {
+    pub(crate) fn new(limit_bytes: usize) -> Memory {
+        Memory { limit_bytes, reserved_bytes: AtomicUsize::new(0), carving: Mutex::new(Carving::default()) }
+    }
+
+    /// Bytes handed out to slabs and arrays.
+    pub(crate) fn reserved_bytes(&self) -> usize {
+        self.reserved_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Enters `bytes` into the account if the limit allows.
+    pub(super) fn reserve(&self, bytes: usize) -> Result<(), OutOfMemory> {
+        let grown = |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
+        match self.reserved_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(OutOfMemory),
+        }
+    }
+
+    /// Enters `bytes` whatever the limit: for the few lines that finish what has begun (a bucket half moved).
+    pub(super) fn reserve_beyond_limit(&self, bytes: usize) {
+        self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn unreserve(&self, bytes: usize) {
+        self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// The address of `bytes` (a span or a chunk) of zeroed memory that lives as long as `self`.
+    pub(super) fn carve(&self, bytes: usize) -> usize {
+        debug_assert!(bytes == SPAN_BYTES || bytes == CHUNK_BYTES);
+        let mut carving = lock(&self.carving);
+        if bytes == SPAN_BYTES {
+            if carving.spans.is_empty() {
+                let chunk = carving.next_chunk();
+                carving.spans = chunk..chunk + CHUNK_BYTES;
+            }
+            let span = carving.spans.start;
+            carving.spans.start += SPAN_BYTES;
+            return span;
+        }
+        carving.next_chunk()
+    }
+}
+
+impl Carving {
+    fn next_chunk(&mut self) -> usize {
+        if self.chunks.is_empty() {
+            let region = Region::map(REGION_BYTES);
+            self.chunks = region.address()..region.address() + REGION_BYTES;
+            self.regions.push(region);
+        }
+        let chunk = self.chunks.start;
+        self.chunks.start += CHUNK_BYTES;
+        chunk
+    }
+}
+
+/// Zeroed memory, aligned to a chunk, advised for huge pages, unmapped when dropped.
+#[derive(Debug)]
+pub(super) struct Region {
+    address: usize,
+    bytes: usize,
+}
+
+impl Region {
+    pub(super) fn address(&self) -> usize {
+        self.address
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Region {
+    /// Maps `bytes`, a multiple of the chunk size.
+    ///
+    /// # Panics
+    /// If the operating system refuses: like an allocator, the engine cannot go on without memory within its limit.
+    pub(super) fn map(bytes: usize) -> Region {
+        use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+        let padded = bytes + CHUNK_BYTES;
+        // SAFETY: a new private anonymous mapping at an address of the kernel's choice overlaps nothing.
+        let mapped = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), padded, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        };
+        let start = match mapped {
+            Ok(start) => start.expose_provenance(),
+            Err(error) => panic!("the operating system refused to map {padded} bytes: {error}"),
+        };
+        let address = start.next_multiple_of(CHUNK_BYTES);
+        let trim = |from: usize, to: usize| {
+            if from < to {
+                // SAFETY: both ends lie in the mapping just made, outside the part that is kept.
+                let unmapped = unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
+                unmapped.expect("unmapping part of an own mapping succeeds");
+            }
+        };
+        trim(start, address);
+        trim(address + bytes, start + padded);
+        // Without huge pages everything still works, slower; the report says what the kernel gave.
+        // SAFETY: advice about an own mapping; it changes no contents.
+        let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage) };
+        Region { address, bytes }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and whole; whoever dropped the memory has shown that no block is in use.
+        let unmapped = unsafe { rustix::mm::munmap(std::ptr::with_exposed_provenance_mut(self.address), self.bytes) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Region {
+    fn layout(bytes: usize) -> std::alloc::Layout {
+        std::alloc::Layout::from_size_align(bytes, CHUNK_BYTES).expect("a region's size is far below isize::MAX")
+    }
+
+    pub(super) fn map(bytes: usize) -> Region {
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { std::alloc::alloc_zeroed(Region::layout(bytes)) };
+        if start.is_null() {
+            std::alloc::handle_alloc_error(Region::layout(bytes));
+        }
+        Region { address: start.expose_provenance(), bytes }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `map` with the same layout.
+        unsafe { std::alloc::dealloc(std::ptr::with_exposed_provenance_mut(self.address), Region::layout(self.bytes)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_exact() {
+        let memory = Memory::new(100);
+        assert_eq!(memory.reserve(60), Ok(()));
+        assert_eq!(memory.reserve(41), Err(OutOfMemory));
+        assert_eq!(memory.reserve(40), Ok(()));
+        assert_eq!(memory.reserve(1), Err(OutOfMemory));
+        memory.unreserve(1);
+        assert_eq!(memory.reserve(1), Ok(()));
+        assert_eq!(memory.reserved_bytes(), 100);
+    }
+
+    #[test]
+    fn spans_share_a_chunk_and_chunks_are_aligned() {
+        let memory = Memory::new(usize::MAX);
+        let first = memory.carve(SPAN_BYTES);
+        assert_eq!(memory.carve(SPAN_BYTES), first + SPAN_BYTES);
+        let chunk = memory.carve(CHUNK_BYTES);
+        assert_eq!(chunk % CHUNK_BYTES, 0);
+        assert_eq!(memory.carve(SPAN_BYTES), first + 2 * SPAN_BYTES);
+    }
+}

@@ -1,0 +1,311 @@
+//! Blocks of one size, and a session's cache of them.
+
+use super::{Block, Memory, OutOfMemory, WORD_BYTES};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use std::sync::{Arc, Weak};
+
+/// What a cache takes from a slab at once, in bytes: a few pages, so that the slab's lock is rare and little idles.
+const REFILL_BYTES: usize = 16 << 10;
+/// And in blocks.
+const REFILL_BLOCKS_MAX: usize = 64;
+
+/// A slab's place in the sessions' lists of caches; unique within a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlabId(pub(crate) u32);
+
+/// Blocks of one size for one owner.
+#[derive(Debug)]
+pub(crate) struct Slab {
+    id: SlabId,
+    block_words: usize,
+    memory: Arc<Memory>,
+    /// Bytes of the spans and chunks this slab has taken.
+    reserved_bytes: AtomicUsize,
+    store: Mutex<Store>,
+}
+
+impl Slab {
+    /// A slab of blocks that hold at least `words` words.
+    pub(crate) fn new(id: SlabId, words: usize, memory: &Arc<Memory>) -> Arc<Slab> {
+        Arc::new(Slab {
+            id,
+            block_words: block_bytes(words * WORD_BYTES) / WORD_BYTES,
+            memory: memory.clone(),
+            reserved_bytes: AtomicUsize::new(0),
+            store: Mutex::new(Store::default()),
+        })
+    }
+
+    /// Bytes this slab holds of the database's account.
+    pub(crate) fn reserved_bytes(&self) -> usize {
+        self.reserved_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Moves up to `wanted` blocks to `into`, at least one.
+    fn take(&self, wanted: usize, into: &mut Vec<Block>, beyond_limit: bool) -> Result<(), OutOfMemory> {
+        let mut store = lock(&self.store);
+        if store.is_empty() {
+            self.grow(&mut store, beyond_limit)?;
+        }
+        for _ in 0..wanted {
+            match store.pop(self.block_words) {
+                Some(block) => into.push(block),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts free blocks back.
+    pub(crate) fn give_back(&self, blocks: impl Iterator<Item = Block>) {
+        let mut store = lock(&self.store);
+        for block in blocks {
+            store.push(block, self.block_words);
+        }
+    }
+}
+
+/// Block sizes waste little and keep records from straddling cache lines: steps of 16 bytes within a line, of a line
+/// beyond.
+fn block_bytes(bytes: usize) -> usize {
+    if bytes <= 64 { bytes.max(16).next_multiple_of(16) } else { bytes.next_multiple_of(64) }
+}
+
+/// A session's free blocks of one slab. Holds the slab weakly: a session kept for later must not keep a database.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    slab: Weak<Slab>,
+    free: Vec<Block>,
+    refill_blocks: usize,
+}
+
+impl Cache {
+    fn new(slab: &Arc<Slab>) -> Cache {
+        let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, REFILL_BLOCKS_MAX);
+        Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks }
+    }
+
+    /// The cache for `slab` in a session's list.
+    #[inline]
+    pub(crate) fn of<'a>(caches: &'a mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> &'a mut Cache {
+        let index = slab.id.0 as usize;
+        if caches.len() <= index {
+            caches.resize_with(index + 1, || None);
+        }
+        caches[index].get_or_insert_with(|| Cache::new(slab))
+    }
+
+    /// A block of the slab's size, owned by the caller, contents undefined.
+    #[inline]
+    pub(crate) fn allocate(&mut self, slab: &Slab) -> Result<Block, OutOfMemory> {
+        self.allocate_or_refill(slab, false)
+    }
+
+    /// As [`Cache::allocate`], past the memory limit if need be.
+    pub(crate) fn allocate_beyond_limit(&mut self, slab: &Slab) -> Block {
+        self.allocate_or_refill(slab, true).expect("only the limit refuses a block")
+    }
+
+    fn allocate_or_refill(&mut self, slab: &Slab, beyond_limit: bool) -> Result<Block, OutOfMemory> {
+        if self.free.is_empty() {
+            slab.take(self.refill_blocks, &mut self.free, beyond_limit)?;
+        }
+        Ok(self.free.pop().expect("a refill brings at least one block"))
+    }
+
+    /// Takes a block back that nobody else can reach.
+    #[inline]
+    pub(crate) fn free(&mut self, slab: &Slab, block: Block) {
+        if cfg!(debug_assertions) {
+            poison(block, slab.block_words);
+        }
+        self.free.push(block);
+        if self.free.len() > 2 * self.refill_blocks {
+            slab.give_back(self.free.drain(self.refill_blocks..));
+        }
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        if let Some(slab) = self.slab.upgrade() {
+            slab.give_back(self.free.drain(..));
+        }
+    }
+}
+
+/// Fills a free block with a pattern that no reader can mistake for a record.
+fn poison(block: Block, words: usize) {
+    // SAFETY: the block is free and ours, `words` is its size.
+    let words = unsafe { block.words(0, words) };
+    for word in words {
+        word.store(0xdddd_dddd_dddd_dddd, Ordering::Relaxed);
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+use modelled::Store;
+#[cfg(not(any(loom, shuttle)))]
+use real::Store;
+
+#[cfg(not(any(loom, shuttle)))]
+mod real {
+    use super::*;
+    use crate::memory::region::{CHUNK_BYTES, SPAN_BYTES};
+
+    /// Free blocks, and the unused rest of the newest span.
+    #[derive(Debug, Default)]
+    pub(super) struct Store {
+        free: Vec<Block>,
+        fresh: std::ops::Range<usize>,
+    }
+
+    impl Store {
+        pub(super) fn is_empty(&self) -> bool {
+            self.free.is_empty() && self.fresh.is_empty()
+        }
+
+        pub(super) fn pop(&mut self, block_words: usize) -> Option<Block> {
+            if let Some(block) = self.free.pop() {
+                return Some(block);
+            }
+            let bytes = block_words * WORD_BYTES;
+            if self.fresh.is_empty() {
+                return None;
+            }
+            let block = Block::at(self.fresh.start as u64);
+            self.fresh.start += bytes;
+            if self.fresh.len() < bytes {
+                self.fresh = 0..0;
+            }
+            block
+        }
+
+        pub(super) fn push(&mut self, block: Block, _block_words: usize) {
+            self.free.push(block);
+        }
+    }
+
+    impl Slab {
+        /// Takes a span while small, a chunk once a megabyte is in use.
+        pub(super) fn grow(&self, store: &mut Store, beyond_limit: bool) -> Result<(), OutOfMemory> {
+            let small = self.reserved_bytes() < CHUNK_BYTES / 2 && self.block_words * WORD_BYTES <= SPAN_BYTES / 4;
+            let bytes = if small { SPAN_BYTES } else { CHUNK_BYTES };
+            if beyond_limit {
+                self.memory.reserve_beyond_limit(bytes);
+            } else {
+                self.memory.reserve(bytes)?;
+            }
+            self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+            let start = self.memory.carve(bytes);
+            store.fresh = start..start + bytes;
+            Ok(())
+        }
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+mod modelled {
+    use super::*;
+    use crate::sync::AtomicU64;
+
+    /// Every block is an allocation of its own; live ones are remembered so that dropping the slab frees them.
+    #[derive(Debug, Default)]
+    pub(super) struct Store {
+        ready: Option<Block>,
+        live: std::collections::HashMap<u64, usize>,
+    }
+
+    impl Store {
+        pub(super) fn is_empty(&self) -> bool {
+            self.ready.is_none()
+        }
+
+        pub(super) fn pop(&mut self, _block_words: usize) -> Option<Block> {
+            self.ready.take()
+        }
+
+        pub(super) fn push(&mut self, block: Block, _block_words: usize) {
+            let words = self.live.remove(&block.address()).expect("a block is given back once, to its own slab");
+            free(block, words);
+        }
+    }
+
+    impl Drop for Store {
+        fn drop(&mut self) {
+            for (address, words) in self.live.drain() {
+                free(Block::at(address).expect("live blocks have addresses"), words);
+            }
+        }
+    }
+
+    fn free(block: Block, words: usize) {
+        let first: *mut AtomicU64 = std::ptr::with_exposed_provenance_mut(block.address() as usize);
+        // SAFETY: `grow` made this boxed slice of `words` atomics, and nobody else can reach it.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, words)) });
+    }
+
+    impl Slab {
+        pub(super) fn grow(&self, store: &mut Store, beyond_limit: bool) -> Result<(), OutOfMemory> {
+            let bytes = self.block_words * WORD_BYTES;
+            if beyond_limit {
+                self.memory.reserve_beyond_limit(bytes);
+            } else {
+                self.memory.reserve(bytes)?;
+            }
+            self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+            let words: Box<[AtomicU64]> = (0..self.block_words).map(|_| AtomicU64::new(0)).collect();
+            let block = Block::at(Box::into_raw(words).cast::<AtomicU64>().expose_provenance() as u64);
+            store.live.insert(block.expect("an allocation is never at zero").address(), self.block_words);
+            store.ready = block;
+            Ok(())
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_distinct_aligned_and_come_back() {
+        let memory = Arc::new(Memory::new(usize::MAX));
+        let slab = Slab::new(SlabId(3), 17, &memory);
+        let mut caches = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..5_000 {
+            let block = Cache::of(&mut caches, &slab).allocate(&slab).unwrap();
+            assert_eq!(block.address() % 64, 0);
+            assert!(seen.insert(block.address()));
+        }
+        let reserved = slab.reserved_bytes();
+        assert!(reserved >= 5_000 * 192, "{reserved}");
+        assert_eq!(memory.reserved_bytes(), reserved);
+        for &address in &seen {
+            Cache::of(&mut caches, &slab).free(&slab, Block::at(address).unwrap());
+        }
+        for _ in 0..5_000 {
+            let block = Cache::of(&mut caches, &slab).allocate(&slab).unwrap();
+            assert!(seen.contains(&block.address()));
+        }
+        assert_eq!(slab.reserved_bytes(), reserved);
+    }
+
+    #[test]
+    fn a_refused_span_leaves_the_account_as_it_was() {
+        let memory = Arc::new(Memory::new(100 << 10));
+        let slab = Slab::new(SlabId(0), 16, &memory);
+        let mut caches = Vec::new();
+        let mut blocks = 0;
+        while Cache::of(&mut caches, &slab).allocate(&slab).is_ok() {
+            blocks += 1;
+        }
+        assert_eq!(blocks, 512);
+        assert_eq!(memory.reserved_bytes(), 64 << 10);
+    }
+
+    #[test]
+    fn sizes_waste_little() {
+        assert_eq!([1, 16, 17, 33, 64, 65, 1080].map(block_bytes), [16, 16, 32, 48, 64, 128, 1088]);
+    }
+}

@@ -1,0 +1,216 @@
+//! What all transactions of a database share, and what one session keeps for itself.
+
+use super::Protocol;
+use crate::access::WriteSet;
+use crate::epoch::Epochs;
+use crate::error::Abort;
+use crate::index::{HashIndex, KeyWords, NodeAt, Retire};
+use crate::memory::{Cache, Memory, OutOfMemory, Slab};
+use crate::record::{CellAt, Layout, RecordAt};
+use crate::sync::{AtomicU64, Ordering, Random};
+use crossbeam_utils::CachePadded;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// How a database was built.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Each column group has a cell of its own.
+    pub(crate) splitting: bool,
+    /// Updates are blind; otherwise each observes what it updates.
+    pub(crate) commit_time_updates: bool,
+    /// Conflicts are followed by a randomized pause.
+    pub(crate) backoff: bool,
+    /// Write sets are locked in the order of addresses instead of the order of the program.
+    pub(crate) sorted_locks: bool,
+    pub(crate) memory_limit_bytes: usize,
+}
+
+/// A table without its row type.
+#[derive(Debug)]
+pub(crate) struct TableCore {
+    pub(crate) database: u64,
+    pub(crate) number: u16,
+    pub(crate) name: Box<str>,
+    pub(crate) row_type: &'static str,
+    pub(crate) groups: &'static [crate::record::Group],
+    pub(crate) layout: Layout,
+    pub(crate) index: HashIndex,
+    pub(crate) records: Arc<Slab>,
+}
+
+/// What all transactions of a database share.
+#[derive(Debug)]
+pub(crate) struct Engine<P: Protocol> {
+    /// Distinguishes databases of this process.
+    pub(crate) id: u64,
+    pub(crate) options: Options,
+    pub(crate) epochs: Arc<Epochs>,
+    pub(crate) clock: P::Clock,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) tables: RwLock<Vec<Arc<TableCore>>>,
+    pub(crate) token: Token,
+}
+
+impl<P: Protocol> Engine<P> {
+    pub(crate) fn table(&self, number: u16) -> Arc<TableCore> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables[usize::from(number)].clone()
+    }
+}
+
+/// The right to be yielded to: at most one session has it, after having failed too often.
+#[derive(Debug)]
+pub(crate) struct Token(CachePadded<AtomicU64>);
+
+impl Token {
+    pub(crate) fn new() -> Token {
+        Token(CachePadded::new(AtomicU64::new(0)))
+    }
+
+    /// Takes the token for session `id` (not zero) if nobody has it.
+    pub(crate) fn try_take(&self, id: u64) {
+        // Relaxed: the token carries no data; seeing it late costs its holder one more attempt.
+        let _ = self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Gives the token back if session `id` has it.
+    pub(crate) fn release(&self, id: u64) {
+        let _ = self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether a session other than `id` has it.
+    #[inline]
+    pub(crate) fn is_others(&self, id: u64) -> bool {
+        let holder = self.0.load(Ordering::Relaxed);
+        holder != 0 && holder != id
+    }
+}
+
+/// What one session keeps for itself from attempt to attempt.
+#[derive(Debug)]
+pub(crate) struct Local {
+    /// The session's number, not zero.
+    pub(crate) id: u64,
+    pub(crate) caches: Vec<Option<Cache>>,
+    pub(crate) random: Random,
+    /// Records this attempt has linked; whoever leaves one absent queues it for burial.
+    pub(crate) linked: Vec<CellAt>,
+    /// First cells of absent records that this session has to bury.
+    pub(crate) burials: Vec<CellAt>,
+    pub(crate) retired: Vec<Retired>,
+    pub(crate) retired_lines: Vec<Retire>,
+    pub(crate) conflict: Option<ConflictNote>,
+}
+
+impl Local {
+    /// For session number `id` of database number `database`.
+    pub(crate) fn new(database: u64, id: u64) -> Local {
+        Local {
+            id,
+            caches: Vec::new(),
+            random: Random::seeded(database << 32 ^ id),
+            linked: Vec::new(),
+            burials: Vec::new(),
+            retired: Vec::new(),
+            retired_lines: Vec::new(),
+            conflict: None,
+        }
+    }
+}
+
+/// Memory that nobody new can reach.
+#[derive(Debug)]
+pub(crate) enum Retired {
+    Record { table: u16, record: RecordAt },
+    Index { table: u16, part: Retire },
+}
+
+/// Where a conflict was, before anyone asks for names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConflictNote {
+    pub(crate) cause: Abort,
+    pub(crate) table: u16,
+    /// The unit, if it was a row.
+    pub(crate) unit: Option<u8>,
+    /// The first words of the row's key.
+    pub(crate) key: [u64; ConflictNote::KEY_WORDS],
+}
+
+impl ConflictNote {
+    pub(crate) const KEY_WORDS: usize = 4;
+}
+
+/// The context of a protocol's function: its database and its session.
+pub struct Context<'a, P: Protocol> {
+    pub(crate) engine: &'a Engine<P>,
+    pub(crate) local: &'a mut Local,
+}
+
+impl<P: Protocol> Context<'_, P> {
+    /// Notes which row a conflict was about, and passes its cause on.
+    #[cold]
+    pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
+        let table = self.engine.table(at.table());
+        let mut key = [0; ConflictNote::KEY_WORDS];
+        for (index, word) in key.iter_mut().enumerate().take(table.layout.key_words()) {
+            *word = at.record().key_word(index);
+        }
+        self.local.conflict = Some(ConflictNote { cause, table: at.table(), unit: Some(at.unit() as u8), key });
+        cause
+    }
+
+    /// Notes that a conflict was about an absent key of a table.
+    #[cold]
+    pub(crate) fn phantom(&mut self, table: u16) -> Abort {
+        let key = [0; ConflictNote::KEY_WORDS];
+        self.local.conflict = Some(ConflictNote { cause: Abort::Phantom, table, unit: None, key });
+        Abort::Phantom
+    }
+
+    /// Refuses to start a writing commit while another session has the token.
+    #[inline]
+    pub(crate) fn yield_to_token(&self) -> Result<(), Abort> {
+        if self.engine.token.is_others(self.local.id) { Err(Abort::Yielded) } else { Ok(()) }
+    }
+
+    /// Makes room for what a commit may leave behind, so that nothing is allocated while locks are held.
+    #[inline]
+    pub(crate) fn reserve_for(&mut self, writes: &WriteSet) {
+        self.local.burials.reserve(writes.items().len());
+    }
+
+    /// Takes a record out of its index for good; it is freed once nobody can hold it.
+    pub(crate) fn unlink(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
+        let key = KeyWords::of(record, table.layout.key_words());
+        table.index.unlink(record, table.index.hash(key.as_slice()), bequeath);
+        self.local.retired.push(Retired::Record { table: table.number, record });
+    }
+}
+
+impl Retired {
+    /// Frees the memory: nobody can reach it any more.
+    pub(crate) fn free(self, tables: &[Arc<TableCore>], caches: &mut Vec<Option<Cache>>) {
+        match self {
+            Retired::Record { table, record } => {
+                let slab = &tables[usize::from(table)].records;
+                Cache::of(caches, slab).free(slab, record.block());
+            }
+            Retired::Index { table, part: Retire::Line(line) } => {
+                let slab = tables[usize::from(table)].index.lines();
+                Cache::of(caches, slab).free(slab, line);
+            }
+            Retired::Index { part: Retire::Array(array), .. } => drop(array),
+        }
+    }
+}
+
+impl TableCore {
+    /// A new record, owned by the caller: its key is written, its cells are not.
+    pub(crate) fn new_record(&self, key: &[u64], caches: &mut Vec<Option<Cache>>) -> Result<RecordAt, OutOfMemory> {
+        let block = Cache::of(caches, &self.records).allocate(&self.records)?;
+        // SAFETY: the slab's blocks are as large as this layout's records (R1), and the block is ours (R2).
+        let record = unsafe { RecordAt::new(block) };
+        record.write_key(key);
+        Ok(record)
+    }
+}

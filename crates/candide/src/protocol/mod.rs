@@ -1,0 +1,197 @@
+//! The seam between transactions and concurrency control.
+//!
+//! A [`Protocol`] sees *cells*: words in front of a unit's payload, whose meaning is its own. It sees no row types, no keys,
+//! no indexes. Shared code sees no protocol's words. Each protocol is one file, with its proof at the top.
+
+mod engine;
+mod occ;
+mod serial;
+
+pub use engine::Context;
+pub(crate) use engine::{Engine, Local, Options, Retired, TableCore, Token};
+pub use occ::Occ;
+pub use serial::{GlobalLock, Serial};
+
+use crate::access::{Intent, WriteSet};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::index::NodeAt;
+use crate::record::{CellAt, Op, Words};
+use std::fmt::Debug;
+
+/// What a read saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether the row exists. If not, no words were copied that mean anything.
+    pub(crate) present: bool,
+    /// The version, as a number that grows with every write of the unit.
+    pub(crate) version: u64,
+}
+
+/// What a commit made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// The version of everything it wrote; meaningless if it wrote nothing.
+    pub(crate) version: u64,
+}
+
+/// A key for which a lookup found no record, and what vouches for that.
+#[derive(Debug, Clone, Copy)]
+pub struct Missing<'a> {
+    pub(crate) table: u16,
+    pub(crate) key: &'a [u64],
+    pub(crate) node: NodeAt,
+    pub(crate) version: u64,
+}
+
+/// What can be done about an absent record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Burial {
+    /// It is dead now and may be unlinked.
+    Dead,
+    /// It is a row again; the queue forgets it.
+    Alive,
+    /// Someone may still depend on it; try again later.
+    NotYet,
+}
+
+/// One concurrency-control algorithm: `Database<P>` runs its transactions by it.
+///
+/// # Contract
+/// * **C1** The committed attempts are equivalent to one serial order, absent keys included.
+/// * **C2** After an error of `commit`, or `abort`, no effect of the attempt is left and nothing is locked.
+/// * **C3** An attempt that will abort may read values of different times, never a torn value.
+/// * **C4** Nothing is allocated, and no user code runs, between the first lock and the last release, save updaters
+///   between validation and the first install.
+///
+/// The trait is sealed: its functions speak of internals.
+pub trait Protocol: Sized + Send + Sync + Debug + 'static {
+    /// The protocol's name, as the command line spells it.
+    const NAME: &'static str;
+
+    /// Words of a cell.
+    #[doc(hidden)]
+    const CELL_WORDS: usize;
+    /// Words kept in each index bucket.
+    #[doc(hidden)]
+    const NODE_WORDS: usize;
+    /// Whether there may be only one session at a time.
+    #[doc(hidden)]
+    const ONE_SESSION: bool = false;
+
+    /// What the database keeps for the protocol.
+    #[doc(hidden)]
+    type Clock: Default + Send + Sync + Debug;
+    /// What a session keeps for the protocol.
+    #[doc(hidden)]
+    type Attempt: Default + Send;
+
+    /// Starts an attempt. The session is pinned.
+    #[doc(hidden)]
+    fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
+
+    /// Observes a unit: calls `copy` with its words, perhaps several times; what the last call copied belongs together.
+    #[doc(hidden)]
+    fn read(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort>;
+
+    /// Whether the row exists right now, without observing it.
+    #[doc(hidden)]
+    fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
+
+    /// Observes that a key has no record.
+    #[doc(hidden)]
+    fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort>;
+
+    /// Takes note of a write.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn stage(
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Option<Op>,
+    ) -> Result<(), Abort> {
+        writes.stage(at, intent, op);
+        Ok(())
+    }
+
+    /// Looks whether the attempt is still bound to succeed as far as its reads go, so that a doomed one ends early.
+    #[doc(hidden)]
+    fn revalidate(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &WriteSet)
+    -> Result<(), Abort>;
+
+    /// Commits. After an error the attempt has ended as by [`Protocol::abort`].
+    #[doc(hidden)]
+    fn commit(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort>;
+
+    /// Ends the attempt without effect.
+    #[doc(hidden)]
+    fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet);
+
+    /// Prepares for the closure's error to be shown: drops the writes, keeps as observations what they assumed, and says
+    /// which outcome, if any, they would have had: it came before the error. The attempt goes on; a commit then
+    /// validates the rest.
+    #[doc(hidden)]
+    fn renounce(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Option<Abort>, Abort> {
+        let mut first: Option<(u32, Abort)> = None;
+        let mut image = Vec::new();
+        for index in 0..writes.items().len() {
+            let item = writes.items()[index];
+            image.clear();
+            image.resize(item.at.payload_words(), 0);
+            let copy = |words: Words<'_>| words.copy(0, image.len(), |word, value| image[word] = value);
+            let seen = Self::read(context, attempt, item.at, copy)?;
+            if !item.accepts(seen.present) {
+                return Err(context.conflict(Abort::Existence, item.at));
+            }
+            if let Err(failure) = writes.overlay(index, &mut image)
+                && first.is_none_or(|(number, _)| failure.0 < number)
+            {
+                first = Some(failure);
+            }
+        }
+        writes.clear();
+        Ok(first.map(|(_, abort)| abort))
+    }
+
+    /// Writes the cells of a record that is about to be linked: the row is absent, and always was.
+    #[doc(hidden)]
+    fn unborn(at: CellAt);
+
+    /// Lets a record inherit from the node it has just been linked in; called for every unit under the node's lock.
+    #[doc(hidden)]
+    fn born(_node: NodeAt, _at: CellAt) {}
+
+    /// The attempt itself has linked a record with this first unit, taking `node` from one version to another. What
+    /// vouched for the absence of keys in that node now is the new version, and for this key, the record.
+    #[doc(hidden)]
+    fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
+
+    /// Called when an attempt ends for every record it has linked: true if it was left absent and the caller has to
+    /// queue it for burial.
+    #[doc(hidden)]
+    fn left_absent(first: CellAt) -> bool;
+
+    /// Tries to make an absent record dead; `units` are all of it, the first one first. `bound` is the reclamation bound.
+    #[doc(hidden)]
+    fn bury(units: &[CellAt], bound: Epoch) -> Burial;
+
+    /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
+    #[doc(hidden)]
+    fn bequeath(_node: NodeAt, _at: CellAt) {}
+}

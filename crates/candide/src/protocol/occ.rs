@@ -1,0 +1,374 @@
+//! Optimistic concurrency control: read without locks, lock what is written, validate what was read.
+//!
+//! # Guarantee
+//! Serializable, and strictly so: the serial order agrees with real time. Not opaque: an attempt that will abort may see
+//! values of different times (never a torn one) until it is told.
+//!
+//! # Source
+//! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2. Differences: rows are words of
+//! atomics read between two looks at the version word, without fences; what a blind write assumes about its row's existence is
+//! checked under the lock instead of being read; an insert's record belongs to nobody until it is committed.
+//!
+//! # Phases
+//! 1 lock the write set, checking each item's expectation - full fence - 2 take the epoch and choose the version -
+//! 3 validate reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote nothing does only 3;
+//! one that read one cell and nothing else does nothing.
+//!
+//! # Cell
+//! ```text
+//! | epoch: 38 | sequence: 14 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED |
+//! ```
+//!
+//! # Invariants
+//! * **O1** LOCK and INSTALL are set together by one exchange, in phase 1; words change only between that and the release.
+//! * **O2** The version a commit installs exceeds every version it read or replaced, and its session's last one.
+//! * **O3** Nothing that can fail happens after phase 4.
+//! * **O4** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it releases. An absent cell is
+//!   released QUEUED, or is in the `linked` list of the attempt that linked it.
+//! * **O5** A DEAD cell stays locked for ever.
+//!
+//! # Why it is serializable
+//! Let s(T) be T's fence in the single order of such fences (for a read-only T, any moment between its last read and
+//! its first look in phase 3). wr: T reads what U installed after U's fence, so s(U) < s(T). ww: T locks after U
+//! released. rw: T read x and U replaced it. If s(U) < s(T), U's lock, taken before its fence, is visible to T's validation,
+//! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An absent key is a cell (an absent
+//! record) or a node, whose version rises before the insert's record can be locked. All edges agree with s, and s lies within
+//! the call.
+//!
+//! # Aborts
+//! `Locked`: a lock was not released in time, in phase 1 or at a read. `ReadChanged`, `Phantom`: phase 3. `Existence`,
+//! `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//!
+//! # Costs
+//! Long transactions that read what others keep writing starve until the token saves them.
+
+#![forbid(unsafe_code)]
+
+use super::{Burial, Committed, Context, Missing, Protocol, Seen};
+use crate::access::{Failure, WriteItem, WriteSet};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::index::NodeAt;
+use crate::record::{CellAt, Tid, Words};
+use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use std::panic::resume_unwind;
+
+/// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
+/// committer that lost its processor in the middle.
+const LOCK_ROUNDS_MAX: u32 = 80;
+
+/// Optimistic concurrency control, the default protocol.
+#[derive(Debug)]
+pub struct Occ;
+
+/// What an attempt has observed.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    reads: Vec<(CellAt, Tid)>,
+    nodes: Vec<NodeRead>,
+    /// The last version this session installed (O2).
+    last: Option<Tid>,
+}
+
+#[derive(Debug)]
+struct NodeRead {
+    node: NodeAt,
+    version: u64,
+    table: u16,
+}
+
+impl Protocol for Occ {
+    const NAME: &'static str = "occ";
+    const CELL_WORDS: usize = 1;
+    const NODE_WORDS: usize = 0;
+    type Clock = ();
+    type Attempt = Attempt;
+
+    #[inline(always)]
+    fn begin(_context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
+        attempt.reads.clear();
+        attempt.nodes.clear();
+    }
+
+    #[inline(always)]
+    fn read(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        let mut spin = Spin::default();
+        loop {
+            let before = Tid(at.cell_word(0).load(Ordering::Acquire));
+            if !before.has(Tid::INSTALL) {
+                copy(Words::Shared(at.payload()));
+                pass(Point::Copied);
+                // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible (E3).
+                let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
+                if before == after {
+                    let present = !before.has(Tid::ABSENT);
+                    if present || !mutant(Mutant::TombstoneUnobserved) {
+                        attempt.reads.push((at, before));
+                    }
+                    return Ok(Seen { present, version: before.version() });
+                }
+            } else if before.has(Tid::DEAD) {
+                return Err(context.conflict(Abort::Dead, at));
+            }
+            if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                return Err(context.conflict(Abort::Locked, at));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn peek(_attempt: &Attempt, at: CellAt) -> bool {
+        !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
+    }
+
+    fn absent(_context: &mut Context<'_, Occ>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+        attempt.nodes.push(NodeRead { node: missing.node, version: missing.version, table: missing.table });
+        Ok(())
+    }
+
+    fn revalidate(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
+        validate(context, attempt, writes)
+    }
+
+    #[inline]
+    fn commit(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
+        if writes.is_empty() {
+            let single = attempt.reads.len() == 1 && attempt.nodes.is_empty();
+            if !single {
+                validate(context, attempt, writes)?;
+            }
+            return Ok(Committed { version: 0 });
+        }
+        context.yield_to_token()?;
+        context.reserve_for(writes);
+        if context.engine.options.sorted_locks {
+            writes.sort();
+        }
+        let evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
+
+        // 1 lock
+        for index in 0..writes.items().len() {
+            let item = &mut writes.items_mut()[index];
+            match lock(item) {
+                Ok(tid) => item.note = tid.0,
+                Err(abort) => {
+                    let at = item.at;
+                    release(context, &writes.items()[..index]);
+                    return Err(context.conflict(abort, at));
+                }
+            }
+        }
+        pass(Point::Locked);
+        if !mutant(Mutant::NoFence) {
+            full_fence(); // E1
+        }
+
+        // 2 epoch, 3 validate
+        let version = choose_version(context, attempt, writes)
+            .and_then(|version| validate(context, attempt, writes).map(|()| version));
+        let version = match version {
+            Ok(version) => version,
+            Err(abort) => {
+                release(context, writes.items());
+                return Err(abort);
+            }
+        };
+        pass(Point::Validated);
+
+        // 4 evaluate
+        if !evaluated_early && let Err(failure) = evaluate(writes) {
+            release(context, writes.items());
+            match failure {
+                Failure::Outcome(abort) => return Err(abort),
+                Failure::Panic(panic) => resume_unwind(panic),
+            }
+        }
+
+        // 5 install and release
+        for (index, item) in writes.items().iter().enumerate() {
+            let was = Tid(item.note);
+            let mut new = version.0 | was.0 & Tid::QUEUED;
+            if item.present {
+                writes.install(index, item.at.payload());
+            } else if was.has(Tid::ABSENT) {
+                // Inserted and deleted by the same transaction: nothing has happened to the row.
+                new = was.0;
+            } else {
+                new |= Tid::ABSENT;
+            }
+            release_cell(context, item.at, Tid(new));
+        }
+        attempt.last = Some(version);
+        Ok(Committed { version: version.version() })
+    }
+
+    fn abort(_context: &mut Context<'_, Occ>, _attempt: &mut Attempt, _writes: &mut WriteSet) {}
+
+    fn unborn(at: CellAt) {
+        at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
+    }
+
+    fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
+        let mut vouched = false;
+        for read in &mut attempt.nodes {
+            if read.node.address() == node.address() && read.version == before {
+                read.version = after;
+                vouched = true;
+            }
+        }
+        if vouched {
+            // The node no longer tells us when someone else commits an insert of this key; the record does.
+            attempt.reads.push((first, Tid::UNBORN));
+        }
+    }
+
+    fn left_absent(first: CellAt) -> bool {
+        let cell = first.cell_word(0);
+        let tid = Tid(cell.load(Ordering::Relaxed));
+        // A locked cell is its owner's business: it installs a row, or releases the cell queued (O4).
+        !tid.has(Tid::LOCK | Tid::QUEUED)
+            && tid.has(Tid::ABSENT)
+            && cell.compare_exchange(tid.0, tid.0 | Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    fn bury(units: &[CellAt], bound: Epoch) -> Burial {
+        let first = units[0].cell_word(0);
+        let tid = Tid(first.load(Ordering::Relaxed));
+        debug_assert!(tid.has(Tid::QUEUED));
+        if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && tid.epoch() >= bound {
+            return Burial::NotYet;
+        }
+        let exchange = |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if !tid.has(Tid::ABSENT) {
+            return if exchange(tid.0 & !Tid::QUEUED) { Burial::Alive } else { Burial::NotYet };
+        }
+        if !exchange(tid.0 | Tid::LOCK | Tid::INSTALL) {
+            return Burial::NotYet;
+        }
+        // Whoever commits an insert locks all cells, and all are absent together, so the others follow the first; a
+        // failure means that an insert has locked some already and is about to fail on the first.
+        let mut locked = 1;
+        while let Some(at) = units.get(locked) {
+            let cell = at.cell_word(0);
+            let tid = Tid(cell.load(Ordering::Relaxed));
+            let lockable = !tid.has(Tid::LOCK)
+                && cell
+                    .compare_exchange(tid.0, tid.0 | Tid::LOCK | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok();
+            if !lockable {
+                break;
+            }
+            locked += 1;
+        }
+        let all = locked == units.len();
+        for at in &units[..locked] {
+            let cell = at.cell_word(0);
+            let tid = cell.load(Ordering::Relaxed);
+            let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
+            cell.store(released, Ordering::Release); // E3
+        }
+        if all { Burial::Dead } else { Burial::NotYet }
+    }
+}
+
+/// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell was.
+#[inline]
+fn lock(item: &WriteItem) -> Result<Tid, Abort> {
+    let cell = item.at.cell_word(0);
+    let mut spin = Spin::default();
+    loop {
+        let tid = Tid(cell.load(Ordering::Relaxed));
+        if tid.has(Tid::DEAD) {
+            return Err(Abort::Dead);
+        }
+        if !tid.has(Tid::LOCK) {
+            // Before locking: who is going to fail must not hold a lock that others wait for.
+            if !item.accepts(!tid.has(Tid::ABSENT)) {
+                return Err(Abort::Existence);
+            }
+            let locked = tid.0 | Tid::LOCK | Tid::INSTALL;
+            // Acquire: the last owner's words are ours to see and to replace (E3).
+            if cell.compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(tid);
+            }
+        }
+        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return Err(Abort::Locked);
+        }
+    }
+}
+
+/// Phase 2: the smallest version above everything read, replaced, or installed before, in the current epoch (O2).
+fn choose_version(context: &Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<Tid, Abort> {
+    let read = attempt.reads.iter().map(|(_, tid)| tid.version());
+    let replaced = writes.items().iter().map(|item| Tid(item.note).version());
+    let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
+    loop {
+        let epoch = context.engine.epochs.now();
+        if let Some(version) = Tid(floor).next_in(epoch) {
+            return Ok(version);
+        }
+        // This epoch's numbers are used up. The next one has begun when it is read below, so it is as good.
+        context.engine.epochs.advance_past(epoch);
+        if context.engine.epochs.now() == epoch {
+            return Err(Abort::VersionsExhausted);
+        }
+    }
+}
+
+/// Phase 3: every cell is what it was when it was read and nobody else is committing to it; every node vouches as before.
+#[inline]
+fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<(), Abort> {
+    if mutant(Mutant::NoReadValidation) {
+        return Ok(());
+    }
+    for &(at, seen) in &attempt.reads {
+        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        if tid.0 != seen.0 {
+            let others_lock = tid.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && writes.find(at).is_none();
+            if !tid.same_version(seen) || others_lock {
+                return Err(context.conflict(Abort::ReadChanged, at));
+            }
+        }
+    }
+    for read in &attempt.nodes {
+        if read.node.version() != read.version {
+            return Err(context.phantom(read.table));
+        }
+    }
+    Ok(())
+}
+
+/// Phase 4.
+#[inline]
+fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+    writes.evaluate(|item| Words::Shared(item.at.payload()))
+}
+
+/// Ends the ownership of locked cells, leaving them as they were.
+#[cold]
+fn release(context: &mut Context<'_, Occ>, items: &[WriteItem]) {
+    for item in items {
+        release_cell(context, item.at, Tid(item.note));
+    }
+}
+
+/// Stores an unlocked cell; an absent record's first one QUEUED (O4).
+#[inline]
+fn release_cell(context: &mut Context<'_, Occ>, at: CellAt, mut tid: Tid) {
+    debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
+    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED) {
+        tid.0 |= Tid::QUEUED;
+        context.local.burials.push(at);
+    }
+    at.cell_word(0).store(tid.0, Ordering::Release); // E3
+}

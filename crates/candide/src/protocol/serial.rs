@@ -1,0 +1,318 @@
+//! Serial execution: a transaction owns the database, applies each operation at once, and keeps an undo log.
+//!
+//! # Guarantee
+//! Serializable, strictly and opaquely: transactions run one after another. [`Serial`] has one session, so no two can meet;
+//! [`GlobalLock`] has any number and a lock around each transaction.
+//!
+//! # Source
+//! What every program does before it has an engine. Here it is the yardstick: the same tables, indexes and API without a
+//! word of concurrency control, so the difference to another protocol is what that protocol costs.
+//!
+//! # Phases
+//! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort replays the log
+//! backwards.
+//!
+//! # Cell
+//! None. Timestamp splitting therefore means nothing; a record is one unit.
+//!
+//! # Invariants
+//! * **S1** Between `begin` and the end of an attempt no other transaction of the database runs.
+//! * **S2** A linked record is a row, unless the running attempt has it in `deleted`.
+//! * **S3** Undoing the log backwards restores every word and every link that the attempt found.
+//!
+//! # Aborts
+//! Only outcomes; nothing conflicts.
+//!
+//! # Costs
+//! One core's work, however many there are.
+
+#![forbid(unsafe_code)]
+
+//! Serial execution: a transaction owns the database, applies each operation at once, and keeps an undo log.
+//!
+//! # Guarantee
+//! Serializable, strictly and opaquely: transactions run one after another. [`Serial`] has one session, so no two can meet;
+//! [`GlobalLock`] has any number and a lock around each transaction.
+//!
+//! # Source
+//! What every program does before it has an engine. Here it is the yardstick: the same tables, indexes and API without a
+//! word of concurrency control, so the difference to another protocol is what that protocol costs.
+//!
+//! # Phases
+//! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort replays the log
+//! backwards.
+//!
+//! # Cell
+//! None. Timestamp splitting therefore means nothing; a record is one unit.
+//!
+//! # Invariants
+//! * **S1** Between `begin` and the end of an attempt no other transaction of the database runs.
+//! * **S2** A linked record is a row, unless the running attempt has it in `deleted`.
+//! * **S3** Undoing the log backwards restores every word and every link that the attempt found.
+//!
+//! # Aborts
+//! Only outcomes; nothing conflicts.
+//!
+//! # Costs
+//! One core's work, however many there are.
+
+#![forbid(unsafe_code)]
+
+use super::{Burial, Committed, Context, Missing, Protocol, Seen};
+use crate::access::{Failure, Intent, WriteSet};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::index::NodeAt;
+use crate::record::{CellAt, Op, Words};
+use crate::sync::{self, Ordering};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::panic::resume_unwind;
+
+/// Serial execution by construction: one session.
+pub type Serial = InPlace<OneSession>;
+
+/// Serial execution under one lock.
+pub type GlobalLock = InPlace<OneLock>;
+
+/// Transactions that run one after another, in place.
+#[derive(Debug)]
+pub struct InPlace<E>(PhantomData<E>);
+
+/// How transactions are kept from running at the same time (S1).
+pub trait Exclusion: Send + Sync + Debug + 'static {
+    #[doc(hidden)]
+    const NAME: &'static str;
+    #[doc(hidden)]
+    const ONE_SESSION: bool;
+    #[doc(hidden)]
+    type Lock: Default + Send + Sync + Debug;
+
+    #[doc(hidden)]
+    fn enter(lock: &Self::Lock);
+    #[doc(hidden)]
+    fn leave(lock: &Self::Lock);
+}
+
+/// There is only one session.
+#[derive(Debug)]
+pub struct OneSession;
+
+impl Exclusion for OneSession {
+    const NAME: &'static str = "serial";
+    const ONE_SESSION: bool = true;
+    type Lock = ();
+
+    fn enter(_lock: &()) {}
+    fn leave(_lock: &()) {}
+}
+
+/// Each transaction holds the database's lock.
+#[derive(Debug)]
+pub struct OneLock;
+
+impl Exclusion for OneLock {
+    const NAME: &'static str = "global-lock";
+    const ONE_SESSION: bool = false;
+    type Lock = Lock;
+
+    fn enter(lock: &Lock) {
+        lock.0.acquire();
+    }
+
+    fn leave(lock: &Lock) {
+        lock.0.release();
+    }
+}
+
+/// The lock of a database under [`GlobalLock`].
+#[derive(Debug, Default)]
+pub struct Lock(sync::Exclusive);
+
+/// What an attempt has done.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    log: Vec<Undo>,
+    /// Old words, in the order of the log.
+    words: Vec<u64>,
+    /// Records that are linked and no rows (S2).
+    deleted: Vec<CellAt>,
+    /// Records on which an update failed, and how: the transaction cannot commit any more.
+    failed: Vec<(CellAt, Abort)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Undo {
+    /// Restore these words of a record.
+    Words { at: CellAt, first: u16, count: u16 },
+    /// Unlink the record.
+    Link { at: CellAt },
+}
+
+impl<E: Exclusion> Protocol for InPlace<E> {
+    const NAME: &'static str = E::NAME;
+    const CELL_WORDS: usize = 0;
+    const NODE_WORDS: usize = 0;
+    const ONE_SESSION: bool = E::ONE_SESSION;
+    type Clock = E::Lock;
+    type Attempt = Attempt;
+
+    #[inline]
+    fn begin(context: &mut Context<'_, Self>, attempt: &mut Attempt) {
+        E::enter(&context.engine.clock);
+        attempt.clear();
+    }
+
+    #[inline(always)]
+    fn read(
+        _context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if let Some(&(_, abort)) = attempt.failed.iter().find(|(failed, _)| failed.address() == at.address()) {
+            return Err(abort);
+        }
+        let present = attempt.has(at);
+        if present {
+            copy(Words::Shared(at.payload()));
+        }
+        Ok(Seen { present, version: 0 })
+    }
+
+    #[inline(always)]
+    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+        attempt.has(at)
+    }
+
+    fn absent(_: &mut Context<'_, Self>, _: &mut Attempt, _: Missing<'_>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn stage(
+        _context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Option<Op>,
+    ) -> Result<(), Abort> {
+        match intent {
+            Intent::Delete => attempt.deleted.push(at),
+            Intent::Insert | Intent::Put => attempt.deleted.retain(|deleted| deleted.address() != at.address()),
+            Intent::Update => {}
+        }
+        if let Some(op) = op {
+            attempt.apply(writes, at, intent, op);
+        }
+        Ok(())
+    }
+
+    fn revalidate(_: &mut Context<'_, Self>, _: &mut Attempt, _: &WriteSet) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn commit(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
+        if let Some(&(_, abort)) = attempt.failed.first() {
+            Self::abort(context, attempt, writes);
+            return Err(abort);
+        }
+        while let Some(at) = attempt.deleted.pop() {
+            unlink(context, at);
+        }
+        E::leave(&context.engine.clock);
+        Ok(Committed { version: 0 })
+    }
+
+    fn abort(context: &mut Context<'_, Self>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+        attempt.undo(context);
+        E::leave(&context.engine.clock);
+    }
+
+    fn renounce(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        _writes: &mut WriteSet,
+    ) -> Result<Option<Abort>, Abort> {
+        let failed = attempt.failed.first().map(|&(_, abort)| abort);
+        attempt.undo(context);
+        Ok(failed)
+    }
+
+    fn unborn(_at: CellAt) {}
+
+    fn linked(attempt: &mut Attempt, _node: NodeAt, _before: u64, _after: u64, first: CellAt) {
+        attempt.log.push(Undo::Link { at: first });
+        attempt.deleted.push(first);
+    }
+
+    fn left_absent(_first: CellAt) -> bool {
+        false
+    }
+
+    fn bury(_units: &[CellAt], _bound: Epoch) -> Burial {
+        unreachable!("no record is ever queued: a commit unlinks what it deleted")
+    }
+}
+
+fn unlink<E: Exclusion>(context: &mut Context<'_, InPlace<E>>, at: CellAt) {
+    let table = context.engine.table(at.table());
+    context.unlink(at.record(), &table, |_| {});
+}
+
+impl Attempt {
+    fn clear(&mut self) {
+        self.log.clear();
+        self.words.clear();
+        self.deleted.clear();
+        self.failed.clear();
+    }
+
+    #[inline(always)]
+    fn has(&self, at: CellAt) -> bool {
+        !self.deleted.iter().any(|deleted| deleted.address() == at.address())
+    }
+
+    /// Takes everything back (S3).
+    fn undo<E: Exclusion>(&mut self, context: &mut Context<'_, InPlace<E>>) {
+        while let Some(undo) = self.log.pop() {
+            match undo {
+                Undo::Words { at, first, count } => {
+                    let kept = self.words.len() - usize::from(count);
+                    let payload = &at.payload()[usize::from(first)..];
+                    for (word, &old) in payload.iter().zip(&self.words[kept..]) {
+                        word.store(old, Ordering::Relaxed);
+                    }
+                    self.words.truncate(kept);
+                }
+                Undo::Link { at } => unlink(context, at),
+            }
+        }
+        self.clear();
+    }
+
+    /// Applies one operation. A failure is kept for the commit and for reads of this record, as in every protocol.
+    #[inline]
+    fn apply(&mut self, writes: &mut WriteSet, at: CellAt, intent: Intent, op: Op) {
+        let item = writes.stage(at, intent, Some(op));
+        match writes.evaluate(|item| Words::Shared(item.at.payload())) {
+            Ok(()) => {
+                let range = usize::from(op.word)..usize::from(op.word + op.words);
+                self.words.extend(at.payload()[range].iter().map(|word| word.load(Ordering::Relaxed)));
+                self.log.push(Undo::Words { at, first: op.word, count: op.words });
+                writes.install(item, at.payload());
+            }
+            Err(Failure::Outcome(abort)) => self.failed.push((at, abort)),
+            Err(Failure::Panic(panic)) => {
+                writes.clear();
+                resume_unwind(panic)
+            }
+        }
+        writes.clear();
+    }
+}

@@ -1,0 +1,345 @@
+//! Types a column can have.
+
+use std::fmt;
+
+/// Words on their way from a record to a value. A buffer may hold anything, torn words included; a value is made of it
+/// only once the protocol has said that the words belong together.
+pub trait Buffer: Copy {
+    /// A buffer of zeros.
+    const ZERO: Self;
+
+    /// Puts word `index`; a word beyond the buffer is ignored.
+    fn set(&mut self, index: usize, word: u64);
+
+    /// The words, for buffers that are words.
+    fn words(&mut self) -> &mut [u64] {
+        &mut []
+    }
+}
+
+impl<const N: usize> Buffer for [u64; N] {
+    const ZERO: Self = [0; N];
+
+    #[inline(always)]
+    fn set(&mut self, index: usize, word: u64) {
+        self[index] = word;
+    }
+
+    #[inline(always)]
+    fn words(&mut self) -> &mut [u64] {
+        self
+    }
+}
+
+/// A type that a column can have: plain data of a fixed size.
+///
+/// A field of a word or more begins on a word; a smaller one lies within a word, wherever its column says.
+pub trait Field: Copy + Send + Sync + 'static {
+    /// Size in bits. Below 64 the field can share its word.
+    const BITS: u32;
+    /// Size in words.
+    const WORDS: usize = Self::BITS.div_ceil(64) as usize;
+    /// Of numbers: whether the type has negative values.
+    const SIGNED: bool = false;
+    /// Holds the field's words until they are known to belong together.
+    type Buffer: Buffer;
+
+    /// Word `index` of the value; bits beyond [`Field::BITS`] are zero.
+    fn word(&self, index: usize) -> u64;
+
+    /// The value whose words the buffer holds.
+    fn from_buffer(buffer: &Self::Buffer) -> Self;
+}
+
+/// A field that can be added to and compared: the integers.
+pub trait Number: Field {}
+
+macro_rules! integer_fields {
+    ($($int:ident as $unsigned:ident, $signed:literal;)*) => {$(
+        impl Field for $int {
+            const BITS: u32 = $int::BITS;
+            const SIGNED: bool = $signed;
+            type Buffer = [u64; 1];
+
+            #[inline(always)]
+            fn word(&self, _index: usize) -> u64 {
+                *self as $unsigned as u64
+            }
+
+            #[inline(always)]
+            fn from_buffer(buffer: &[u64; 1]) -> $int {
+                buffer[0] as $int
+            }
+        }
+
+        impl Number for $int {}
+    )*};
+}
+
+// Twelve lines for eight types that differ only in name; a trait cannot abstract over `as`.
+integer_fields! {
+    u8 as u8, false;
+    u16 as u16, false;
+    u32 as u32, false;
+    u64 as u64, false;
+    i8 as u8, true;
+    i16 as u16, true;
+    i32 as u32, true;
+    i64 as u64, true;
+}
+
+impl Field for bool {
+    const BITS: u32 = 1;
+    type Buffer = [u64; 1];
+
+    fn word(&self, _index: usize) -> u64 {
+        u64::from(*self)
+    }
+
+    fn from_buffer(buffer: &[u64; 1]) -> bool {
+        buffer[0] != 0
+    }
+}
+
+impl Field for f64 {
+    const BITS: u32 = 64;
+    type Buffer = [u64; 1];
+
+    fn word(&self, _index: usize) -> u64 {
+        self.to_bits()
+    }
+
+    fn from_buffer(buffer: &[u64; 1]) -> f64 {
+        f64::from_bits(buffer[0])
+    }
+}
+
+/// `N` bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes<const N: usize>([u8; N]);
+
+impl<const N: usize> Bytes<N> {
+    /// The given bytes.
+    pub const fn new(bytes: [u8; N]) -> Bytes<N> {
+        Bytes(bytes)
+    }
+
+    /// The bytes `f(0)`, `f(1)`, …
+    pub fn from_fn(f: impl FnMut(usize) -> u8) -> Bytes<N> {
+        Bytes(std::array::from_fn(f))
+    }
+
+    /// The bytes.
+    pub const fn as_bytes(&self) -> &[u8; N] {
+        &self.0
+    }
+}
+
+impl<const N: usize> fmt::Debug for Bytes<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.0.escape_ascii())
+    }
+}
+
+/// Copies word `index` into its place among `bytes`, as far as it fits.
+#[inline(always)]
+fn put_bytes(bytes: &mut [u8], index: usize, word: u64) {
+    if let Some(rest) = bytes.get_mut(index * 8..) {
+        let word = word.to_le_bytes();
+        match rest.first_chunk_mut::<8>() {
+            Some(whole) => *whole = word,
+            None => rest.copy_from_slice(&word[..rest.len()]),
+        }
+    }
+}
+
+/// Word `index` of `bytes`, with zeros beyond their end.
+#[inline(always)]
+fn take_bytes(bytes: &[u8], index: usize) -> u64 {
+    let rest = bytes.get(index * 8..).unwrap_or(&[]);
+    match rest.first_chunk::<8>() {
+        Some(whole) => u64::from_le_bytes(*whole),
+        None => {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            u64::from_le_bytes(word)
+        }
+    }
+}
+
+impl<const N: usize> Buffer for Bytes<N> {
+    const ZERO: Self = Bytes([0; N]);
+
+    #[inline(always)]
+    fn set(&mut self, index: usize, word: u64) {
+        put_bytes(&mut self.0, index, word);
+    }
+}
+
+impl<const N: usize> Field for Bytes<N> {
+    // A few bytes are kept like many: they begin on a word, so that columns never need to shift them.
+    const BITS: u32 = if N < 8 { 64 } else { N as u32 * 8 };
+    type Buffer = Bytes<N>;
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        take_bytes(&self.0, index)
+    }
+
+    #[inline(always)]
+    fn from_buffer(buffer: &Bytes<N>) -> Bytes<N> {
+        *buffer
+    }
+}
+
+/// Text of at most `N` bytes of UTF-8, kept inline. Equal texts have equal bytes; `"x"` and `"x\0"` differ.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    length: u16,
+}
+
+/// A text was longer than its type allows. Nothing is ever truncated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextTooLong {
+    /// Length of the text in bytes.
+    pub length: usize,
+    /// The most bytes the type holds.
+    pub length_max: usize,
+}
+
+impl fmt::Display for TextTooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a text of {} bytes does not fit into Text<{}>", self.length, self.length_max)
+    }
+}
+
+impl std::error::Error for TextTooLong {}
+
+impl<const N: usize> Text<N> {
+    /// The text, if it fits.
+    ///
+    /// # Errors
+    /// [`TextTooLong`] if it has more than `N` bytes (or more than 65,535).
+    pub fn new(text: &str) -> Result<Text<N>, TextTooLong> {
+        let length = u16::try_from(text.len()).ok().filter(|&length| usize::from(length) <= N);
+        let length = length.ok_or(TextTooLong { length: text.len(), length_max: N })?;
+        let mut bytes = [0; N];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Ok(Text { bytes, length })
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("made of a str, read back whole")
+    }
+
+    /// The bytes, zeros up to `N`.
+    pub(crate) fn padded(&self) -> &[u8; N] {
+        &self.bytes
+    }
+
+    pub(crate) fn length(&self) -> u16 {
+        self.length
+    }
+
+    /// The text whose padded bytes and length were taken apart by a key.
+    pub(crate) fn from_parts(bytes: [u8; N], length: u16) -> Text<N> {
+        Text { bytes, length }
+    }
+}
+
+impl<const N: usize> TryFrom<&str> for Text<N> {
+    type Error = TextTooLong;
+
+    fn try_from(text: &str) -> Result<Text<N>, TextTooLong> {
+        Text::new(text)
+    }
+}
+
+impl<const N: usize> fmt::Debug for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl<const N: usize> fmt::Display for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl<const N: usize> PartialOrd for Text<N> {
+    fn partial_cmp(&self, other: &Text<N>) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<const N: usize> Ord for Text<N> {
+    fn cmp(&self, other: &Text<N>) -> std::cmp::Ordering {
+        self.bytes.cmp(&other.bytes).then(self.length.cmp(&other.length))
+    }
+}
+
+/// The words of a text: its bytes, then a word for its length.
+impl<const N: usize> Buffer for Text<N> {
+    const ZERO: Self = Text { bytes: [0; N], length: 0 };
+
+    #[inline(always)]
+    fn set(&mut self, index: usize, word: u64) {
+        if index < N.div_ceil(8) {
+            put_bytes(&mut self.bytes, index, word);
+        } else {
+            self.length = word as u16;
+        }
+    }
+}
+
+impl<const N: usize> Field for Text<N> {
+    const BITS: u32 = (N.div_ceil(8) as u32 + 1) * 64;
+    type Buffer = Text<N>;
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        if index < N.div_ceil(8) { take_bytes(&self.bytes, index) } else { u64::from(self.length) }
+    }
+
+    #[inline(always)]
+    fn from_buffer(buffer: &Text<N>) -> Text<N> {
+        *buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<T: Field + PartialEq + fmt::Debug>(value: T) {
+        let mut buffer = T::Buffer::ZERO;
+        for index in 0..T::WORDS {
+            buffer.set(index, value.word(index));
+        }
+        assert_eq!(T::from_buffer(&buffer), value);
+    }
+
+    #[test]
+    fn values_survive_their_words() {
+        round_trip(i64::MIN);
+        round_trip(-1i8);
+        round_trip(u32::MAX);
+        round_trip(true);
+        round_trip(-0.5f64);
+        round_trip(Bytes::<100>::from_fn(|i| i as u8));
+        round_trip(Bytes::<3>::new(*b"abc"));
+        round_trip(Text::<10>::new("0123456789").unwrap());
+        round_trip(Text::<9>::new("").unwrap());
+    }
+
+    #[test]
+    fn text_is_never_truncated_and_zeros_count() {
+        assert_eq!(Text::<2>::new("abc"), Err(TextTooLong { length: 3, length_max: 2 }));
+        assert_ne!(Text::<2>::new("x"), Text::<2>::new("x\0"));
+        assert!(Text::<4>::new("ab").unwrap() < Text::<4>::new("b").unwrap());
+        assert_eq!(Text::<4>::new("ab").unwrap().as_str(), "ab");
+    }
+}

@@ -1,0 +1,164 @@
+//! Keys as words: injective and order-preserving.
+
+use super::{Bytes, Field, Text};
+
+/// A type that a primary key can have.
+///
+/// A key becomes a fixed number of words whose order, compared one after another, is the key's order. Each component of
+/// a composite key begins a word of its own.
+pub trait Key: Copy + Send + Sync + 'static {
+    /// The key as words.
+    type Words: AsRef<[u64]> + Copy;
+    /// How many words.
+    const WORDS: usize;
+
+    /// The key as words.
+    fn words(&self) -> Self::Words;
+
+    /// The key whose words these are.
+    fn from_words(words: &[u64]) -> Self;
+}
+
+macro_rules! integer_keys {
+    ($($int:ident ^ $sign:literal;)*) => {$(
+        impl Key for $int {
+            type Words = [u64; 1];
+            const WORDS: usize = 1;
+
+            #[inline(always)]
+            fn words(&self) -> [u64; 1] {
+                // Flipping the sign bit of the widened value puts negative numbers before the others.
+                [(*self as i128 as u64) ^ $sign]
+            }
+
+            #[inline(always)]
+            fn from_words(words: &[u64]) -> $int {
+                (words[0] ^ $sign) as $int
+            }
+        }
+    )*};
+}
+
+integer_keys! {
+    u8 ^ 0;
+    u16 ^ 0;
+    u32 ^ 0;
+    u64 ^ 0;
+    i8 ^ 0x8000_0000_0000_0000;
+    i16 ^ 0x8000_0000_0000_0000;
+    i32 ^ 0x8000_0000_0000_0000;
+    i64 ^ 0x8000_0000_0000_0000;
+}
+
+macro_rules! tuple_keys {
+    ($($words:literal: $($name:ident $index:tt),+;)*) => {$(
+        /// A composite of one-word components.
+        impl<$($name: Key<Words = [u64; 1]>),+> Key for ($($name,)+) {
+            type Words = [u64; $words];
+            const WORDS: usize = $words;
+
+            #[inline(always)]
+            fn words(&self) -> [u64; $words] {
+                [$(self.$index.words()[0]),+]
+            }
+
+            #[inline(always)]
+            fn from_words(words: &[u64]) -> Self {
+                ($($name::from_words(&words[$index..]),)+)
+            }
+        }
+    )*};
+}
+
+tuple_keys! {
+    2: A 0, B 1;
+    3: A 0, B 1, C 2;
+    4: A 0, B 1, C 2, D 3;
+}
+
+/// The most words a key of bytes or text can have: room for 248 bytes and a length.
+const LONG_KEY_WORDS: usize = 32;
+
+/// The words of a key of bytes: as many as its type needs, of an array that is large enough for all.
+#[derive(Debug, Clone, Copy)]
+pub struct LongKey<const BYTES: usize> {
+    words: [u64; LONG_KEY_WORDS],
+    count: usize,
+}
+
+impl<const BYTES: usize> LongKey<BYTES> {
+    fn of_bytes(bytes: &[u8; BYTES], length: Option<u16>) -> LongKey<BYTES> {
+        const { assert!(BYTES <= (LONG_KEY_WORDS - 1) * 8, "a key of bytes or text has at most 248 bytes") };
+        let mut words = [0; LONG_KEY_WORDS];
+        let value = Bytes::new(*bytes);
+        let count = BYTES.div_ceil(8);
+        for (index, word) in words.iter_mut().enumerate().take(count) {
+            // Big-endian, so that comparing words compares bytes.
+            *word = value.word(index).swap_bytes();
+        }
+        // After the padding: "x" and "x\0" have the same bytes and different lengths.
+        words[count] = length.map_or(0, u64::from);
+        LongKey { words, count: count + usize::from(length.is_some()) }
+    }
+
+    fn to_bytes(words: &[u64]) -> [u8; BYTES] {
+        std::array::from_fn(|index| words[index / 8].to_be_bytes()[index % 8])
+    }
+}
+
+impl<const BYTES: usize> AsRef<[u64]> for LongKey<BYTES> {
+    fn as_ref(&self) -> &[u64] {
+        &self.words[..self.count]
+    }
+}
+
+impl<const N: usize> Key for Bytes<N> {
+    type Words = LongKey<N>;
+    const WORDS: usize = N.div_ceil(8);
+
+    fn words(&self) -> LongKey<N> {
+        LongKey::of_bytes(self.as_bytes(), None)
+    }
+
+    fn from_words(words: &[u64]) -> Bytes<N> {
+        Bytes::new(LongKey::<N>::to_bytes(words))
+    }
+}
+
+impl<const N: usize> Key for Text<N> {
+    type Words = LongKey<N>;
+    const WORDS: usize = N.div_ceil(8) + 1;
+
+    fn words(&self) -> LongKey<N> {
+        LongKey::of_bytes(self.padded(), Some(self.length()))
+    }
+
+    fn from_words(words: &[u64]) -> Text<N> {
+        Text::from_parts(LongKey::<N>::to_bytes(words), words[<Self as Key>::WORDS - 1] as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeps_order<K: Key + PartialOrd + std::fmt::Debug>(keys: &[K]) {
+        for a in keys {
+            assert_eq!(K::from_words(a.words().as_ref()).partial_cmp(a), Some(std::cmp::Ordering::Equal));
+            assert_eq!(a.words().as_ref().len(), K::WORDS);
+            for b in keys {
+                assert_eq!(a.words().as_ref().cmp(b.words().as_ref()), a.partial_cmp(b).unwrap(), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_have_the_order_of_their_keys() {
+        keeps_order(&[u64::MAX, 0, 1, 1 << 63]);
+        keeps_order(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        keeps_order(&[-128i8, -1, 0, 127]);
+        keeps_order(&[(1u32, -1i64), (1, 0), (0, 5), (2, -7)]);
+        keeps_order(&["", "x", "x\0", "x\0\0", "xy", "abcdefgh", "abcdefghi"].map(|t| Text::<9>::new(t).unwrap()));
+        keeps_order(&[*b"abcdefghi", *b"abcdefghj", *b"\0bcdefghj"].map(Bytes::<9>::new));
+    }
+}

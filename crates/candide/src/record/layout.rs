@@ -1,0 +1,351 @@
+//! Where the words of a record are.
+//!
+//! ```text
+//! | key words | cell of unit 0 | words of unit 0 | cell of unit 1 | words of unit 1 | ...
+//! ```
+//!
+//! A *unit* is what one cell guards: a column group or, with timestamp splitting off, all of them.
+
+use super::Group;
+use super::schema::start_of;
+use crate::memory::Block;
+use crate::sync::{AtomicU64, Ordering, prefetch};
+
+/// A record in memory that stays allocated while its holder is pinned.
+///
+/// # Invariants
+/// * **R1** It was laid out by the [`Layout`] of the table named in its accesses, in a block at least that large.
+/// * **R2** Whoever holds one is pinned, and was when it was reachable from the index; or owns it (not yet linked,
+///   or quiescence). Handles live in attempts and row handles, which end with the pin.
+/// * **R3** The key words are written before the record is linked and never again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecordAt(Block);
+
+impl RecordAt {
+    /// A handle on a record.
+    ///
+    /// # Safety
+    /// R1 and R2 hold, for as long as the handle or a copy of it is used.
+    #[inline]
+    pub(crate) unsafe fn new(block: Block) -> RecordAt {
+        RecordAt(block)
+    }
+
+    #[inline]
+    pub(crate) fn block(self) -> Block {
+        self.0
+    }
+
+    /// Word `index` of the key.
+    #[inline(always)]
+    pub(crate) fn key_word(self, index: usize) -> u64 {
+        // SAFETY: the key's words lead every record (R1), which is allocated (R2). Relaxed: published with the link (R3).
+        unsafe { self.0.word(index) }.load(Ordering::Relaxed)
+    }
+
+    /// Whether the record has this key.
+    #[inline(always)]
+    pub(crate) fn has_key(self, key: &[u64]) -> bool {
+        key.iter().enumerate().all(|(index, &word)| self.key_word(index) == word)
+    }
+
+    /// Writes the key of a record that is not linked yet (R3).
+    pub(crate) fn write_key(self, key: &[u64]) {
+        for (index, &word) in key.iter().enumerate() {
+            // SAFETY: as in `key_word`.
+            unsafe { self.0.word(index) }.store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One unit of one record: what a protocol reads, writes and locks.
+#[derive(Debug, Clone, Copy)]
+pub struct CellAt {
+    record: RecordAt,
+    table: u16,
+    /// Where the cell begins in the record, its size, and the size of the payload that follows, in words.
+    cell: u16,
+    words: u16,
+    cell_words: u8,
+    unit: u8,
+}
+
+const _: () = assert!(size_of::<CellAt>() == 16);
+
+impl CellAt {
+    pub(crate) fn record(self) -> RecordAt {
+        self.record
+    }
+
+    /// The table's number in its database.
+    pub(crate) fn table(self) -> u16 {
+        self.table
+    }
+
+    /// The unit's identity within its database while its record is allocated.
+    #[inline(always)]
+    pub(crate) fn address(self) -> u64 {
+        self.record.0.address() + u64::from(self.cell) * 8
+    }
+
+    /// The number of the unit in its record.
+    pub(crate) fn unit(self) -> usize {
+        usize::from(self.unit)
+    }
+
+    /// Whether this is the record's first unit, whose cell speaks for the record's place in the index.
+    pub(crate) fn is_first(self) -> bool {
+        self.unit == 0
+    }
+
+    /// Word `index` of the cell.
+    #[inline(always)]
+    pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
+        debug_assert!(index < usize::from(self.cell_words));
+        // SAFETY: R1 (a layout with a protocol's cell size is only used by that protocol) and R2.
+        unsafe { self.record.0.word(usize::from(self.cell) + index) }
+    }
+
+    #[inline(always)]
+    fn payload_start(&self) -> usize {
+        usize::from(self.cell) + usize::from(self.cell_words)
+    }
+
+    /// The unit's words.
+    #[inline(always)]
+    pub(crate) fn payload(&self) -> &[AtomicU64] {
+        // SAFETY: R1 and R2.
+        unsafe { self.record.0.words(self.payload_start(), usize::from(self.words)) }
+    }
+
+    /// The number of words of the unit.
+    pub(crate) fn payload_words(&self) -> usize {
+        usize::from(self.words)
+    }
+
+    /// Brings the cell, and words `first..first + count` of the payload, nearer.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, first: usize, count: usize) {
+        prefetch(self.record.0.hint(usize::from(self.cell)));
+        let begin = self.payload_start() + first;
+        for line in 0..count.div_ceil(8) {
+            prefetch(self.record.0.hint(begin + line * 8));
+        }
+        prefetch(self.record.0.hint(begin + count - 1));
+    }
+}
+
+/// The words a read copies from.
+#[derive(Debug, Clone, Copy)]
+pub enum Words<'a> {
+    /// Words that others may be changing; whether they belong together is the protocol's business.
+    Shared(&'a [AtomicU64]),
+    /// The transaction's own image of the unit.
+    Own(&'a [u64]),
+}
+
+impl Words<'_> {
+    /// Word `index` of the unit.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: usize) -> u64 {
+        match self {
+            // Acquire pairs with the Release of the install (E3): whoever sees a word of an install in progress sees
+            // its lock at the second look.
+            Words::Shared(words) => words[index].load(Ordering::Acquire),
+            Words::Own(words) => words[index],
+        }
+    }
+
+    /// Copies words `first..` of the unit to `sink`, called with positions from zero.
+    #[inline(always)]
+    pub(crate) fn copy(&self, first: usize, count: usize, mut sink: impl FnMut(usize, u64)) {
+        match self {
+            Words::Shared(words) => {
+                for (index, word) in words[first..first + count].iter().enumerate() {
+                    sink(index, word.load(Ordering::Acquire)); // E3
+                }
+            }
+            Words::Own(words) => {
+                for (index, &word) in words[first..first + count].iter().enumerate() {
+                    sink(index, word);
+                }
+            }
+        }
+    }
+}
+
+/// One of the units a record type is cut into: a group, or everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    /// Whether each group is a unit of its own.
+    split: bool,
+    index: u8,
+}
+
+impl Unit {
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.index)
+    }
+
+    /// Whether this unit guards `group`.
+    #[inline(always)]
+    pub(crate) fn holds(self, group: u8) -> bool {
+        !self.split || self.index == group
+    }
+
+    /// Where `group`, which it holds, begins among its words.
+    #[inline(always)]
+    pub(crate) fn offset_of(self, groups: &[Group], group: u8) -> usize {
+        if self.split { 0 } else { start_of(groups, usize::from(group)) }
+    }
+
+    /// Where its words begin among all words of the row, and how many they are.
+    #[inline(always)]
+    pub(crate) fn image_range(self, groups: &[Group]) -> (usize, usize) {
+        if self.split {
+            (start_of(groups, self.index()), groups[self.index()].words)
+        } else {
+            (0, start_of(groups, groups.len()))
+        }
+    }
+}
+
+/// The units in a set of units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Units {
+    split: bool,
+    left: u64,
+}
+
+impl Iterator for Units {
+    type Item = Unit;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Unit> {
+        if self.left == 0 {
+            return None;
+        }
+        let index = self.left.trailing_zeros() as u8;
+        self.left &= self.left - 1;
+        Some(Unit { split: self.split, index })
+    }
+}
+
+/// Where the units of a table's records are.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    table: u16,
+    key_words: u16,
+    split: bool,
+    cell_words: u8,
+    units: Box<[UnitPlace]>,
+    total_words: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct UnitPlace {
+    cell: u16,
+    words: u16,
+}
+
+/// The most words a record may have, cells and key included.
+pub(crate) const RECORD_WORDS_MAX: usize = u16::MAX as usize;
+
+impl Layout {
+    /// The layout of records with these groups, or the number of words that would be too many.
+    pub(crate) fn new(
+        table: u16,
+        key_words: usize,
+        groups: &[Group],
+        split: bool,
+        cell_words: usize,
+    ) -> Result<Layout, usize> {
+        let all = [Group::new("row", start_of(groups, groups.len()))];
+        let units_wanted = if split { groups } else { &all };
+        let total_words = key_words + units_wanted.iter().map(|unit| cell_words + unit.words).sum::<usize>();
+        if total_words > RECORD_WORDS_MAX {
+            return Err(total_words);
+        }
+        let mut cell = key_words;
+        let place = |unit: &Group| {
+            let place = UnitPlace { cell: cell as u16, words: unit.words as u16 };
+            cell += cell_words + unit.words;
+            place
+        };
+        let units = units_wanted.iter().map(place).collect();
+        Ok(Layout { table, key_words: key_words as u16, split, cell_words: cell_words as u8, units, total_words })
+    }
+
+    pub(crate) fn key_words(&self) -> usize {
+        usize::from(self.key_words)
+    }
+
+    /// Words of a whole record.
+    pub(crate) fn total_words(&self) -> usize {
+        self.total_words
+    }
+
+    /// All units.
+    pub(crate) fn units(&self) -> Units {
+        Units { split: self.split, left: u64::MAX >> (64 - self.units.len()) }
+    }
+
+    /// The units that guard a set of groups.
+    #[inline(always)]
+    pub(crate) fn units_of(&self, groups: u64) -> Units {
+        Units { split: self.split, left: if self.split { groups } else { 1 } }
+    }
+
+    /// The unit that guards `group`.
+    #[inline(always)]
+    pub(crate) fn unit_of(&self, group: u8) -> Unit {
+        Unit { split: self.split, index: if self.split { group } else { 0 } }
+    }
+
+    /// Unit `unit` of `record`.
+    #[inline(always)]
+    pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
+        let UnitPlace { cell, words } = self.units[unit.index()];
+        CellAt { record, table: self.table, cell, words, cell_words: self.cell_words, unit: unit.index }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUPS: [Group; 3] = [Group::new("a", 2), Group::new("b", 1), Group::new("c", 4)];
+
+    fn places(layout: &Layout) -> Vec<(u16, u16)> {
+        layout.units.iter().map(|unit| (unit.cell, unit.words)).collect()
+    }
+
+    #[test]
+    fn each_group_follows_its_cell_when_split() {
+        let layout = Layout::new(0, 1, &GROUPS, true, 2).unwrap();
+        assert_eq!(places(&layout), [(1, 2), (5, 1), (8, 4)]);
+        assert_eq!(layout.total_words(), 14);
+        assert_eq!(layout.units_of(0b101).map(Unit::index).collect::<Vec<_>>(), [0, 2]);
+        let unit = layout.unit_of(2);
+        assert!(unit.holds(2) && !unit.holds(1));
+        assert_eq!((unit.offset_of(&GROUPS, 2), unit.image_range(&GROUPS)), (0, (3, 4)));
+    }
+
+    #[test]
+    fn one_cell_guards_all_groups_when_not_split() {
+        let layout = Layout::new(0, 3, &GROUPS, false, 1).unwrap();
+        assert_eq!(places(&layout), [(3, 7)]);
+        assert_eq!(layout.total_words(), 11);
+        assert_eq!(layout.units_of(0b101).map(Unit::index).collect::<Vec<_>>(), [0]);
+        let unit = layout.unit_of(2);
+        assert!(unit.holds(2) && unit.holds(1));
+        assert_eq!((unit.offset_of(&GROUPS, 2), unit.image_range(&GROUPS)), (3, (0, 7)));
+    }
+
+    #[test]
+    fn records_have_a_largest_size() {
+        let groups = [Group::new("huge", 65_533)];
+        assert!(Layout::new(0, 1, &groups, true, 1).is_ok());
+        assert_eq!(Layout::new(0, 2, &groups, true, 1).unwrap_err(), 65_536);
+    }
+}

@@ -1,0 +1,21 @@
+//! What a row is made of: fields, columns, groups, keys; how it lies in words; how it is read and updated.
+
+mod column;
+mod field;
+mod key;
+mod layout;
+mod schema;
+mod tid;
+mod update;
+
+pub use column::{Column, Place, Projection, Whole};
+pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
+pub use key::Key;
+pub use layout::{CellAt, Unit, Words};
+pub(crate) use layout::{Layout, RecordAt};
+pub(crate) use schema::image_words;
+pub use schema::{Group, Record};
+pub(crate) use tid::Tid;
+pub use update::Op;
+pub use update::{Arithmetic, ColumnUpdate, Refused, Sink, Update, Updater};
+pub(crate) use update::{Code, NUMBER_OPERANDS, UserUpdate};

@@ -1,0 +1,111 @@
+//! What a type must say about itself to be a row.
+
+use super::{Buffer, Key};
+
+/// A column group: the unit of conflict. Reading one group never conflicts with writing another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Group {
+    /// Name, for reports of conflicts.
+    pub name: &'static str,
+    /// Size in words of eight bytes, at least one.
+    pub words: usize,
+}
+
+impl Group {
+    /// A group of `words` words.
+    pub const fn new(name: &'static str, words: usize) -> Group {
+        Group { name, words }
+    }
+}
+
+/// A row type: a key, and plain data in one or more column groups.
+///
+/// The columns outside the key lie in the words of their groups, group after group; where exactly, the
+/// [`Column`](super::Column) constants say. `store` and `load` are those constants' business too:
+///
+/// ```
+/// use candide::{Column, Group, Record};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct Account {
+///     id: u64,
+///     limit: u32,
+///     frozen: bool,
+///     cents: i64,
+/// }
+///
+/// impl Account {
+///     // Fields of less than a word may share one; they say where in it they begin.
+///     const LIMIT: Column<Account, u32> = Column::packed(0, 0, 0, "limit");
+///     const FROZEN: Column<Account, bool> = Column::packed(0, 0, 32, "frozen");
+///     const CENTS: Column<Account, i64> = Column::new(1, 0, "cents");
+/// }
+///
+/// impl Record for Account {
+///     type Key = u64;
+///     type Image = [u64; 2];
+///     const NAME: &'static str = "Account";
+///     const GROUPS: &'static [Group] = &[Group::new("profile", 1), Group::new("balance", 1)];
+///
+///     fn key(&self) -> u64 {
+///         self.id
+///     }
+///     fn store(&self, words: &mut [u64]) {
+///         Self::LIMIT.put(words, &self.limit);
+///         Self::FROZEN.put(words, &self.frozen);
+///         Self::CENTS.put(words, &self.cents);
+///     }
+///     fn load(key: &u64, words: &[u64]) -> Account {
+///         Account {
+///             id: *key,
+///             limit: Self::LIMIT.take(words),
+///             frozen: Self::FROZEN.take(words),
+///             cents: Self::CENTS.take(words),
+///         }
+///     }
+/// }
+///
+/// let account = Account { id: 7, limit: 500, frozen: true, cents: -3 };
+/// let mut words = [0; 2];
+/// account.store(&mut words);
+/// assert_eq!(Account::load(&7, &words), account);
+/// ```
+pub trait Record: Copy + Send + Sync + 'static {
+    /// The primary key.
+    type Key: Key;
+    /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
+    type Image: Buffer;
+    /// The type's name, which a table remembers.
+    const NAME: &'static str;
+    /// The column groups: one to [`Group::COUNT_MAX`], 65,000 words in all at most.
+    const GROUPS: &'static [Group];
+
+    /// The row's key.
+    fn key(&self) -> Self::Key;
+
+    /// Writes every column outside the key to `words`, which holds all groups one after another and begins as zeros.
+    fn store(&self, words: &mut [u64]);
+
+    /// The row with `key` whose other columns are in `words`.
+    fn load(key: &Self::Key, words: &[u64]) -> Self;
+}
+
+impl Group {
+    /// The most groups a record may have.
+    pub const COUNT_MAX: usize = 64;
+}
+
+/// The number of words outside the key.
+pub(crate) const fn image_words(groups: &[Group]) -> usize {
+    start_of(groups, groups.len())
+}
+
+/// Where group `group` begins among the words of all groups.
+pub(crate) const fn start_of(groups: &[Group], group: usize) -> usize {
+    let (mut start, mut index) = (0, 0);
+    while index < group {
+        start += groups[index].words;
+        index += 1;
+    }
+    start
+}

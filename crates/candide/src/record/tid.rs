@@ -1,0 +1,123 @@
+//! The version word of the protocols that certify in commit order.
+
+use crate::epoch::{EPOCH_MAX, Epoch};
+
+/// `| epoch: 38 | sequence: 14 | flags: 12 |`
+///
+/// Epoch and sequence number the version; they only grow, and the sequence never carries into the epoch. The flags are
+/// states of the cell, not part of the version.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tid(pub(crate) u64);
+
+const FLAG_BITS: u32 = 12;
+const SEQUENCE_BITS: u32 = 14;
+const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
+const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + SEQUENCE_BITS);
+
+impl Tid {
+    /// Someone may change this cell. Set by one atomic exchange, cleared by its owner.
+    pub(crate) const LOCK: u64 = 1 << 0;
+    /// The owner has begun to commit: the words may be changing, others' validation must fail.
+    pub(crate) const INSTALL: u64 = 1 << 1;
+    /// The row is not there: never was, or was deleted.
+    pub(crate) const ABSENT: u64 = 1 << 2;
+    /// The record is leaving its index; the cell never changes again.
+    pub(crate) const DEAD: u64 = 1 << 3;
+    /// The record is in a session's burial queue (first cell only). Not a state of the row.
+    pub(crate) const QUEUED: u64 = 1 << 4;
+
+    const FLAGS: u64 = (1 << FLAG_BITS) - 1;
+    /// What must be unchanged for a version to be the one that was read.
+    const IDENTITY: u64 = !Tid::FLAGS | Tid::ABSENT | Tid::DEAD;
+
+    /// The cell of a record that has just been linked.
+    pub(crate) const UNBORN: Tid = Tid(Tid::ABSENT);
+
+    /// The first version of an epoch.
+    pub(crate) fn first_of(epoch: Epoch) -> Tid {
+        debug_assert!(epoch <= EPOCH_MAX);
+        Tid(epoch << (FLAG_BITS + SEQUENCE_BITS))
+    }
+
+    pub(crate) fn epoch(self) -> Epoch {
+        self.0 >> (FLAG_BITS + SEQUENCE_BITS)
+    }
+
+    /// Epoch and sequence.
+    #[inline]
+    pub(crate) fn version(self) -> u64 {
+        self.0 & !Tid::FLAGS
+    }
+
+    #[inline]
+    pub(crate) fn has(self, flags: u64) -> bool {
+        self.0 & flags != 0
+    }
+
+    /// Whether `other` is the same version in the same state of existence.
+    #[inline]
+    pub(crate) fn same_version(self, other: Tid) -> bool {
+        (self.0 ^ other.0) & Tid::IDENTITY == 0
+    }
+
+    /// The smallest version of `epoch` that lies above `self`; `None` when the epoch's numbers are used up.
+    ///
+    /// The caller has made sure that `self` is not from a later epoch: every version in a cell was numbered by an epoch
+    /// that had begun.
+    #[inline]
+    pub(crate) fn next_in(self, epoch: Epoch) -> Option<Tid> {
+        if self.epoch() < epoch {
+            return Some(Tid::first_of(epoch));
+        }
+        let sequence = self.0 >> FLAG_BITS & SEQUENCE_MAX;
+        (self.epoch() == epoch && sequence < SEQUENCE_MAX).then(|| Tid(self.version() + (1 << FLAG_BITS)))
+    }
+}
+
+impl std::fmt::Debug for Tid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.epoch(), self.0 >> FLAG_BITS & SEQUENCE_MAX)?;
+        let flags = [
+            (Tid::LOCK, "lock"),
+            (Tid::INSTALL, "install"),
+            (Tid::ABSENT, "absent"),
+            (Tid::DEAD, "dead"),
+            (Tid::QUEUED, "queued"),
+        ];
+        flags.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, name)| write!(f, "+{name}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_grow_and_never_carry() {
+        let mut tid = Tid::first_of(7);
+        for _ in 0..SEQUENCE_MAX {
+            let next = tid.next_in(7).unwrap();
+            assert!(next.version() > tid.version());
+            assert_eq!(next.epoch(), 7);
+            tid = next;
+        }
+        assert_eq!(tid.next_in(7), None);
+        assert_eq!(tid.next_in(8), Some(Tid::first_of(8)));
+    }
+
+    #[test]
+    fn the_last_version_has_no_successor() {
+        let last = Tid(Tid::first_of(EPOCH_MAX).0 | SEQUENCE_MAX << FLAG_BITS);
+        assert_eq!(last.next_in(EPOCH_MAX), None);
+        assert_eq!(last.version(), !Tid::FLAGS);
+    }
+
+    #[test]
+    fn locks_and_queueing_do_not_change_the_version_but_existence_does() {
+        let tid = Tid::first_of(3);
+        assert!(tid.same_version(Tid(tid.0 | Tid::LOCK | Tid::INSTALL | Tid::QUEUED)));
+        assert!(!tid.same_version(Tid(tid.0 | Tid::ABSENT)));
+        assert!(!tid.same_version(Tid(tid.0 | Tid::DEAD)));
+        assert_eq!(format!("{:?}", Tid(tid.0 | Tid::LOCK | Tid::ABSENT)), "3.0+lock+absent");
+    }
+}

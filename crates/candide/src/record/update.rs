@@ -1,0 +1,368 @@
+//! Updates as data: what a transaction wants done to a unit, evaluated when its version is fixed.
+//!
+//! An update never sees the row when it is made. It becomes [`Op`]s in the write set, with operands in an arena; at commit,
+//! under the lock, each is evaluated against the words as they are then. Built-in operations stay data, so they can
+//! be combined, logged and shipped; a user's own is a small plain value and a function.
+
+use super::column::Place;
+use super::{Column, Field, Key, Number, Projection, Record, RecordAt, Unit, Words};
+use crate::error::Abort;
+use std::mem::MaybeUninit;
+
+/// What an operation does to its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Replaces them.
+    Set,
+    /// Adds, refusing to overflow.
+    Add,
+    /// Subtracts, refusing to overflow.
+    Sub,
+    /// Raises to at least the operand.
+    Max,
+    /// Lowers to at most the operand.
+    Min,
+    /// Runs a user's updater over the whole unit.
+    User,
+}
+
+/// One operation on a unit.
+#[derive(Debug, Clone, Copy)]
+pub struct Op {
+    pub(crate) code: Code,
+    /// Of numbers: whether negative values exist.
+    pub(crate) signed: bool,
+    /// Of columns of less than a word: their place in it.
+    pub(crate) shift: u8,
+    /// Which guards the operands carry.
+    pub(crate) at_least: bool,
+    pub(crate) at_most: bool,
+    /// Unshifted bits of the column.
+    pub(crate) mask: u64,
+    /// Position within the unit.
+    pub(crate) word: u16,
+    pub(crate) words: u16,
+    /// Where the operands begin in the arena: the words to set; or the number and its two bounds. Of a user's
+    /// updater: its number.
+    pub(crate) operand: u32,
+}
+
+/// Operand words of an arithmetic operation: the number, the lower bound, the upper bound.
+pub(crate) const NUMBER_OPERANDS: usize = 3;
+
+impl Op {
+    /// Whether it replaces whole words whatever they were, and so can never fail.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.code == Code::Set && self.mask == u64::MAX
+    }
+
+    /// The one word that this operation, which is neither plain nor a user's, makes of `current`.
+    #[inline]
+    pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
+        let old = self.widen(current >> self.shift);
+        let operand = self.widen(operands[0]);
+        let new = match self.code {
+            Code::Set => operand,
+            Code::Add => old + operand,
+            Code::Sub => old - operand,
+            Code::Max => old.max(operand),
+            Code::Min => old.min(operand),
+            Code::User => unreachable!("a user's updater sees the whole unit"),
+        };
+        if self.widen(new as u64) != new {
+            return Err(Abort::Overflow);
+        }
+        if self.at_least && new < self.widen(operands[1]) || self.at_most && new > self.widen(operands[2]) {
+            return Err(Abort::Guard);
+        }
+        Ok(current & !(self.mask << self.shift) | (new as u64 & self.mask) << self.shift)
+    }
+
+    /// The number in the low bits of `word`.
+    #[inline]
+    fn widen(&self, word: u64) -> i128 {
+        let word = word & self.mask;
+        let sign = self.mask ^ self.mask >> 1;
+        if self.signed && word & sign != 0 { i128::from((word | !self.mask) as i64) } else { i128::from(word) }
+    }
+}
+
+/// Takes the operations an update or an assignment consists of. Implemented by a transaction.
+pub trait Sink {
+    /// Sets the words at `place` to `word(0)`, `word(1)`, ….
+    #[doc(hidden)]
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort>;
+
+    /// Computes the number at `place` anew.
+    #[doc(hidden)]
+    fn compute(&mut self, place: Place, signed: bool, arithmetic: Arithmetic) -> Result<(), Abort>;
+}
+
+/// A computation on one number.
+#[derive(Debug, Clone, Copy)]
+pub struct Arithmetic {
+    pub(crate) code: Code,
+    pub(crate) operand: u64,
+    pub(crate) at_least: Option<u64>,
+    pub(crate) at_most: Option<u64>,
+}
+
+/// A commit-time update: blind, so that it conflicts with nobody who does not look.
+///
+/// Column updates, made by [`Column::set`], [`Column::add`] and their like, and tuples of updates. A user's own
+/// computation is an [`Updater`].
+pub trait Update<R: Record>: private::Sealed {
+    /// Hands its operations over, in order.
+    #[doc(hidden)]
+    fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
+}
+
+mod private {
+    pub trait Sealed {}
+    impl<R, T> Sealed for super::ColumnUpdate<R, T> {}
+}
+
+/// An update of one column.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnUpdate<R, T> {
+    column: Column<R, T>,
+    code: Code,
+    operand: T,
+    at_least: Option<T>,
+    at_most: Option<T>,
+}
+
+impl<R: Record, T: Field> Column<R, T> {
+    fn update(self, code: Code, operand: T) -> ColumnUpdate<R, T> {
+        ColumnUpdate { column: self, code, operand, at_least: None, at_most: None }
+    }
+
+    /// Sets the column to `value`.
+    pub fn set(self, value: T) -> ColumnUpdate<R, T> {
+        self.update(Code::Set, value)
+    }
+
+    /// Adds `summand`. If the sum is out of the type's range, the transaction fails with [`Abort::Overflow`].
+    #[expect(clippy::should_implement_trait, reason = "`column + 1` would not say that it is an update")]
+    pub fn add(self, summand: T) -> ColumnUpdate<R, T>
+    where
+        T: Number,
+    {
+        self.update(Code::Add, summand)
+    }
+
+    /// Subtracts `subtrahend`. If the difference is out of the type's range, the transaction fails with
+    /// [`Abort::Overflow`].
+    #[expect(clippy::should_implement_trait, reason = "`column - 1` would not say that it is an update")]
+    pub fn sub(self, subtrahend: T) -> ColumnUpdate<R, T>
+    where
+        T: Number,
+    {
+        self.update(Code::Sub, subtrahend)
+    }
+
+    /// Raises the column to `floor` if it is lower.
+    pub fn max(self, floor: T) -> ColumnUpdate<R, T>
+    where
+        T: Number,
+    {
+        self.update(Code::Max, floor)
+    }
+
+    /// Lowers the column to `ceiling` if it is higher.
+    pub fn min(self, ceiling: T) -> ColumnUpdate<R, T>
+    where
+        T: Number,
+    {
+        self.update(Code::Min, ceiling)
+    }
+}
+
+impl<R, T: Number> ColumnUpdate<R, T> {
+    /// Guards the update: if the new value is below `bound`, the transaction fails with [`Abort::Guard`] and has no
+    /// effect.
+    #[must_use]
+    pub fn at_least(self, bound: T) -> ColumnUpdate<R, T> {
+        ColumnUpdate { at_least: Some(bound), ..self }
+    }
+
+    /// Guards the update: if the new value is above `bound`, the transaction fails with [`Abort::Guard`] and has no
+    /// effect.
+    #[must_use]
+    pub fn at_most(self, bound: T) -> ColumnUpdate<R, T> {
+        ColumnUpdate { at_most: Some(bound), ..self }
+    }
+}
+
+impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
+    #[inline(always)]
+    fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
+        let place = self.column.place();
+        if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
+            return sink.set(place, |index| self.operand.word(index));
+        }
+        let bound = |bound: &Option<T>| bound.as_ref().map(|bound| bound.word(0));
+        let arithmetic = Arithmetic {
+            code: self.code,
+            operand: self.operand.word(0),
+            at_least: bound(&self.at_least),
+            at_most: bound(&self.at_most),
+        };
+        sink.compute(place, T::SIGNED, arithmetic)
+    }
+}
+
+macro_rules! tuple_updates {
+    ($($($name:ident $index:tt),+;)*) => {$(
+        impl<$($name: private::Sealed),+> private::Sealed for ($($name,)+) {}
+
+        impl<R: Record, $($name: Update<R>),+> Update<R> for ($($name,)+) {
+            #[inline(always)]
+            fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
+                $(self.$index.stage(sink)?;)+
+                Ok(())
+            }
+        }
+    )*};
+}
+
+tuple_updates! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+}
+
+/// An updater found that its update must not happen; the transaction fails with [`Abort::Guard`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused;
+
+/// A user's own commit-time update: a small plain value, and what it does to some columns of one group.
+///
+/// `apply` runs when the transaction commits, on the row as it then is, or earlier if the transaction reads what it has
+/// updated; possibly more than once. It must depend on nothing but its value and its argument, and must not use
+/// the database. If it panics, the transaction has no effect and the panic goes on to the caller of `run`.
+pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
+    /// The columns it reads and writes; they lie in one group.
+    type Target: Projection<R>;
+
+    /// The columns it reads and writes.
+    fn target(&self) -> Self::Target;
+
+    /// The update.
+    ///
+    /// # Errors
+    /// [`Refused`], if the update must not happen.
+    fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
+}
+
+/// Room for an updater's value.
+const USER_WORDS: usize = 6;
+type UserValue = [MaybeUninit<u64>; USER_WORDS];
+
+/// An updater whose type has been forgotten.
+#[derive(Clone, Copy)]
+pub(crate) struct UserUpdate {
+    value: UserValue,
+    unit: Unit,
+    run: unsafe fn(&UserValue, Unit, RecordAt, &mut [u64]) -> Result<(), Abort>,
+}
+
+// SAFETY: the value was a `U: Updater`, and updaters are `Send`.
+unsafe impl Send for UserUpdate {}
+
+impl UserUpdate {
+    /// Forgets the type of an updater that is to be applied to `unit`.
+    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit) -> UserUpdate {
+        const {
+            assert!(size_of::<U>() <= size_of::<UserValue>(), "an updater has at most 48 bytes");
+            assert!(align_of::<U>() <= align_of::<UserValue>(), "an updater is aligned to at most 8 bytes");
+        }
+        let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
+        // SAFETY: `value` is large and aligned enough (asserted above), and `U: Copy` needs no drop.
+        unsafe { value.as_mut_ptr().cast::<U>().write(updater) };
+        UserUpdate { value, unit, run: run::<R, U> }
+    }
+
+    /// Applies the updater to the image of its unit.
+    pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
+        // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`.
+        unsafe { (self.run)(&self.value, self.unit, record, image) }
+    }
+}
+
+/// # Safety
+/// `value` holds a `U`.
+unsafe fn run<R: Record, U: Updater<R>>(
+    value: &UserValue,
+    unit: Unit,
+    record: RecordAt,
+    image: &mut [u64],
+) -> Result<(), Abort> {
+    // SAFETY: holds by this function's contract.
+    let updater = unsafe { value.as_ptr().cast::<U>().read() };
+    let target = updater.target();
+    let mut words = U::Target::EMPTY;
+    target.copy(unit, Words::Own(image), &mut words);
+    let key_words: Vec<u64> = (0..R::Key::WORDS).map(|index| record.key_word(index)).collect();
+    let key = R::Key::from_words(&key_words);
+    let mut columns = target.value(&key, &words);
+    updater.apply(&mut columns).map_err(|Refused| Abort::Guard)?;
+    target.assign(&key, &columns, &mut ImageSink::<R> { unit, image, record: std::marker::PhantomData })
+}
+
+/// Sets words of an image.
+struct ImageSink<'a, R> {
+    unit: Unit,
+    image: &'a mut [u64],
+    record: std::marker::PhantomData<R>,
+}
+
+impl<R: Record> Sink for ImageSink<'_, R> {
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        let first = self.unit.offset_of(R::GROUPS, place.group) + usize::from(place.word);
+        for index in 0..usize::from(place.words) {
+            let mask = place.mask << place.shift;
+            self.image[first + index] = self.image[first + index] & !mask | word(index) << place.shift & mask;
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, _: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
+        unreachable!("assigning a value only sets")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(code: Code, signed: bool, bits: u32, shift: u8) -> Op {
+        let mask = u64::MAX >> (64 - bits);
+        Op { code, signed, shift, at_least: true, at_most: false, mask, word: 0, words: 1, operand: 0 }
+    }
+
+    #[test]
+    fn arithmetic_stays_within_its_bits() {
+        let add = op(Code::Add, true, 16, 16);
+        let word = 0xaaaa_bbbb_7ffe_cccc;
+        assert_eq!(add.compute(&[1, 0, 0], word), Ok(0xaaaa_bbbb_7fff_cccc));
+        assert_eq!(add.compute(&[2, 0, 0], word), Err(Abort::Overflow));
+        assert_eq!(add.compute(&[0xffff, 0, 0], word), Ok(0xaaaa_bbbb_7ffd_cccc));
+    }
+
+    #[test]
+    fn guards_compare_as_numbers() {
+        let sub = op(Code::Sub, true, 64, 0);
+        assert_eq!(sub.compute(&[5, 0, 0], 5), Ok(0));
+        assert_eq!(sub.compute(&[6, 0, 0], 5), Err(Abort::Guard));
+        assert_eq!(sub.compute(&[6, -1i64 as u64, 0], 5), Ok(-1i64 as u64));
+        let unsigned = op(Code::Sub, false, 64, 0);
+        assert_eq!(unsigned.compute(&[6, 0, 0], 5), Err(Abort::Overflow));
+        assert_eq!(op(Code::Max, false, 8, 0).compute(&[9, 0, 0], 7), Ok(9));
+        assert_eq!(op(Code::Min, true, 64, 0).compute(&[-9i64 as u64, i64::MIN as u64, 0], 7), Ok(-9i64 as u64));
+    }
+}

@@ -1,0 +1,212 @@
+//! Sessions: how a thread runs transactions.
+
+use crate::db::Inner;
+use crate::error::{Abort, Error};
+use crate::protocol::Protocol;
+use crate::stats::Stats;
+use crate::txn::{Core, RunOptions, Tx};
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::{Arc, Weak};
+
+/// One thread's way into a database: runs its transactions, keeps its memory, counts what it did.
+///
+/// A session can move to another thread between transactions. While it is idle, and when it is dropped (by a panic or the
+/// end of its thread, too), it holds nothing back: no lock, no pin, no garbage.
+pub struct Session<P: Protocol> {
+    inner: Arc<Inner<P>>,
+    core: Box<Core<P>>,
+}
+
+impl<P: Protocol> Session<P> {
+    pub(crate) fn new(inner: &Arc<Inner<P>>) -> Result<Session<P>, Error> {
+        inner.admit()?;
+        Ok(Session { inner: inner.clone(), core: Box::new(inner.join()) })
+    }
+
+    /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an error.
+    ///
+    /// `body` may run any number of times; only the last run counts, and effects outside the database belong into
+    /// [`Tx::on_commit`]. What it returns is shown only if everything it was based on is true in the serial order: that goes
+    /// for values, for errors, and for panics (whose message may have been printed before the attempt was found to be
+    /// doomed and repeated).
+    ///
+    /// # Errors
+    /// The error of `body`, after which the transaction has had no effect. From the engine, by `E::from`:
+    /// [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at commit.
+    ///
+    /// # Panics
+    /// With the panic of `body` or of an updater; the transaction has had no effect then. With `panic = "abort"` the
+    /// process ends at the first panic, even of an attempt that was doomed.
+    #[inline]
+    pub fn run<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+        self.core.run(&self.inner.engine, &RunOptions::new(), body)
+    }
+
+    /// As [`Session::run`], with limits on retrying.
+    ///
+    /// # Errors
+    /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
+    pub fn run_with<T, E: From<Abort>>(
+        &mut self,
+        options: RunOptions,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.core.run(&self.inner.engine, &options, body)
+    }
+
+    /// What this session has done so far.
+    pub fn stats(&self) -> Stats {
+        self.core.public.counters.read()
+    }
+
+    /// Where the session's last conflict was; `None` if it never had one.
+    pub fn last_conflict(&self) -> Option<Conflict> {
+        let note = self.core.state.borrow().local.conflict?;
+        let table = self.inner.engine.table(note.table);
+        let group =
+            |unit: u8| if self.inner.engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" };
+        Some(Conflict {
+            cause: note.cause,
+            table: table.name.to_string(),
+            group: note.unit.map(group),
+            key: note.unit.map(|_| note.key[..table.layout.key_words().min(note.key.len())].to_vec()),
+        })
+    }
+}
+
+impl<P: Protocol> Drop for Session<P> {
+    fn drop(&mut self) {
+        self.inner.leave(&mut self.core);
+        self.inner.dismiss();
+    }
+}
+
+impl<P: Protocol> std::fmt::Debug for Session<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("protocol", &P::NAME).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+/// Where two transactions met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// What kind of conflict it was.
+    pub cause: Abort,
+    /// The table's name.
+    pub table: String,
+    /// The column group, if the conflict was about a row rather than an absent key; `"*"` without splitting.
+    pub group: Option<&'static str>,
+    /// The first words of the row's key, as [`Key::words`](crate::Key::words) gives them.
+    pub key: Option<Vec<u64>>,
+}
+
+/// A session that a thread keeps for `Database::run`. It knows its database only weakly, so that it keeps nothing alive.
+struct Cached<P: Protocol> {
+    inner: Weak<Inner<P>>,
+    core: Box<Core<P>>,
+}
+
+impl<P: Protocol> Drop for Cached<P> {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.leave(&mut self.core);
+            inner.dismiss();
+        }
+    }
+}
+
+/// One entry of a thread's list: the database's number, and its session unless that is in use.
+struct Entry {
+    database: u64,
+    session: Option<Box<dyn Any>>,
+    is_alive: fn(&dyn Any) -> bool,
+}
+
+thread_local! {
+    static CACHED: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What a thread's list has to offer.
+enum Place<P: Protocol> {
+    Session(Box<Cached<P>>),
+    Unknown,
+    InUse,
+    /// The thread is ending and its list is gone.
+    NoList,
+}
+
+/// Runs a transaction with this thread's session for the database.
+pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    options: &RunOptions,
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> Result<T, E> {
+    let database = inner.engine.id;
+    let place = CACHED.try_with(|list| {
+        let mut list = list.borrow_mut();
+        match list.iter_mut().find(|entry| entry.database == database) {
+            Some(entry) => entry.session.take().map_or(Place::InUse, |session| {
+                Place::Session(session.downcast().expect("databases are numbered uniquely"))
+            }),
+            None => Place::Unknown,
+        }
+    });
+    let session = match place.unwrap_or(Place::NoList) {
+        Place::InUse => return Err(Abort::Nested.into()),
+        Place::Session(session) => session,
+        Place::Unknown | Place::NoList => {
+            // Only protocols with one session refuse one: it exists somewhere, perhaps in a transaction.
+            inner.admit().map_err(|_| Abort::Nested)?;
+            Box::new(Cached { inner: Arc::downgrade(inner), core: Box::new(inner.join()) })
+        }
+    };
+    let mut lent = Lent { session: Some(session), database };
+    lent.announce();
+    let session = lent.session.as_mut().expect("given back only on drop");
+    session.core.run(&inner.engine, options, body)
+}
+
+/// A session on loan from the thread's list; goes back when dropped, in a panic too.
+struct Lent<P: Protocol> {
+    session: Option<Box<Cached<P>>>,
+    database: u64,
+}
+
+impl<P: Protocol> Lent<P> {
+    /// Makes sure the list has an entry that says the session is in use.
+    fn announce(&self) {
+        let database = self.database;
+        let is_alive = |session: &dyn Any| {
+            session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0)
+        };
+        // Without a list (the thread is ending) the session is used once and dropped.
+        let _ = CACHED.try_with(|list| {
+            let mut list = list.borrow_mut();
+            if !list.iter().any(|entry| entry.database == database) {
+                list.push(Entry { database, session: None, is_alive });
+            }
+        });
+    }
+}
+
+impl<P: Protocol> Drop for Lent<P> {
+    fn drop(&mut self) {
+        // Where there can be only one session, keeping it would keep everyone else out.
+        let kept = self.session.take().filter(|_| !P::ONE_SESSION);
+        let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
+        let mut stale = Vec::new();
+        let _ = CACHED.try_with(|list| {
+            let mut list = list.borrow_mut();
+            match (list.iter_mut().find(|entry| entry.database == self.database), session.take()) {
+                (Some(entry), Some(session)) => entry.session = Some(session),
+                _ => list.retain(|entry| entry.database != self.database),
+            }
+            // Sessions of databases that are gone go too; they are dropped outside the borrow.
+            let is_stale =
+                |entry: &mut Entry| entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
+            stale.extend(list.extract_if(.., is_stale));
+        });
+    }
+}

@@ -1,0 +1,96 @@
+//! Two instruments of the tests: points where a test can step in, and mutants that a test must catch.
+//!
+//! Outside the crate's own tests both are empty: a point does nothing and no mutant is ever active.
+
+/// A place in a protocol where a test may run code of its own (an exact interleaving without luck).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// Commit: the write set is locked, nothing validated.
+    Locked,
+    /// Read: the words are copied, the second look at the cell has not happened.
+    Copied,
+    /// Commit: everything is validated, updaters have not been evaluated.
+    Validated,
+}
+
+/// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mutant {
+    /// No fence between locking and validating.
+    NoFence,
+    /// Reads are not validated.
+    NoReadValidation,
+    /// Validation ignores that another transaction has locked what was read.
+    OthersLocksIgnored,
+    /// A tombstone is taken as absence without being observed.
+    TombstoneUnobserved,
+    /// Memory is reused one epoch too early.
+    ReclaimEarly,
+    /// Updaters see the row as it was before it was locked.
+    EvaluateBeforeLock,
+}
+
+#[cfg(not(test))]
+mod active {
+    use super::{Mutant, Point};
+
+    #[inline(always)]
+    pub(crate) const fn pass(_: Point) {}
+
+    #[inline(always)]
+    pub(crate) const fn mutant(_: Mutant) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod active {
+    use super::{Mutant, Point};
+    use std::cell::RefCell;
+
+    type Hook = Box<dyn FnMut(Point)>;
+
+    thread_local! {
+        static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+    }
+
+    /// Runs `body` with `hook` called at every point this thread passes; the hook itself passes points unhooked.
+    pub(crate) fn with_hook<T>(hook: impl FnMut(Point) + 'static, body: impl FnOnce() -> T) -> T {
+        HOOK.with(|slot| *slot.borrow_mut() = Some(Box::new(hook)));
+        let result = body();
+        HOOK.with(|slot| slot.borrow_mut().take());
+        result
+    }
+
+    /// Called by protocols as they pass a point.
+    pub(crate) fn pass(point: Point) {
+        if let Some(mut hook) = HOOK.with(|slot| slot.borrow_mut().take()) {
+            hook(point);
+            HOOK.with(|slot| *slot.borrow_mut() = Some(hook));
+        }
+    }
+
+    const NAMES: [(&str, Mutant); 6] = [
+        ("no-fence", Mutant::NoFence),
+        ("no-read-validation", Mutant::NoReadValidation),
+        ("others-locks-ignored", Mutant::OthersLocksIgnored),
+        ("tombstone-unobserved", Mutant::TombstoneUnobserved),
+        ("reclaim-early", Mutant::ReclaimEarly),
+        ("evaluate-before-lock", Mutant::EvaluateBeforeLock),
+    ];
+
+    /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).
+    pub(crate) fn mutant(which: Mutant) -> bool {
+        static ACTIVE: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
+        let active = ACTIVE.get_or_init(|| {
+            let name = std::env::var("CANDIDE_MUTANT").ok()?;
+            let known = NAMES.iter().find(|(known, _)| *known == name);
+            Some(known.unwrap_or_else(|| panic!("no mutant is called {name:?}; there are {NAMES:?}")).1)
+        });
+        *active == Some(which)
+    }
+}
+
+#[cfg(test)]
+pub(crate) use active::with_hook;
+pub(crate) use active::{mutant, pass};

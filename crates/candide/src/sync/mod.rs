@@ -1,0 +1,78 @@
+//! The only door to atomics, fences, spinning, time, randomness and threads.
+//!
+//! Everything that threads share goes through the types exported here, so that one source runs under `std`, under
+//! [loom](https://docs.rs/loom) (`--cfg loom`: exhaustive, weak memory) and under
+//! [shuttle](https://docs.rs/shuttle) (`--cfg shuttle`: random schedules of whole transactions).
+
+mod instruments;
+mod random;
+mod spin;
+
+#[cfg(test)]
+pub(crate) use instruments::with_hook;
+pub(crate) use instruments::{Mutant, Point, mutant, pass};
+pub(crate) use random::Random;
+pub(crate) use spin::{Exclusive, Spin};
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{Mutex, MutexGuard},
+    thread,
+};
+#[cfg(shuttle)]
+pub(crate) use shuttle::{
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{Mutex, MutexGuard},
+    thread,
+};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::{
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{Mutex, MutexGuard},
+    thread,
+};
+
+pub(crate) use std::time::{Duration, Instant};
+
+/// True where threads, time and memory are simulated: no advancer thread, one allocation per block.
+pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
+
+/// Locks a mutex whose data stays valid when a holder panics.
+#[inline]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The store-load barrier of every "store mine, then look at yours" handshake (edge E1 of `docs/memory-ordering.md`).
+#[inline]
+pub(crate) fn full_fence() {
+    fence(Ordering::SeqCst);
+}
+
+/// Stores `value` and orders it before every later load of this thread: `store; full_fence`.
+///
+/// On x86-64 one locked exchange is the same barrier at half the price of `mfence`. The language's memory model does
+/// not promise as much for an exchange as for a fence, which is why the models run the two-step form.
+#[inline]
+pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
+    if cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {
+        word.swap(value, Ordering::SeqCst);
+    } else {
+        word.store(value, Ordering::Release);
+        full_fence();
+    }
+}
+
+/// Asks the processor to bring the cache line of `address` nearer; never a memory access as far as the program goes.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const AtomicU64) {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect on memory and never faults, whatever the address; SSE is part of x86-64.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
+    let _ = address;
+}

@@ -1,0 +1,433 @@
+//! Tables and rows: the only code below the user that knows the row type.
+
+use crate::access::Intent;
+use crate::db::Inner;
+use crate::error::{Abort, Error};
+use crate::index::Found;
+use crate::protocol::{Missing, Protocol, TableCore};
+use crate::record::{Key, Projection, Record, RecordAt, Update, Updater, Whole};
+use crate::txn::{Core, RunOptions, Stager, State, Tx};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A table of rows of type `R`, in a database of protocol `P`.
+///
+/// A handle: clones are the same table, and threads share them freely. Every operation takes the transaction it belongs
+/// to. All of them can fail with a conflict, which `?` passes on to [`run`](crate::Session::run); the outcomes named at
+/// each are definite.
+pub struct Table<R, P: Protocol> {
+    inner: Arc<Inner<P>>,
+    core: Arc<TableCore>,
+    row: PhantomData<fn() -> R>,
+}
+
+impl<R, P: Protocol> Clone for Table<R, P> {
+    fn clone(&self) -> Self {
+        Table { inner: self.inner.clone(), core: self.core.clone(), row: PhantomData }
+    }
+}
+
+impl<R, P: Protocol> std::fmt::Debug for Table<R, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("name", &self.core.name).field("row", &self.core.row_type).finish_non_exhaustive()
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    pub(crate) fn new(inner: Arc<Inner<P>>, core: Arc<TableCore>) -> Table<R, P> {
+        Table { inner, core, row: PhantomData }
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Bytes the table has taken for its records and the buckets of its index.
+    pub fn memory_bytes(&self) -> usize {
+        self.core.records.reserved_bytes() + self.core.index.array_bytes()
+    }
+
+    /// A handle on the place of a key: operations through it look nothing up again.
+    ///
+    /// Finding observes nothing; whether the row exists is what the operations on it say.
+    #[inline]
+    pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
+        let found = tx.state.borrow_mut().find(tx.engine, &self.core, key.words().as_ref())?;
+        Ok(Row { table: self, tx, key: *key, found })
+    }
+
+    /// Handles on the places of many keys, whose cache misses overlap: all buckets are asked for at once, then all records.
+    ///
+    /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them is read.
+    #[inline]
+    pub fn find_many<'t, const N: usize>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        keys: &[R::Key; N],
+    ) -> Result<[Row<'t, R, P>; N], Abort> {
+        let index = &self.core.index;
+        let hashes = keys.map(|key| {
+            let hash = index.hash(key.words().as_ref());
+            index.prefetch_bucket(hash);
+            hash
+        });
+        for hash in hashes {
+            index.prefetch_record(hash);
+        }
+        tx.state.borrow_mut().admit(tx.engine, &self.core)?;
+        Ok(keys.map(|key| {
+            let words = key.words();
+            let found = index.find(words.as_ref(), index.hash(words.as_ref()));
+            Row { table: self, tx, key, found }
+        }))
+    }
+
+    /// Reads columns of a row; `None` if there is no row with this key.
+    #[inline]
+    pub fn get<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        let found = state.find(tx.engine, &self.core, key.words().as_ref())?;
+        self.get_found(tx, state, key, found, projection)
+    }
+
+    /// Reads columns of a row.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    #[inline]
+    pub fn read<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &R::Key, projection: Pr) -> Result<Pr::Value, Abort> {
+        self.get(tx, key, projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// Inserts a row.
+    ///
+    /// # Errors
+    /// [`Abort::Duplicate`] if there is a row with this key, [`Abort::MemoryLimit`].
+    pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
+        if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
+    }
+
+    /// Inserts a row unless there is one with this key; says whether it did.
+    ///
+    /// # Errors
+    /// [`Abort::MemoryLimit`].
+    pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        let record = self.record_for(tx, state, &row.key())?;
+        let first = self.core.layout.at(record, self.core.layout.unit_of(0));
+        let can_insert = state.can_insert(tx.engine, first)?;
+        if can_insert {
+            self.stager(tx, state, record).stage_row(&row, Intent::Insert)?;
+        }
+        Ok(can_insert)
+    }
+
+    /// Inserts a row, or replaces the one with its key. Observes nothing.
+    ///
+    /// # Errors
+    /// [`Abort::MemoryLimit`].
+    pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        let record = self.record_for(tx, state, &row.key())?;
+        self.stager(tx, state, record).stage_row(&row, Intent::Put)
+    }
+
+    /// Inserts `row` if there is none with its key, otherwise applies `update` to the one there is; says whether it
+    /// inserted.
+    ///
+    /// # Errors
+    /// [`Abort::MemoryLimit`].
+    pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
+        let inserted = self.insert_if_absent(tx, row)?;
+        if !inserted {
+            self.update(tx, &row.key(), update)?;
+        }
+        Ok(inserted)
+    }
+
+    /// Updates columns of a row when the transaction commits, without looking at them.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key. A failed guard or an overflow shows when the transaction
+    /// reads the row's group again or commits.
+    #[inline]
+    pub fn update(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<(), Abort> {
+        self.find(tx, key)?.update(update)
+    }
+
+    /// As [`Table::update`], if there is a row with this key; says whether there is.
+    pub fn update_if_present(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<bool, Abort> {
+        if_present(self.update(tx, key, update)).map(|done| done.is_some())
+    }
+
+    /// Applies a user's updater when the transaction commits.
+    ///
+    /// # Errors
+    /// As [`Table::update`].
+    ///
+    /// # Panics
+    /// If the updater's target spans several groups.
+    pub fn update_with(&self, tx: &Tx<'_, P>, key: &R::Key, updater: impl Updater<R>) -> Result<(), Abort> {
+        self.find(tx, key)?.update_with(updater)
+    }
+
+    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change` gives.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    ///
+    /// # Panics
+    /// If `change` gives a [`Whole`] row another key.
+    pub fn modify<Pr: Projection<R>, T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<T, Abort> {
+        self.find(tx, key)?.modify(projection, change)
+    }
+
+    /// As [`Table::modify`], if there is a row with this key.
+    pub fn modify_if_present<Pr: Projection<R>, T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<Option<T>, Abort> {
+        if_present(self.modify(tx, key, projection, change))
+    }
+
+    /// Deletes a row.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    pub fn delete(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<(), Abort> {
+        self.find(tx, key)?.delete()
+    }
+
+    /// Deletes a row if there is one with this key; says whether there was.
+    pub fn delete_if_present(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<bool, Abort> {
+        if_present(self.delete(tx, key)).map(|done| done.is_some())
+    }
+
+    /// Calls `each` with every row, in no particular order, reading records directly instead of by key; gives their
+    /// number. Meant for checks: it agrees with what transactions see only while none runs.
+    ///
+    /// # Errors
+    /// [`Error::NotQuiescent`] if a transaction is running.
+    pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
+        if !self.inner.is_quiescent() {
+            return Err(Error::NotQuiescent);
+        }
+        let mut core = self.inner.join();
+        let counted = self.for_each_record(&mut core, &mut each);
+        self.inner.leave(&mut core);
+        counted
+    }
+
+    fn for_each_record(&self, core: &mut Core<P>, each: &mut impl FnMut(&R)) -> Result<usize, Error> {
+        let counted = core.run(&self.inner.engine, &RunOptions::new().attempts_max(1), |tx| {
+            let mut count = 0;
+            let mut failure = None;
+            self.core.index.for_each(|record| {
+                let key_words: Vec<u64> = (0..R::Key::WORDS).map(|index| record.key_word(index)).collect();
+                let key = R::Key::from_words(&key_words);
+                let state = &mut *tx.state.borrow_mut();
+                match self.get_found(tx, state, &key, Found::Record(record), Whole) {
+                    Ok(row) => row.iter().for_each(|row| {
+                        count += 1;
+                        each(row);
+                    }),
+                    Err(abort) => failure = Some(abort),
+                }
+            });
+            failure.map_or(Ok(count), Err)
+        });
+        counted.map_err(|_: Abort| Error::NotQuiescent)
+    }
+
+    /// Reads what a lookup found.
+    #[inline(always)]
+    fn get_found<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+        found: Found,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
+        let mut words = Pr::EMPTY;
+        for unit in self.core.layout.units_of(projection.groups()) {
+            let at = self.core.layout.at(record, unit);
+            if !state.read(tx.engine, at, |from| projection.copy(unit, from, &mut words))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(projection.value(key, &words)))
+    }
+
+    /// The record a lookup found; none, and the absence observed, if it found nothing.
+    #[inline(always)]
+    fn present(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+        found: Found,
+    ) -> Result<Option<RecordAt>, Abort> {
+        match found {
+            Found::Record(record) => Ok(Some(record)),
+            Found::Nothing { node, version } => {
+                let table = self.core.number;
+                state.absent(tx.engine, Missing { table, key: key.words().as_ref(), node, version })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The record of a key, linked absent if there is none.
+    fn record_for(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<RecordAt, Abort> {
+        match state.find(tx.engine, &self.core, key.words().as_ref())? {
+            Found::Record(record) => Ok(record),
+            Found::Nothing { .. } => state.link(tx.engine, &self.core, key.words().as_ref()),
+        }
+    }
+
+    #[inline(always)]
+    fn stager<'a>(&'a self, tx: &Tx<'a, P>, state: &'a mut State<P>, record: RecordAt) -> Stager<'a, R, P> {
+        Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
+    }
+}
+
+/// Turns the outcome that there is no row into `None`.
+fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Abort::NotFound) => Ok(None),
+        Err(abort) => Err(abort),
+    }
+}
+
+/// The place of a key, found once: operations on it look nothing up again. It lives as long as its transaction.
+pub struct Row<'t, R: Record, P: Protocol> {
+    table: &'t Table<R, P>,
+    tx: &'t Tx<'t, P>,
+    key: R::Key,
+    found: Found,
+}
+
+impl<R: Record, P: Protocol> std::fmt::Debug for Row<'_, R, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Row").field("table", &self.table).field("key", &self.key.words().as_ref()).finish()
+    }
+}
+
+impl<R: Record, P: Protocol> Row<'_, R, P> {
+    /// The key.
+    pub fn key(&self) -> &R::Key {
+        &self.key
+    }
+
+    /// Asks the processor to bring columns nearer that are about to be read or updated.
+    #[inline]
+    pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
+        let Found::Record(record) = self.found else { return };
+        let layout = &self.table.core.layout;
+        for unit in layout.units_of(projection.groups()) {
+            let at = layout.at(record, unit);
+            projection.runs(unit, &mut |first, count| at.prefetch(first, count));
+        }
+    }
+
+    /// What a lookup finds now: where it found nothing, this transaction may have inserted since.
+    #[inline(always)]
+    fn found_now(&self, state: &mut State<P>) -> Result<Found, Abort> {
+        match self.found {
+            Found::Record(_) => Ok(self.found),
+            Found::Nothing { .. } => state.find(self.tx.engine, &self.table.core, self.key.words().as_ref()),
+        }
+    }
+
+    /// Reads columns; `None` if there is no row.
+    #[inline]
+    pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        let found = self.found_now(state)?;
+        self.table.get_found(self.tx, state, &self.key, found, projection)
+    }
+
+    /// Reads columns.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row.
+    #[inline]
+    pub fn read<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
+        self.get(projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// As [`Table::update`].
+    ///
+    /// # Errors
+    /// As [`Table::update`].
+    #[inline]
+    pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
+        self.staging(|stager| update.stage(stager))
+    }
+
+    /// As [`Table::update_with`].
+    ///
+    /// # Errors
+    /// As [`Table::update_with`].
+    ///
+    /// # Panics
+    /// As [`Table::update_with`].
+    pub fn update_with(&self, updater: impl Updater<R>) -> Result<(), Abort> {
+        self.staging(|stager| stager.stage_user(updater))
+    }
+
+    /// As [`Table::modify`].
+    ///
+    /// # Errors
+    /// As [`Table::modify`].
+    ///
+    /// # Panics
+    /// As [`Table::modify`].
+    pub fn modify<Pr: Projection<R>, T>(
+        &self,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<T, Abort> {
+        let mut value = self.read(projection)?;
+        let result = change(&mut value);
+        self.staging(|stager| projection.assign(&self.key, &value, stager))?;
+        Ok(result)
+    }
+
+    /// Deletes the row.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row.
+    pub fn delete(&self) -> Result<(), Abort> {
+        self.staging(|stager| stager.stage_delete())
+    }
+
+    /// Stages changes of the record; `NotFound`, observed, if the key has none.
+    #[inline(always)]
+    fn staging(&self, stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>) -> Result<(), Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        let found = self.found_now(state)?;
+        match self.table.present(self.tx, state, &self.key, found)? {
+            Some(record) => stage(&mut self.table.stager(self.tx, state, record)),
+            None => Err(Abort::NotFound),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Transactions: what an operation means given what the transaction has done before, whatever the protocol.
+
+mod garbage;
+mod retry;
+mod stage;
+mod state;
+
+pub(crate) use garbage::Garbage;
+pub use retry::RunOptions;
+pub(crate) use retry::{Core, Public};
+pub(crate) use stage::Stager;
+pub(crate) use state::State;
+
+use crate::protocol::{Engine, Protocol};
+use std::cell::RefCell;
+
+/// A running transaction: what the closure of [`Session::run`](crate::Session::run) works with.
+///
+/// It belongs to its thread (it is neither `Send` nor `Sync`, so it cannot be held across an `.await`) and to its attempt.
+/// Every operation takes it by shared reference; none of its internals are borrowed while user code runs.
+pub struct Tx<'s, P: Protocol> {
+    pub(crate) engine: &'s Engine<P>,
+    pub(crate) state: &'s RefCell<State<P>>,
+    effects: RefCell<Vec<Effect>>,
+}
+
+/// What a closure wants done once it has committed.
+type Effect = Box<dyn FnOnce()>;
+
+impl<P: Protocol> Tx<'_, P> {
+    /// The number of this attempt, from one.
+    pub fn attempt(&self) -> u32 {
+        self.state.borrow().attempt_number
+    }
+
+    /// Has `effect` run after this attempt has committed, outside the transaction, in the order of the calls. If the
+    /// attempt does not commit, `effect` is dropped unrun.
+    pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
+        self.effects.borrow_mut().push(Box::new(effect));
+    }
+}
+
+impl<P: Protocol> std::fmt::Debug for Tx<'_, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tx").field("protocol", &P::NAME).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,121 @@
+//! From updates and rows to operations in the write set.
+
+use super::State;
+use crate::access::Intent;
+use crate::error::Abort;
+use crate::protocol::{Engine, Protocol, TableCore};
+use crate::record::{
+    Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Updater, UserUpdate,
+};
+use std::marker::PhantomData;
+
+/// Stages the operations of one update of one row.
+pub(crate) struct Stager<'a, R, P: Protocol> {
+    pub(crate) state: &'a mut State<P>,
+    pub(crate) engine: &'a Engine<P>,
+    pub(crate) table: &'a TableCore,
+    pub(crate) record: RecordAt,
+    pub(crate) row: PhantomData<R>,
+}
+
+impl<R: Record, P: Protocol> Stager<'_, R, P> {
+    /// Stages an update of the columns at `place`, if the row exists.
+    #[inline(always)]
+    fn stage(&mut self, place: Place, op: Op, push: impl FnOnce(&mut State<P>) -> u32) -> Result<(), Abort> {
+        let unit = self.table.layout.unit_of(place.group);
+        let at = self.table.layout.at(self.record, unit);
+        if !self.state.can_update(self.engine, at)? {
+            return Err(Abort::NotFound);
+        }
+        let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
+        let op = Op { word, operand: push(self.state), ..op };
+        self.state.stage(self.engine, at, Intent::Update, Some(op))
+    }
+
+    /// Stages a user's updater.
+    pub(crate) fn stage_user<U: Updater<R>>(&mut self, updater: U) -> Result<(), Abort> {
+        let groups = updater.target().groups();
+        let group = groups.trailing_zeros() as u8;
+        assert!(groups.is_power_of_two(), "the columns of an updater's target lie in one group");
+        let unit = self.table.layout.unit_of(group);
+        let words = self.table.layout.at(self.record, unit).payload_words() as u16;
+        let place = Place { group, word: 0, words, shift: 0, mask: u64::MAX };
+        let at = self.table.layout.at(self.record, unit);
+        if !self.state.can_update(self.engine, at)? {
+            return Err(Abort::NotFound);
+        }
+        let operand = self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit));
+        let op = Op { operand, ..set(place) };
+        self.state.stage(self.engine, at, Intent::Update, Some(Op { code: Code::User, ..op }))
+    }
+
+    /// Stages all words of a row.
+    pub(crate) fn stage_row(&mut self, row: &R, intent: Intent) -> Result<(), Abort> {
+        let mut image = R::Image::ZERO;
+        row.store(image.words());
+        for unit in self.table.layout.units() {
+            let at = self.table.layout.at(self.record, unit);
+            let (start, count) = unit.image_range(R::GROUPS);
+            let place = Place { group: 0, word: 0, words: count as u16, shift: 0, mask: u64::MAX };
+            let operand = self.state.writes.push_operands(image.words()[start..start + count].iter().copied());
+            self.state.stage(self.engine, at, intent, Some(Op { operand, ..set(place) }))?;
+        }
+        Ok(())
+    }
+
+    /// Stages the removal of the row, if it exists.
+    pub(crate) fn stage_delete(&mut self) -> Result<(), Abort> {
+        let first = self.table.layout.at(self.record, self.table.layout.unit_of(0));
+        if !self.state.can_delete(self.engine, first)? {
+            return Err(Abort::NotFound);
+        }
+        for unit in self.table.layout.units() {
+            let at = self.table.layout.at(self.record, unit);
+            self.state.stage(self.engine, at, Intent::Delete, None)?;
+        }
+        Ok(())
+    }
+}
+
+impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
+    #[inline(always)]
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        if place.mask != u64::MAX {
+            let arithmetic = Arithmetic { code: Code::Set, operand: word(0), at_least: None, at_most: None };
+            return self.compute(place, false, arithmetic);
+        }
+        let words = (0..usize::from(place.words)).map(word);
+        self.stage(place, set(place), |state| state.writes.push_operands(words))
+    }
+
+    #[inline(always)]
+    fn compute(&mut self, place: Place, signed: bool, arithmetic: Arithmetic) -> Result<(), Abort> {
+        let Arithmetic { code, operand, at_least, at_most } = arithmetic;
+        let op = Op {
+            code,
+            signed,
+            shift: place.shift,
+            at_least: at_least.is_some(),
+            at_most: at_most.is_some(),
+            mask: place.mask,
+            ..set(place)
+        };
+        let operands: [u64; NUMBER_OPERANDS] = [operand, at_least.unwrap_or(0), at_most.unwrap_or(0)];
+        self.stage(place, op, |state| state.writes.push_operands(operands.into_iter()))
+    }
+}
+
+/// The operation that sets the words at a place, without its operands.
+fn set(place: Place) -> Op {
+    Op {
+        code: Code::Set,
+        signed: false,
+        shift: 0,
+        at_least: false,
+        at_most: false,
+        mask: u64::MAX,
+        word: place.word,
+        words: place.words,
+        operand: 0,
+    }
+}

@@ -1,0 +1,303 @@
+//! The state of a transaction, and the meaning of each operation on one row in it.
+//!
+//! | the transaction has … the row | read | update, modify | insert | put | delete |
+//! |---|---|---|---|---|---|
+//! | not touched | observe | blind; `NotFound` observed | `Duplicate` observed; else blind | blind | blind; `NotFound` observed |
+//! | updated | observe, then apply the pending updates | append | `Duplicate` | replace | mark deleted |
+//! | inserted or put | its own image | append | `Duplicate` | replace | mark deleted |
+//! | deleted | absent | `NotFound` | present again | present again | `NotFound` |
+//!
+//! *Blind* means that only the row's existence is assumed, and checked at commit. A pending update whose guard fails makes
+//! every later read of its unit, and the commit, fail with that outcome.
+
+use crate::access::{Intent, WriteSet};
+use crate::error::Abort;
+use crate::index::{Found, Linked};
+use crate::protocol::{Committed, Context, Engine, Local, Missing, Protocol, Retired, TableCore};
+use crate::record::{CellAt, Op, RecordAt, Words};
+
+/// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
+/// looking costs a constant share.
+const FIRST_REVALIDATION: u32 = 64;
+
+/// What a session's transactions work with, kept from attempt to attempt.
+pub(crate) struct State<P: Protocol> {
+    pub(crate) attempt: P::Attempt,
+    pub(crate) writes: WriteSet,
+    pub(crate) local: Local,
+    pub(crate) attempt_number: u32,
+    /// The conflict that dooms this attempt.
+    doomed: Option<Abort>,
+    /// The outcome of a pending update that this attempt has been shown; it can only end in it.
+    failed: Option<Abort>,
+    scratch: Vec<u64>,
+    operations: u32,
+    next_revalidation: u32,
+}
+
+impl<P: Protocol> State<P> {
+    pub(crate) fn new(local: Local) -> State<P> {
+        State {
+            attempt: P::Attempt::default(),
+            writes: WriteSet::default(),
+            local,
+            attempt_number: 0,
+            doomed: None,
+            failed: None,
+            scratch: Vec::new(),
+            operations: 0,
+            next_revalidation: FIRST_REVALIDATION,
+        }
+    }
+
+    /// Starts an attempt.
+    #[inline]
+    pub(crate) fn begin(&mut self, engine: &Engine<P>) {
+        self.doomed = None;
+        self.failed = None;
+        self.operations = 0;
+        self.next_revalidation = FIRST_REVALIDATION;
+        P::begin(&mut Context { engine, local: &mut self.local }, &mut self.attempt);
+    }
+
+    fn doom(&mut self, abort: Abort) -> Abort {
+        if abort.is_conflict() {
+            self.doomed.get_or_insert(abort);
+        }
+        abort
+    }
+
+    /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over now and then.
+    #[inline(always)]
+    fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        if let Some(abort) = self.doomed {
+            return Err(abort);
+        }
+        self.operations += 1;
+        if self.operations == self.next_revalidation {
+            self.revalidate(engine)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn revalidate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        self.next_revalidation *= 2;
+        let context = &mut Context { engine, local: &mut self.local };
+        let mut valid = P::revalidate(context, &mut self.attempt, &self.writes);
+        for item in self.writes.items() {
+            if valid.is_ok() && !item.accepts(P::peek(&self.attempt, item.at)) {
+                valid = Err(context.conflict(Abort::Existence, item.at));
+            }
+        }
+        valid.map_err(|abort| self.doom(abort))
+    }
+
+    /// Observes a unit in the database, whatever the transaction has done to it.
+    #[inline(always)]
+    fn observe(&mut self, engine: &Engine<P>, at: CellAt, copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
+        let context = &mut Context { engine, local: &mut self.local };
+        match P::read(context, &mut self.attempt, at, copy) {
+            Ok(seen) => Ok(seen.present),
+            Err(abort) => Err(self.doom(abort)),
+        }
+    }
+
+    /// Reads a unit as the transaction sees it; false if the row does not exist.
+    #[inline(always)]
+    pub(crate) fn read(&mut self, engine: &Engine<P>, at: CellAt, copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
+        self.enter(engine)?;
+        match self.writes.find(at) {
+            None => self.observe(engine, at, copy),
+            Some(item) => self.read_own(engine, item, copy),
+        }
+    }
+
+    /// Reads a unit the transaction has written: the image below its operations, and they applied.
+    fn read_own(&mut self, engine: &Engine<P>, index: usize, mut copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
+        let item = self.writes.items()[index];
+        if !item.present {
+            return Ok(false);
+        }
+        let mut image = std::mem::take(&mut self.scratch);
+        image.clear();
+        image.resize(item.at.payload_words(), 0);
+        let mut below = Ok(true);
+        if !self.writes.replaces_unit(index) {
+            let count = image.len();
+            below = self.observe(engine, item.at, |words| words.copy(0, count, |word, value| image[word] = value));
+            if let Ok(present) = below
+                && !item.accepts(present)
+            {
+                let context = &mut Context { engine, local: &mut self.local };
+                let abort = context.conflict(Abort::Existence, item.at);
+                below = Err(self.doom(abort));
+            }
+        }
+        let read = below.and_then(|_| match self.writes.overlay(index, &mut image) {
+            Ok(()) => {
+                copy(Words::Own(&image));
+                Ok(true)
+            }
+            Err((_, abort)) => Err(*self.failed.get_or_insert(abort)),
+        });
+        self.scratch = image;
+        read
+    }
+
+    /// Whether the row exists as the transaction sees it; observed only if it is not `expected` to.
+    #[inline(always)]
+    fn exists(&mut self, engine: &Engine<P>, at: CellAt, expected: bool) -> Result<bool, Abort> {
+        self.enter(engine)?;
+        if let Some(item) = self.writes.find(at) {
+            return Ok(self.writes.items()[item].present);
+        }
+        if P::peek(&self.attempt, at) == expected { Ok(expected) } else { self.observe(engine, at, |_| {}) }
+    }
+
+    /// Whether an update may be staged on this unit: whether the row exists.
+    #[inline(always)]
+    pub(crate) fn can_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<bool, Abort> {
+        let exists = self.exists(engine, at, true)?;
+        if exists && !engine.options.commit_time_updates && self.writes.find(at).is_none() {
+            return self.observe(engine, at, |_| {});
+        }
+        Ok(exists)
+    }
+
+    /// Whether a delete may be staged on the row with this first unit: whether it exists.
+    pub(crate) fn can_delete(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
+        self.exists(engine, first, true)
+    }
+
+    /// Whether an insert may be staged on the record with this first unit: whether no row exists.
+    pub(crate) fn can_insert(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
+        self.exists(engine, first, false).map(|exists| !exists)
+    }
+
+    /// Takes note of one write.
+    #[inline(always)]
+    pub(crate) fn stage(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        intent: Intent,
+        op: Option<Op>,
+    ) -> Result<(), Abort> {
+        let context = &mut Context { engine, local: &mut self.local };
+        let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
+        staged.map_err(|abort| {
+            if abort.is_conflict() {
+                self.doom(abort)
+            } else {
+                // Part of an operation has been staged; the transaction must not commit without the rest.
+                *self.failed.get_or_insert(abort)
+            }
+        })
+    }
+
+    /// Admits operations on a table: it must be of this database, and the attempt alive.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
+        if table.database != engine.id {
+            return Err(Abort::ForeignTable);
+        }
+        self.enter(engine)
+    }
+
+    /// Looks a key up, without observing anything.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Found, Abort> {
+        self.admit(engine, table)?;
+        Ok(table.index.find(key, table.index.hash(key)))
+    }
+
+    /// Observes that a key has no record.
+    pub(crate) fn absent(&mut self, engine: &Engine<P>, missing: Missing<'_>) -> Result<(), Abort> {
+        let context = &mut Context { engine, local: &mut self.local };
+        P::absent(context, &mut self.attempt, missing).map_err(|abort| self.doom(abort))
+    }
+
+    /// The record for a key that has none, linked absent; or the one that somebody else has linked meanwhile.
+    pub(crate) fn link(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
+        // A link raises a node's version and so disturbs others like a commit does.
+        let context = Context { engine, local: &mut self.local };
+        context.yield_to_token().map_err(|abort| self.doom(abort))?;
+        let local = &mut self.local;
+        let record = table.new_record(key, &mut local.caches).map_err(|_| Abort::MemoryLimit)?;
+        for unit in table.layout.units() {
+            P::unborn(table.layout.at(record, unit));
+        }
+        let born = |node| table.layout.units().for_each(|unit| P::born(node, table.layout.at(record, unit)));
+        let hash = table.index.hash(key);
+        let linked = table.index.link(record, key, hash, &mut local.caches, &mut local.retired_lines, born);
+        let parts = local.retired_lines.drain(..).map(|part| Retired::Index { table: table.number, part });
+        local.retired.extend(parts);
+        match linked {
+            Ok(Linked::New { node, before, after }) => {
+                let first = table.layout.at(record, table.layout.unit_of(0));
+                P::linked(&mut self.attempt, node, before, after, first);
+                local.linked.push(first);
+                Ok(record)
+            }
+            Ok(Linked::Existing(existing)) => {
+                crate::memory::Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
+                Ok(existing)
+            }
+            Err(crate::memory::OutOfMemory) => {
+                crate::memory::Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
+                Err(Abort::MemoryLimit)
+            }
+        }
+    }
+
+    /// Commits, or ends without effect and says why.
+    #[inline]
+    pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+        if let Some(abort) = self.doomed.or(self.failed) {
+            self.abort(engine);
+            return Err(abort);
+        }
+        let context = &mut Context { engine, local: &mut self.local };
+        P::commit(context, &mut self.attempt, &mut self.writes)
+    }
+
+    /// Ends without effect, after making sure that what the closure saw was true: gives the outcome that came before
+    /// the closure's error, if one did.
+    ///
+    /// # Errors
+    /// A conflict: the closure must run again.
+    pub(crate) fn commit_error(&mut self, engine: &Engine<P>) -> Result<Option<Abort>, Abort> {
+        if let Some(abort) = self.doomed {
+            self.abort(engine);
+            return Err(abort);
+        }
+        let context = &mut Context { engine, local: &mut self.local };
+        match P::renounce(context, &mut self.attempt, &mut self.writes) {
+            Ok(outcome) => {
+                P::commit(context, &mut self.attempt, &mut self.writes)?;
+                Ok(self.failed.or(outcome))
+            }
+            Err(abort) => {
+                self.abort(engine);
+                Err(abort)
+            }
+        }
+    }
+
+    /// Ends without effect.
+    pub(crate) fn abort(&mut self, engine: &Engine<P>) {
+        P::abort(&mut Context { engine, local: &mut self.local }, &mut self.attempt, &mut self.writes);
+    }
+
+    /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.
+    #[inline]
+    pub(crate) fn finish(&mut self) {
+        self.writes.clear();
+        while let Some(first) = self.local.linked.pop() {
+            if P::left_absent(first) {
+                self.local.burials.push(first);
+            }
+        }
+    }
+}
