@@ -14,6 +14,8 @@ mod session;
 mod stats;
 mod sync;
 mod table;
+#[cfg(test)]
+mod tests;
 mod txn;
 
 pub use db::{Builder, Database, MemoryUse, TableOptions};

@@ -170,11 +170,11 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        if let Some(&(_, abort)) = attempt.failed.iter().find(|(failed, _)| failed.address() == at.address()) {
-            return Err(abort);
-        }
         let present = attempt.has(at);
         if present {
+            if let Some(&(_, abort)) = attempt.failed.iter().find(|(failed, _)| failed.address() == at.address()) {
+                return Err(abort);
+            }
             copy(Words::Shared(at.payload()));
         }
         Ok(Seen { present, version: 0 })

@@ -139,7 +139,10 @@ impl<P: Protocol> State<P> {
                 copy(Words::Own(&image));
                 Ok(true)
             }
-            Err((_, abort)) => Err(*self.failed.get_or_insert(abort)),
+            Err((_, abort)) => {
+                self.failed.get_or_insert(abort);
+                Err(abort)
+            }
         });
         self.scratch = image;
         read
@@ -152,7 +155,15 @@ impl<P: Protocol> State<P> {
         if let Some(item) = self.writes.find(at) {
             return Ok(self.writes.items()[item].present);
         }
-        if P::peek(&self.attempt, at) == expected { Ok(expected) } else { self.observe(engine, at, |_| {}) }
+        if P::peek(&self.attempt, at) == expected { Ok(expected) } else { self.observe_existence(engine, at) }
+    }
+
+    fn observe_existence(&mut self, engine: &Engine<P>, at: CellAt) -> Result<bool, Abort> {
+        match self.observe(engine, at, |_| {}) {
+            // A unit whose pending update has failed belongs to a row that exists.
+            Err(outcome) if !outcome.is_conflict() => Ok(true),
+            observed => observed,
+        }
     }
 
     /// Whether an update may be staged on this unit: whether the row exists.
@@ -160,7 +171,7 @@ impl<P: Protocol> State<P> {
     pub(crate) fn can_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<bool, Abort> {
         let exists = self.exists(engine, at, true)?;
         if exists && !engine.options.commit_time_updates && self.writes.find(at).is_none() {
-            return self.observe(engine, at, |_| {});
+            return self.observe_existence(engine, at);
         }
         Ok(exists)
     }
@@ -254,9 +265,8 @@ impl<P: Protocol> State<P> {
     /// Commits, or ends without effect and says why.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
-        if let Some(abort) = self.doomed.or(self.failed) {
-            self.abort(engine);
-            return Err(abort);
+        if self.doomed.is_some() || self.failed.is_some() {
+            return Err(self.commit_error(engine)?.expect("a failed attempt has an outcome"));
         }
         let context = &mut Context { engine, local: &mut self.local };
         P::commit(context, &mut self.attempt, &mut self.writes)
@@ -276,7 +286,7 @@ impl<P: Protocol> State<P> {
         match P::renounce(context, &mut self.attempt, &mut self.writes) {
             Ok(outcome) => {
                 P::commit(context, &mut self.attempt, &mut self.writes)?;
-                Ok(self.failed.or(outcome))
+                Ok(outcome.or(self.failed))
             }
             Err(abort) => {
                 self.abort(engine);

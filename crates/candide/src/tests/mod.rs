@@ -1,0 +1,35 @@
+//! Tests of the engine as a whole, each run for every protocol.
+//!
+//! They live inside the crate because they own time (epochs that move by hand), stop transactions at exact points, and
+//! include protocols that are not public yet.
+
+mod model;
+mod rows;
+mod stress;
+mod life;
+mod traps;
+
+use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
+
+/// A test body that is generic over the protocol.
+pub(crate) trait ForProtocol {
+    /// Runs the test under one protocol.
+    fn run<P: Protocol>(&self);
+}
+
+/// Runs a test under every protocol that allows several sessions.
+pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
+    report::<Occ>(test);
+    report::<GlobalLock>(test);
+}
+
+/// Runs a test under every protocol.
+pub(crate) fn for_each(test: &impl ForProtocol) {
+    report::<Serial>(test);
+    for_each_concurrent(test);
+}
+
+fn report<P: Protocol>(test: &impl ForProtocol) {
+    eprintln!("protocol: {}", P::NAME);
+    test.run::<P>();
+}

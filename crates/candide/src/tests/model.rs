@@ -1,0 +1,308 @@
+//! Every sequence of operations on one row means what a map would make of it.
+//!
+//! All sequences of up to five operations on one key, from both initial states, in one transaction; then long random
+//! sequences over a few keys, with commits, errors and panics in between.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each};
+use crate::protocol::Protocol;
+use crate::sync::Random;
+use crate::{Abort, Database, Refused, Session, Table, Updater, Whole};
+use std::collections::BTreeMap;
+
+/// What a transaction can do to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Read,
+    ReadColumn,
+    Insert,
+    Put,
+    Add,
+    AddSmall,
+    Guarded,
+    SetFlag,
+    SetBoth,
+    User,
+    Modify,
+    Delete,
+}
+
+use Operation::*;
+const OPERATIONS: [Operation; 12] =
+    [Read, ReadColumn, Insert, Put, Add, AddSmall, Guarded, SetFlag, SetBoth, User, Modify, Delete];
+
+/// Doubles the count, refusing to go beyond 1,000.
+#[derive(Debug, Clone, Copy)]
+struct Double;
+
+impl Updater<Item> for Double {
+    type Target = (crate::Column<Item, i64>, crate::Column<Item, bool>);
+
+    fn target(&self) -> Self::Target {
+        (Item::COUNT, Item::FLAG)
+    }
+
+    fn apply(&self, (count, flag): &mut (i64, bool)) -> Result<(), Refused> {
+        *count *= 2;
+        *flag = !*flag;
+        if *count > 1_000 { Err(Refused) } else { Ok(()) }
+    }
+}
+
+/// What an operation showed its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shown {
+    Row(Option<Item>),
+    Count(Result<i64, Abort>),
+    Done(Result<(), Abort>),
+}
+
+/// A map with the documented semantics.
+#[derive(Debug, Clone, Default)]
+struct Model {
+    rows: BTreeMap<u64, Item>,
+    /// Units whose pending update has failed, and the first failure.
+    failed: Vec<(u64, u8, Abort)>,
+}
+
+impl Model {
+    fn failure(&self, key: u64, group: u8) -> Option<Abort> {
+        self.failed.iter().find(|failed| failed.0 == key && failed.1 == group).map(|failed| failed.2)
+    }
+
+    /// Applies one operation. `split`: whether groups fail separately.
+    fn apply(&mut self, operation: Operation, key: u64, split: bool) -> Shown {
+        let cold = u8::from(split);
+        let failure = self.failure(key, 0).or(self.failure(key, cold));
+        let hot_failure = self.failure(key, 0);
+        let Some(row) = self.rows.get_mut(&key) else {
+            return match operation {
+                Read => Shown::Row(None),
+                ReadColumn => Shown::Count(Err(Abort::NotFound)),
+                Insert | Put => {
+                    self.rows.insert(key, Item::new(key, 1));
+                    Shown::Done(Ok(()))
+                }
+                Modify => Shown::Count(Err(Abort::NotFound)),
+                _ => Shown::Done(Err(Abort::NotFound)),
+            };
+        };
+        let mut failed = None;
+        let mut check = |value: Option<i64>, abort| match value {
+            Some(value) => value,
+            None => {
+                failed = Some((key, 0, abort));
+                i64::MAX
+            }
+        };
+        let shown = match operation {
+            Read => match failure {
+                Some(abort) => Shown::Done(Err(abort)),
+                None => Shown::Row(Some(*row)),
+            },
+            ReadColumn => Shown::Count(hot_failure.map_or(Ok(row.count), Err)),
+            Insert => Shown::Done(Err(Abort::Duplicate)),
+            Put => {
+                *row = Item::new(key, 1);
+                Shown::Done(Ok(()))
+            }
+            Add => {
+                row.count = row.count.saturating_add(5);
+                Shown::Done(Ok(()))
+            }
+            AddSmall => {
+                let small = u8::try_from(i64::from(row.small) + 200).ok();
+                row.small = check(small.map(i64::from), Abort::Overflow) as u8;
+                Shown::Done(Ok(()))
+            }
+            Guarded => {
+                let count = row.count.saturating_sub(6);
+                row.count = check((count >= 0).then_some(count), Abort::Guard);
+                Shown::Done(Ok(()))
+            }
+            SetFlag => {
+                row.flag = true;
+                Shown::Done(Ok(()))
+            }
+            SetBoth => {
+                row.count = row.count.max(9);
+                row.other += 1;
+                Shown::Done(Ok(()))
+            }
+            User => {
+                row.flag = !row.flag;
+                let count = row.count.saturating_mul(2);
+                row.count = check((count <= 1_000).then_some(count), Abort::Guard);
+                Shown::Done(Ok(()))
+            }
+            Modify => match hot_failure {
+                Some(abort) => Shown::Count(Err(abort)),
+                None => {
+                    row.count = row.count.saturating_add(100);
+                    Shown::Count(Ok(row.count))
+                }
+            },
+            Delete => {
+                self.rows.remove(&key);
+                Shown::Done(Ok(()))
+            }
+        };
+        // After a failure the unit's value means nothing any more; only the first failure counts.
+        if let Some(failed) = failed
+            && self.failure(key, 0).is_none()
+        {
+            self.failed.push(failed);
+        }
+        shown
+    }
+}
+
+/// The same operation through the engine.
+fn perform<P: Protocol>(table: &Table<Item, P>, tx: &crate::Tx<'_, P>, operation: Operation, key: u64) -> Shown {
+    match operation {
+        Read => match table.get(tx, &key, Whole) {
+            Ok(row) => Shown::Row(row),
+            Err(abort) => Shown::Done(Err(abort)),
+        },
+        ReadColumn => Shown::Count(table.read(tx, &key, Item::COUNT)),
+        Insert => Shown::Done(table.insert(tx, Item::new(key, 1))),
+        Put => Shown::Done(table.put(tx, Item::new(key, 1))),
+        Add => Shown::Done(table.update(tx, &key, Item::COUNT.add(5))),
+        AddSmall => Shown::Done(table.update(tx, &key, Item::SMALL.add(200))),
+        Guarded => Shown::Done(table.update(tx, &key, Item::COUNT.sub(6).at_least(0))),
+        SetFlag => Shown::Done(table.update(tx, &key, Item::FLAG.set(true))),
+        SetBoth => Shown::Done(table.update(tx, &key, (Item::COUNT.max(9), Item::OTHER.add(1)))),
+        User => Shown::Done(table.update_with(tx, &key, Double)),
+        Modify => Shown::Count(table.modify(tx, &key, Item::COUNT, |count| {
+            *count += 100;
+            *count
+        })),
+        Delete => Shown::Done(table.delete(tx, &key)),
+    }
+}
+
+/// Runs a script as one transaction in both worlds and compares everything that can be seen.
+fn compare<P: Protocol>(
+    session: &mut Session<P>,
+    table: &Table<Item, P>,
+    split: bool,
+    model: &mut Model,
+    script: &[(Operation, u64)],
+) {
+    let before = model.rows.clone();
+    let expected: Vec<Shown> = script.iter().map(|&(operation, key)| model.apply(operation, key, split)).collect();
+    let outcome = match model.failed.first() {
+        Some(&(_, _, abort)) => {
+            model.rows = before;
+            Err(abort)
+        }
+        None => Ok(()),
+    };
+    model.failed.clear();
+    let mut shown = Vec::new();
+    let result = session.run(|tx| {
+        shown.clear();
+        shown.extend(script.iter().map(|&(operation, key)| perform(table, tx, operation, key)));
+        Ok::<(), Abort>(())
+    });
+    assert_eq!(shown, expected, "{script:?}");
+    assert_eq!(result, outcome, "{script:?}");
+    let keys: std::collections::BTreeSet<u64> = script.iter().map(|&(_, key)| key).collect();
+    for key in keys {
+        let row = session.run(|tx| table.get(tx, &key, Whole)).unwrap();
+        assert_eq!(row.as_ref(), model.rows.get(&key), "after {script:?}");
+    }
+}
+
+struct AllShortSequences;
+
+impl ForProtocol for AllShortSequences {
+    fn run<P: Protocol>(&self) {
+        for (splitting, updates) in [(true, true), (false, true), (true, false)] {
+            let db = Database::<P>::builder()
+                .timestamp_splitting(splitting)
+                .commit_time_updates(updates)
+                .manual_epochs(1)
+                .build()
+                .unwrap();
+            let table = db.table::<Item>("items").unwrap();
+            let mut session = db.session().unwrap();
+            let split = splitting && P::CELL_WORDS > 0;
+            // The longest sequences under one setting; the others differ in ways that show up sooner.
+            let longest = if splitting && updates { 5 } else { 4 };
+            for length in 1..=longest {
+                for number in 0..OPERATIONS.len().pow(length) {
+                    let mut rest = number;
+                    let script: Vec<_> = (0..length)
+                        .map(|_| {
+                            let operation = OPERATIONS[rest % OPERATIONS.len()];
+                            rest /= OPERATIONS.len();
+                            (operation, 1)
+                        })
+                        .collect();
+                    for present in [false, true] {
+                        let mut model = Model::default();
+                        session
+                            .run(|tx| {
+                                table.delete_if_present(tx, &1)?;
+                                if present { table.put(tx, Item::new(1, 3)) } else { Ok(()) }
+                            })
+                            .unwrap();
+                        if present {
+                            model.rows.insert(1, Item::new(1, 3));
+                        }
+                        compare(&mut session, &table, split, &mut model, &script);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_sequences_of_up_to_five_operations_on_one_key() {
+    for_each(&AllShortSequences);
+}
+
+struct LongRandomSequences;
+
+impl ForProtocol for LongRandomSequences {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let epochs = db.inner.engine.epochs.clone();
+        let table = db.table::<Item>("items").unwrap();
+        let mut session = db.session().unwrap();
+        let mut model = Model::default();
+        let mut random = Random::seeded(20);
+        for round in 0..3_000 {
+            let script: Vec<_> = (0..1 + random.below(30))
+                .map(|_| (OPERATIONS[random.below(OPERATIONS.len() as u64) as usize], random.below(20)))
+                .collect();
+            if random.below(5) == 0 {
+                // A transaction that ends in an error of its own leaves no trace.
+                let result: Result<(), Abort> = session.run(|tx| {
+                    script.iter().for_each(|&(operation, key)| drop(perform(&table, tx, operation, key)));
+                    Err(Abort::NotFound)
+                });
+                assert!(result.is_err());
+            } else {
+                compare(&mut session, &table, P::CELL_WORDS > 0, &mut model, &script);
+            }
+            if round % 7 == 0 {
+                // Tombstones are buried and their memory is used again meanwhile.
+                epochs.pass();
+            }
+        }
+        for key in 0..20 {
+            assert_eq!(session.run(|tx| table.get(tx, &key, Whole)).unwrap().as_ref(), model.rows.get(&key));
+        }
+        let mut raw = BTreeMap::new();
+        table.for_each_quiescent(|row| assert!(raw.insert(row.id, *row).is_none())).unwrap();
+        assert_eq!(raw, model.rows);
+    }
+}
+
+#[test]
+fn long_random_sequences_with_errors_and_burials() {
+    for_each(&LongRandomSequences);
+}
