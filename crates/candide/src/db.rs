@@ -4,7 +4,7 @@ use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::index::HashIndex;
 use crate::memory::{Memory, Slab, SlabId};
-use crate::protocol::{Engine, Local, Occ, Options, Protocol, TableCore, Token};
+use crate::protocol::{Common, Engine, Local, Occ, Options, Protocol, TableCore, Token};
 use crate::record::{Group, Key, Layout, Record, image_words};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
@@ -291,13 +291,15 @@ impl<P: Protocol> Builder<P> {
         let collector = Collector { slot: epochs.register(), local: Local::new(id, COLLECTOR) };
         let inner = Arc::new(Inner {
             engine: Engine {
-                id,
-                options: self.options,
-                epochs: epochs.clone(),
+                common: Common {
+                    id,
+                    options: self.options,
+                    epochs: epochs.clone(),
+                    memory,
+                    tables: RwLock::new(Vec::new()),
+                    token: Token::new(),
+                },
                 clock: P::Clock::default(),
-                memory,
-                tables: RwLock::new(Vec::new()),
-                token: Token::new(),
             },
             types: Mutex::new(Vec::new()),
             sessions: Mutex::new(Vec::new()),
@@ -389,8 +391,7 @@ impl<P: Protocol> Inner<P> {
 
     /// Whether no session is in a transaction.
     pub(crate) fn is_quiescent(&self) -> bool {
-        let now = self.engine.epochs.now();
-        lock(&self.sessions).iter().all(|member| member.public.slot.idle_since(now + 1))
+        !lock(&self.sessions).iter().any(|member| member.public.slot.is_pinned())
     }
 }
 
@@ -410,6 +411,8 @@ impl<P: Protocol> Collect for Inner<P> {
             left |= !garbage.is_empty();
         }
         sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
+        // What was freed goes to the slabs, where sessions find it.
+        local.caches.clear();
         left
     }
 }

@@ -108,6 +108,11 @@ impl Slot {
         (word >> 1, word & 1 == 1)
     }
 
+    /// Whether the session is in a transaction.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.look().1
+    }
+
     /// Whether the session has not been pinned since `epoch` began.
     pub(crate) fn idle_since(&self, epoch: Epoch) -> bool {
         let (last, pinned) = self.look();

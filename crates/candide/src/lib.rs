@@ -20,6 +20,7 @@ mod txn;
 
 pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
+pub use protocol::recorded as history;
 pub use protocol::{GlobalLock, Occ, Protocol, Serial};
 pub use record::{
     Buffer, Bytes, Column, ColumnUpdate, Field, Group, Key, Number, Projection, Record, Refused, Text, TextTooLong,

@@ -254,6 +254,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
         counted.map_err(|_: Abort| Error::NotQuiescent)
     }
 
+    #[cfg(test)]
+    pub(crate) fn core_for_tests(&self) -> &TableCore {
+        &self.core
+    }
+
     /// Reads what a lookup found.
     #[inline(always)]
     fn get_found<Pr: Projection<R>>(

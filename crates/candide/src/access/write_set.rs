@@ -42,6 +42,8 @@ pub(crate) struct WriteItem {
     pub(crate) expects: Option<bool>,
     /// Whether the row exists afterwards.
     pub(crate) present: bool,
+    /// Set by a commit that left the unit as it was: the row came and went within the transaction.
+    pub(crate) untouched: bool,
     /// For the protocol: what the cell said when it was locked, the pending version, ….
     pub(crate) note: u64,
     first_op: u32,
@@ -168,7 +170,16 @@ impl WriteSet {
     }
 
     fn add_item(&mut self, at: CellAt, expects: Option<bool>) -> usize {
-        let item = WriteItem { at, expects, present: true, note: 0, first_op: NONE, last_op: NONE, image: NONE };
+        let item = WriteItem {
+            at,
+            expects,
+            present: true,
+            untouched: false,
+            note: 0,
+            first_op: NONE,
+            last_op: NONE,
+            image: NONE,
+        };
         self.items.push(item);
         self.filter |= filter_bit(at.address());
         if self.items.len() > SCANNED_MAX {

@@ -41,17 +41,31 @@ pub(crate) struct TableCore {
 /// What all transactions of a database share.
 #[derive(Debug)]
 pub(crate) struct Engine<P: Protocol> {
+    pub(crate) common: Common,
+    pub(crate) clock: P::Clock,
+}
+
+impl<P: Protocol> std::ops::Deref for Engine<P> {
+    type Target = Common;
+
+    fn deref(&self) -> &Common {
+        &self.common
+    }
+}
+
+/// What they share whatever the protocol.
+#[derive(Debug)]
+pub(crate) struct Common {
     /// Distinguishes databases of this process.
     pub(crate) id: u64,
     pub(crate) options: Options,
     pub(crate) epochs: Arc<Epochs>,
-    pub(crate) clock: P::Clock,
     pub(crate) memory: Arc<Memory>,
     pub(crate) tables: RwLock<Vec<Arc<TableCore>>>,
     pub(crate) token: Token,
 }
 
-impl<P: Protocol> Engine<P> {
+impl Common {
     pub(crate) fn table(&self, number: u16) -> Arc<TableCore> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables[usize::from(number)].clone()
@@ -100,6 +114,8 @@ pub(crate) struct Local {
     pub(crate) retired: Vec<Retired>,
     pub(crate) retired_lines: Vec<Retire>,
     pub(crate) conflict: Option<ConflictNote>,
+    /// This transaction has waited for the token's holder as long as it must: the holder may be waiting for it.
+    pub(crate) has_yielded: bool,
 }
 
 impl Local {
@@ -114,6 +130,7 @@ impl Local {
             retired: Vec::new(),
             retired_lines: Vec::new(),
             conflict: None,
+            has_yielded: false,
         }
     }
 }
@@ -142,11 +159,17 @@ impl ConflictNote {
 
 /// The context of a protocol's function: its database and its session.
 pub struct Context<'a, P: Protocol> {
-    pub(crate) engine: &'a Engine<P>,
+    pub(crate) engine: &'a Common,
+    pub(crate) clock: &'a P::Clock,
     pub(crate) local: &'a mut Local,
 }
 
-impl<P: Protocol> Context<'_, P> {
+impl<'a, P: Protocol> Context<'a, P> {
+    #[inline(always)]
+    pub(crate) fn new(engine: &'a Engine<P>, local: &'a mut Local) -> Context<'a, P> {
+        Context { engine: &engine.common, clock: &engine.clock, local }
+    }
+
     /// Notes which row a conflict was about, and passes its cause on.
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
@@ -167,10 +190,10 @@ impl<P: Protocol> Context<'_, P> {
         Abort::Phantom
     }
 
-    /// Refuses to start a writing commit while another session has the token.
+    /// Refuses to start a writing commit while another session has the token (unless it has had it for too long).
     #[inline]
     pub(crate) fn yield_to_token(&self) -> Result<(), Abort> {
-        if self.engine.token.is_others(self.local.id) { Err(Abort::Yielded) } else { Ok(()) }
+        if self.engine.token.is_others(self.local.id) && !self.local.has_yielded { Err(Abort::Yielded) } else { Ok(()) }
     }
 
     /// Makes room for what a commit may leave behind, so that nothing is allocated while locks are held.

@@ -5,10 +5,11 @@
 
 mod engine;
 mod occ;
+pub mod recorded;
 mod serial;
 
 pub use engine::Context;
-pub(crate) use engine::{Engine, Local, Options, Retired, TableCore, Token};
+pub(crate) use engine::{Common, Engine, Local, Options, Retired, TableCore, Token};
 pub use occ::Occ;
 pub use serial::{GlobalLock, Serial};
 

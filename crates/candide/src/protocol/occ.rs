@@ -194,18 +194,19 @@ impl Protocol for Occ {
         }
 
         // 5 install and release
-        for (index, item) in writes.items().iter().enumerate() {
-            let was = Tid(item.note);
+        for index in 0..writes.items().len() {
+            let item = &mut writes.items_mut()[index];
+            let (at, was) = (item.at, Tid(item.note));
             let mut new = version.0 | was.0 & Tid::QUEUED;
             if item.present {
-                writes.install(index, item.at.payload());
+                writes.install(index, at.payload());
             } else if was.has(Tid::ABSENT) {
-                // Inserted and deleted by the same transaction: nothing has happened to the row.
+                item.untouched = true;
                 new = was.0;
             } else {
                 new |= Tid::ABSENT;
             }
-            release_cell(context, item.at, Tid(new));
+            release_cell(context, at, Tid(new));
         }
         attempt.last = Some(version);
         Ok(Committed { version: version.version() })

@@ -159,7 +159,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
 
     #[inline]
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Attempt) {
-        E::enter(&context.engine.clock);
+        E::enter(context.clock);
         attempt.clear();
     }
 
@@ -225,13 +225,13 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         while let Some(at) = attempt.deleted.pop() {
             unlink(context, at);
         }
-        E::leave(&context.engine.clock);
+        E::leave(context.clock);
         Ok(Committed { version: 0 })
     }
 
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         attempt.undo(context);
-        E::leave(&context.engine.clock);
+        E::leave(context.clock);
     }
 
     fn renounce(

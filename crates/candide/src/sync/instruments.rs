@@ -64,7 +64,8 @@ mod active {
 
     /// Called by protocols as they pass a point.
     pub(crate) fn pass(point: Point) {
-        if let Some(mut hook) = HOOK.with(|slot| slot.borrow_mut().take()) {
+        // A thread that is ending may have lost its hook already.
+        if let Ok(Some(mut hook)) = HOOK.try_with(|slot| slot.borrow_mut().take()) {
             hook(point);
             HOOK.with(|slot| *slot.borrow_mut() = Some(hook));
         }

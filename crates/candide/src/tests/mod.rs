@@ -3,10 +3,11 @@
 //! They live inside the crate because they own time (epochs that move by hand), stop transactions at exact points, and
 //! include protocols that are not public yet.
 
+mod cycles;
+mod life;
 mod model;
 mod rows;
 mod stress;
-mod life;
 mod traps;
 
 use crate::protocol::{GlobalLock, Occ, Protocol, Serial};

@@ -60,7 +60,7 @@ impl Garbage {
             match P::bury(&units, bound) {
                 Burial::Alive => {}
                 Burial::NotYet => self.burials.push_back(first),
-                Burial::Dead => Context { engine, local }.unlink(first.record(), table, |node| {
+                Burial::Dead => Context::new(engine, local).unlink(first.record(), table, |node| {
                     units.iter().for_each(|&unit| P::bequeath(node, unit));
                 }),
             }

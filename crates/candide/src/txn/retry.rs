@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 /// Failed attempts in a row after which a session asks for the token. By then backoff has had its chance.
 const TOKEN_ATTEMPTS: u32 = 32;
-/// The longest a session waits for the holder of the token, who may be stuck in its closure.
+/// The longest a transaction waits for the holder of the token, who may be stuck in its closure, or waiting for this very
+/// transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// Backoff: the first pause is below this, each following bound is twice the one before, up to the largest.
 const BACKOFF_FIRST: Duration = Duration::from_micros(1);
@@ -127,8 +128,10 @@ impl<P: Protocol> Core<P> {
                 pause(&mut self.state.get_mut().local.random, starving);
             }
         };
+        let local = &mut self.state.get_mut().local;
+        local.has_yielded = false;
         if starving >= TOKEN_ATTEMPTS {
-            engine.token.release(self.state.get_mut().local.id);
+            engine.token.release(local.id);
         }
         match result {
             Ok(Ok((value, effects))) => {
@@ -217,6 +220,7 @@ impl<P: Protocol> Core<P> {
         while engine.token.is_others(id) && begun.elapsed() < TOKEN_WAIT_MAX && options.refusal(0).is_none() {
             thread::yield_now();
         }
+        self.state.get_mut().local.has_yielded = engine.token.is_others(id);
     }
 }
 

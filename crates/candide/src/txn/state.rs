@@ -57,7 +57,7 @@ impl<P: Protocol> State<P> {
         self.failed = None;
         self.operations = 0;
         self.next_revalidation = FIRST_REVALIDATION;
-        P::begin(&mut Context { engine, local: &mut self.local }, &mut self.attempt);
+        P::begin(&mut Context::new(engine, &mut self.local), &mut self.attempt);
     }
 
     fn doom(&mut self, abort: Abort) -> Abort {
@@ -83,7 +83,7 @@ impl<P: Protocol> State<P> {
     #[cold]
     fn revalidate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         self.next_revalidation *= 2;
-        let context = &mut Context { engine, local: &mut self.local };
+        let context = &mut Context::new(engine, &mut self.local);
         let mut valid = P::revalidate(context, &mut self.attempt, &self.writes);
         for item in self.writes.items() {
             if valid.is_ok() && !item.accepts(P::peek(&self.attempt, item.at)) {
@@ -96,7 +96,7 @@ impl<P: Protocol> State<P> {
     /// Observes a unit in the database, whatever the transaction has done to it.
     #[inline(always)]
     fn observe(&mut self, engine: &Engine<P>, at: CellAt, copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
-        let context = &mut Context { engine, local: &mut self.local };
+        let context = &mut Context::new(engine, &mut self.local);
         match P::read(context, &mut self.attempt, at, copy) {
             Ok(seen) => Ok(seen.present),
             Err(abort) => Err(self.doom(abort)),
@@ -129,7 +129,7 @@ impl<P: Protocol> State<P> {
             if let Ok(present) = below
                 && !item.accepts(present)
             {
-                let context = &mut Context { engine, local: &mut self.local };
+                let context = &mut Context::new(engine, &mut self.local);
                 let abort = context.conflict(Abort::Existence, item.at);
                 below = Err(self.doom(abort));
             }
@@ -195,7 +195,7 @@ impl<P: Protocol> State<P> {
         intent: Intent,
         op: Option<Op>,
     ) -> Result<(), Abort> {
-        let context = &mut Context { engine, local: &mut self.local };
+        let context = &mut Context::new(engine, &mut self.local);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
         staged.map_err(|abort| {
             if abort.is_conflict() {
@@ -225,14 +225,14 @@ impl<P: Protocol> State<P> {
 
     /// Observes that a key has no record.
     pub(crate) fn absent(&mut self, engine: &Engine<P>, missing: Missing<'_>) -> Result<(), Abort> {
-        let context = &mut Context { engine, local: &mut self.local };
+        let context = &mut Context::new(engine, &mut self.local);
         P::absent(context, &mut self.attempt, missing).map_err(|abort| self.doom(abort))
     }
 
     /// The record for a key that has none, linked absent; or the one that somebody else has linked meanwhile.
     pub(crate) fn link(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
         // A link raises a node's version and so disturbs others like a commit does.
-        let context = Context { engine, local: &mut self.local };
+        let context = Context::new(engine, &mut self.local);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;
         let local = &mut self.local;
         let record = table.new_record(key, &mut local.caches).map_err(|_| Abort::MemoryLimit)?;
@@ -268,7 +268,7 @@ impl<P: Protocol> State<P> {
         if self.doomed.is_some() || self.failed.is_some() {
             return Err(self.commit_error(engine)?.expect("a failed attempt has an outcome"));
         }
-        let context = &mut Context { engine, local: &mut self.local };
+        let context = &mut Context::new(engine, &mut self.local);
         P::commit(context, &mut self.attempt, &mut self.writes)
     }
 
@@ -282,7 +282,7 @@ impl<P: Protocol> State<P> {
             self.abort(engine);
             return Err(abort);
         }
-        let context = &mut Context { engine, local: &mut self.local };
+        let context = &mut Context::new(engine, &mut self.local);
         match P::renounce(context, &mut self.attempt, &mut self.writes) {
             Ok(outcome) => {
                 P::commit(context, &mut self.attempt, &mut self.writes)?;
@@ -297,7 +297,7 @@ impl<P: Protocol> State<P> {
 
     /// Ends without effect.
     pub(crate) fn abort(&mut self, engine: &Engine<P>) {
-        P::abort(&mut Context { engine, local: &mut self.local }, &mut self.attempt, &mut self.writes);
+        P::abort(&mut Context::new(engine, &mut self.local), &mut self.attempt, &mut self.writes);
     }
 
     /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.
