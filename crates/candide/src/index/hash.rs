@@ -22,7 +22,7 @@
 
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
 use crate::record::RecordAt;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, Spin, lock, prefetch};
+use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, Spin, lock, prefetch};
 use std::sync::Arc;
 
 /// Words of a bucket and of an overflow line: one cache line.
@@ -38,8 +38,8 @@ const VERSION_ONE: u64 = 4;
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// Buckets of a table about which nothing is known.
-const BUCKETS_MIN: usize = 16;
+/// Buckets of a table about which nothing is known. One under a model, so that growth is within its reach.
+const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
 /// Records per bucket that a table of known size is built for: three misses in four buckets never see an overflow line.
 const RECORDS_PER_BUCKET: usize = 4;
 /// Buckets looked at to judge how full the table is, and the records among them that make it grow.

@@ -50,12 +50,12 @@ use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::NodeAt;
 use crate::record::{CellAt, Tid, Words};
-use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use std::panic::resume_unwind;
 
 /// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
 /// committer that lost its processor in the middle.
-const LOCK_ROUNDS_MAX: u32 = 80;
+const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
 /// Optimistic concurrency control, the default protocol.
 #[derive(Debug)]

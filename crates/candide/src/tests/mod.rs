@@ -3,34 +3,50 @@
 //! They live inside the crate because they own time (epochs that move by hand), stop transactions at exact points, and
 //! include protocols that are not public yet.
 
+#[cfg(not(any(loom, shuttle)))]
 mod cycles;
+#[cfg(not(any(loom, shuttle)))]
 mod life;
+#[cfg(loom)]
+mod loom;
+#[cfg(not(any(loom, shuttle)))]
 mod model;
 mod rows;
+#[cfg(shuttle)]
+mod shuttle;
+#[cfg(not(any(loom, shuttle)))]
 mod stress;
+#[cfg(not(any(loom, shuttle)))]
 mod traps;
 
-use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent};
 
-/// A test body that is generic over the protocol.
-pub(crate) trait ForProtocol {
-    /// Runs the test under one protocol.
-    fn run<P: Protocol>(&self);
-}
+/// Which protocols a test runs under.
+#[cfg(not(any(loom, shuttle)))]
+mod protocols {
+    use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
 
-/// Runs a test under every protocol that allows several sessions.
-pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
-    report::<Occ>(test);
-    report::<GlobalLock>(test);
-}
+    /// A test body that is generic over the protocol.
+    pub(crate) trait ForProtocol {
+        /// Runs the test under one protocol.
+        fn run<P: Protocol>(&self);
+    }
 
-/// Runs a test under every protocol.
-pub(crate) fn for_each(test: &impl ForProtocol) {
-    report::<Serial>(test);
-    for_each_concurrent(test);
-}
+    /// Runs a test under every protocol that allows several sessions.
+    pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
+        report::<Occ>(test);
+        report::<GlobalLock>(test);
+    }
 
-fn report<P: Protocol>(test: &impl ForProtocol) {
-    eprintln!("protocol: {}", P::NAME);
-    test.run::<P>();
+    /// Runs a test under every protocol.
+    pub(crate) fn for_each(test: &impl ForProtocol) {
+        report::<Serial>(test);
+        for_each_concurrent(test);
+    }
+
+    fn report<P: Protocol>(test: &impl ForProtocol) {
+        eprintln!("protocol: {}", P::NAME);
+        test.run::<P>();
+    }
 }

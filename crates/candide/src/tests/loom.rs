@@ -1,0 +1,196 @@
+//! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg loom`).
+//!
+//! The preemption bound is stated with each; loom explores all executions with at most that many forced switches.
+
+use super::rows::Item;
+use crate::epoch::Epochs;
+use crate::protocol::{Occ, Protocol};
+use crate::sync::{AtomicU64, Ordering, thread};
+use crate::{Abort, Database, RunOptions, Session, Table, Whole};
+use std::sync::Arc;
+
+/// Explores `scene` with at most `preemptions` forced switches.
+fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 100_000;
+    // Counted outside the model: how much a passing test has seen.
+    let executions = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = executions.clone();
+    builder.check(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        scene();
+    });
+    println!("{} executions", executions.load(std::sync::atomic::Ordering::Relaxed));
+}
+
+/// The counts of rows after everything.
+fn count<P: Protocol, const N: usize>(db: &Database<P>, table: &Table<Item, P>, rows: [u64; N]) -> [i64; N] {
+    let mut session = db.session().unwrap();
+    rows.map(|row| session.run(|tx| table.read(tx, &row, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}")))
+}
+
+fn database<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
+    let db = Database::<P>::builder().timestamp_splitting(false).build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    session
+        .run(|tx| (0..rows).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    (db, table)
+}
+
+/// One attempt of a transaction; whether it committed.
+fn attempt<P: Protocol>(session: &mut Session<P>, body: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort>) -> bool {
+    match session.run_with(RunOptions::new().attempts_max(1), body) {
+        Ok(()) => true,
+        Err(abort) => {
+            assert_eq!(abort, Abort::AttemptsExhausted);
+            false
+        }
+    }
+}
+
+/// Runs two transactions at once; whether each committed.
+fn race<P: Protocol>(
+    db: &Database<P>,
+    first: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort> + Send + 'static,
+    second: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort>,
+) -> (bool, bool) {
+    let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
+    let other = thread::spawn(move || {
+        let committed = attempt(&mut other, first);
+        drop(other);
+        committed
+    });
+    let second = attempt(&mut mine, second);
+    (other.join().unwrap(), second)
+}
+
+/// Each writes what the other reads: without the fence between locking and validating, both see the old row.
+#[test]
+fn loom_write_skew() {
+    explore(5, || {
+        let (db, table) = database::<Occ>(2);
+        let inner = table.clone();
+        race(
+            &db,
+            move |tx| {
+                let zero = inner.read(tx, &0, Item::COUNT)?;
+                inner.update(tx, &1, Item::COUNT.set(zero + 1))
+            },
+            |tx| {
+                let one = table.read(tx, &1, Item::COUNT)?;
+                table.update(tx, &0, Item::COUNT.set(one + 1))
+            },
+        );
+        let rows = count(&db, &table, [0, 1]);
+        assert_ne!(rows, [1, 1], "both committed on what the other replaced");
+    });
+}
+
+/// A reader sees all words of one version, though it is being installed meanwhile.
+#[test]
+fn loom_read_against_install() {
+    explore(5, || {
+        let (db, table) = database::<Occ>(1);
+        let inner = table.clone();
+        let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
+        race(
+            &db,
+            move |tx| inner.put(tx, new),
+            |tx| {
+                let row = table.read(tx, &0, Whole)?;
+                assert!(row == new || row == Item::new(0, 0), "{row:?}");
+                Ok(())
+            },
+        );
+    });
+}
+
+/// One reads that a key is absent and writes a row; the other reads the row and inserts the key.
+#[test]
+fn loom_absent_read_against_insert() {
+    explore(4, || {
+        let (db, table) = database::<Occ>(1);
+        let inner = table.clone();
+        let (first, second) = race(
+            &db,
+            move |tx| {
+                let there = inner.get(tx, &9, Item::COUNT)?.is_some();
+                inner.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+            },
+            |tx| {
+                let count = table.read(tx, &0, Item::COUNT)?;
+                table.insert(tx, Item::new(9, count))
+            },
+        );
+        if first && second {
+            // First the insert (of 0), then the update that saw it; or first the update, then the insert of 1.
+            let rows = count(&db, &table, [0, 9]);
+            assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
+        }
+    });
+}
+
+/// A bucket moves to a larger array while a lookup goes through it: what is there is found, what comes is not missed.
+#[test]
+fn loom_lookup_against_growth() {
+    explore(4, || {
+        // Under the model a table begins with one bucket of six slots; the seventh row makes it grow.
+        let (db, table) = database::<Occ>(6);
+        let inner = table.clone();
+        let (first, second) = race(
+            &db,
+            move |tx| {
+                let zero = inner.read(tx, &0, Item::COUNT)?;
+                inner.insert(tx, Item::new(6, zero))
+            },
+            |tx| {
+                assert_eq!(table.read(tx, &3, Item::COUNT)?, 0);
+                let there = table.get(tx, &6, Item::COUNT)?.is_some();
+                table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+            },
+        );
+        if first && second {
+            let rows = count(&db, &table, [0, 6]);
+            assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
+        }
+    });
+}
+
+/// A reader holds what it found under its pin; an unlinker stamps it and asks when it is free.
+#[test]
+fn loom_pin_against_reclaim() {
+    const LIVE: u64 = 1;
+    const FREED: u64 = 2;
+    explore(5, || {
+        let epochs = Epochs::manual(5);
+        let link = Arc::new(AtomicU64::new(1));
+        let block = Arc::new(AtomicU64::new(LIVE));
+        let (reader_slot, unlinker_slot) = (epochs.register(), epochs.register());
+        let reader = {
+            let (epochs, link, block) = (epochs.clone(), link.clone(), block.clone());
+            thread::spawn(move || {
+                epochs.pin(&reader_slot);
+                if link.load(Ordering::Acquire) == 1 {
+                    assert_eq!(block.load(Ordering::Relaxed), LIVE, "freed under a pin");
+                }
+                epochs.unpin(&reader_slot);
+            })
+        };
+        epochs.pin(&unlinker_slot);
+        link.store(0, Ordering::Release);
+        let stamp = epochs.stamp();
+        epochs.unpin(&unlinker_slot);
+        for _ in 0..2 {
+            epochs.pass();
+            if epochs.is_free(stamp) {
+                block.store(FREED, Ordering::Relaxed);
+            }
+        }
+        reader.join().unwrap();
+        epochs.pass();
+        assert!(epochs.is_free(stamp), "what nobody holds is free after a pass");
+    });
+}
