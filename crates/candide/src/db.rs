@@ -5,10 +5,10 @@ use crate::error::{Abort, Error};
 use crate::index::HashIndex;
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::{Common, Engine, Local, Occ, Options, Protocol, TableCore, Token};
-use crate::record::{Group, Key, Layout, Record, image_words};
+use crate::record::{Group, KEY_WORDS_MAX, Key, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
-use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, Random, lock};
+use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock};
 use crate::table::Table;
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
 use std::any::TypeId;
@@ -66,13 +66,13 @@ struct Member {
 
 /// What the advancer collects with.
 #[derive(Debug)]
-struct Collector {
+pub(crate) struct Collector {
     slot: Arc<Slot>,
     local: Local,
 }
 
-/// Most records the advancer looks at per idle session and pass.
-const COLLECT_BUDGET: usize = 4096;
+/// While it lives, the advancer collects no garbage of the database.
+pub(crate) type CollectorGuard<'a> = MutexGuard<'a, Collector>;
 
 impl Database<Occ> {
     /// A database with every default: optimistic concurrency control, splitting and commit-time updates on, no memory
@@ -296,7 +296,7 @@ impl<P: Protocol> Builder<P> {
                     options: self.options,
                     epochs: epochs.clone(),
                     memory,
-                    tables: RwLock::new(Vec::new()),
+                    tables: RwLock::new(Vec::new()).into(),
                     token: Token::new(),
                 },
                 clock: P::Clock::default(),
@@ -389,6 +389,11 @@ impl<P: Protocol> Inner<P> {
         sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
     }
 
+    /// Keeps the advancer from collecting.
+    pub(crate) fn stop_collector(&self) -> CollectorGuard<'_> {
+        lock(&self.collector)
+    }
+
     /// Whether no session is in a transaction.
     pub(crate) fn is_quiescent(&self) -> bool {
         !lock(&self.sessions).iter().any(|member| member.public.slot.is_pinned())
@@ -397,7 +402,8 @@ impl<P: Protocol> Inner<P> {
 
 impl<P: Protocol> Collect for Inner<P> {
     fn collect(&self, idle_before: Epoch) -> bool {
-        let mut collector = lock(&self.collector);
+        // Raw iteration may be going on; later is early enough.
+        let Ok(mut collector) = self.collector.try_lock() else { return true };
         let Collector { slot, local } = &mut *collector;
         let mut sessions = lock(&self.sessions);
         let mut left = false;
@@ -405,7 +411,7 @@ impl<P: Protocol> Collect for Inner<P> {
             let mut garbage = lock(&member.public.garbage);
             if !garbage.is_empty() && (member.gone || member.public.slot.idle_since(idle_before)) {
                 self.engine.epochs.pin(slot);
-                garbage.collect(&self.engine, local, COLLECT_BUDGET);
+                garbage.collect(&self.engine, local);
                 self.engine.epochs.unpin(slot);
             }
             left |= !garbage.is_empty();
@@ -420,6 +426,11 @@ impl<P: Protocol> Collect for Inner<P> {
 impl<P: Protocol> Drop for Inner<P> {
     fn drop(&mut self) {
         self.engine.epochs.unregister(&lock(&self.collector).slot);
+        // Threads may keep sessions of a database that is gone.
+        for member in lock(&self.sessions).drain(..) {
+            self.engine.epochs.unregister(&member.public.slot);
+            *lock(&member.public.garbage) = Garbage::default();
+        }
     }
 }
 
@@ -430,8 +441,13 @@ fn check_row_type<R: Record>() -> Result<(), Error> {
     if groups.is_empty() || groups.len() > Group::COUNT_MAX {
         return problem(format!("it has {} groups; 1 to {} are possible", groups.len(), Group::COUNT_MAX));
     }
-    if let Some(group) = groups.iter().find(|group| group.words == 0) {
-        return problem(format!("group {:?} has no words; every group needs at least one", group.name));
+    if let Some(group) = groups.iter().find(|group| !(1..=RECORD_WORDS_MAX).contains(&group.words)) {
+        let (name, words) = (group.name, group.words);
+        return problem(format!("group {name:?} has {words} words; 1 to {RECORD_WORDS_MAX} are possible"));
+    }
+    if <R::Key as Key>::WORDS > KEY_WORDS_MAX {
+        let words = <R::Key as Key>::WORDS;
+        return problem(format!("its key has {words} words; {KEY_WORDS_MAX} is the most"));
     }
     let image = size_of::<R::Image>() / size_of::<u64>();
     if image != image_words(groups) {

@@ -40,7 +40,7 @@ impl<P: Protocol> Session<P> {
     /// process ends at the first panic, even of an attempt that was doomed.
     #[inline]
     pub fn run<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        self.core.run(&self.inner.engine, &RunOptions::new(), body)
+        self.run_with(RunOptions::new(), body)
     }
 
     /// As [`Session::run`], with limits on retrying.
@@ -52,7 +52,9 @@ impl<P: Protocol> Session<P> {
         options: RunOptions,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.core.run(&self.inner.engine, &options, body)
+        let (value, effects) = self.core.run(&self.inner.engine, &options, body)?;
+        effects.into_iter().for_each(|effect| effect());
+        Ok(value)
     }
 
     /// What this session has done so far.
@@ -165,7 +167,11 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let mut lent = Lent { session: Some(session), database };
     lent.announce();
     let session = lent.session.as_mut().expect("given back only on drop");
-    session.core.run(&inner.engine, options, body)
+    let (value, effects) = session.core.run(&inner.engine, options, body)?;
+    // Effects may run transactions of their own, with this session.
+    drop(lent);
+    effects.into_iter().for_each(|effect| effect());
+    Ok(value)
 }
 
 /// A session on loan from the thread's list; goes back when dropped, in a panic too.

@@ -1,12 +1,12 @@
 //! Tables and rows: the only code below the user that knows the row type.
 
 use crate::access::Intent;
-use crate::db::Inner;
+use crate::db::{CollectorGuard, Inner};
 use crate::error::{Abort, Error};
 use crate::index::Found;
 use crate::protocol::{Missing, Protocol, TableCore};
 use crate::record::{Key, Projection, Record, RecordAt, Update, Updater, Whole};
-use crate::txn::{Core, RunOptions, Stager, State, Tx};
+use crate::txn::{Core, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -66,20 +66,21 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &'t Tx<'_, P>,
         keys: &[R::Key; N],
     ) -> Result<[Row<'t, R, P>; N], Abort> {
+        tx.state.borrow_mut().admit(tx.engine, &self.core)?;
         let index = &self.core.index;
         let hashes = keys.map(|key| {
-            let hash = index.hash(key.words().as_ref());
+            let words = key.words();
+            self.core.check_key(words.as_ref());
+            let hash = index.hash(words.as_ref());
             index.prefetch_bucket(hash);
             hash
         });
         for hash in hashes {
             index.prefetch_record(hash);
         }
-        tx.state.borrow_mut().admit(tx.engine, &self.core)?;
-        Ok(keys.map(|key| {
-            let words = key.words();
-            let found = index.find(words.as_ref(), index.hash(words.as_ref()));
-            Row { table: self, tx, key, found }
+        Ok(std::array::from_fn(|number| {
+            let (key, hash) = (keys[number], hashes[number]);
+            Row { table: self, tx, key, found: index.find(key.words().as_ref(), hash) }
         }))
     }
 
@@ -224,34 +225,31 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Error::NotQuiescent`] if a transaction is running.
     pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
-        if !self.inner.is_quiescent() {
-            return Err(Error::NotQuiescent);
-        }
-        let mut core = self.inner.join();
-        let counted = self.for_each_record(&mut core, &mut each);
-        self.inner.leave(&mut core);
-        counted
-    }
-
-    fn for_each_record(&self, core: &mut Core<P>, each: &mut impl FnMut(&R)) -> Result<usize, Error> {
-        let counted = core.run(&self.inner.engine, &RunOptions::new().attempts_max(1), |tx| {
-            let mut count = 0;
-            let mut failure = None;
-            self.core.index.for_each(|record| {
-                let key_words: Vec<u64> = (0..R::Key::WORDS).map(|index| record.key_word(index)).collect();
-                let key = R::Key::from_words(&key_words);
-                let state = &mut *tx.state.borrow_mut();
-                match self.get_found(tx, state, &key, Found::Record(record), Whole) {
-                    Ok(row) => row.iter().for_each(|row| {
-                        count += 1;
-                        each(row);
-                    }),
-                    Err(abort) => failure = Some(abort),
-                }
+        let mut visitor = Visitor::new(&self.inner)?;
+        let core = visitor.core.as_mut().expect("taken only on drop");
+        let engine = &self.inner.engine;
+        let tx = Tx::new(engine, &core.state);
+        let mut count = 0;
+        let mut failed = false;
+        self.core.index.for_each(|record| {
+            let key = R::Key::from_words(record.key_words(R::Key::WORDS).as_slice());
+            // An attempt for each record, over before `each` sees it: nothing piles up, nothing is held.
+            let row = P::enter(&engine.clock).and_then(|()| {
+                let state = &mut *core.state.borrow_mut();
+                state.begin(engine);
+                let row = self.get_found(&tx, state, &key, Found::Record(record), Whole);
+                state.abort(engine);
+                row
             });
-            failure.map_or(Ok(count), Err)
+            match row {
+                Ok(row) => row.iter().for_each(|row| {
+                    count += 1;
+                    each(row);
+                }),
+                Err(_) => failed = true,
+            }
         });
-        counted.map_err(|_: Abort| Error::NotQuiescent)
+        if failed { Err(Error::NotQuiescent) } else { Ok(count) }
     }
 
     #[cfg(test)]
@@ -310,6 +308,34 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[inline(always)]
     fn stager<'a>(&'a self, tx: &Tx<'a, P>, state: &'a mut State<P>, record: RecordAt) -> Stager<'a, R, P> {
         Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
+    }
+}
+
+/// A pinned session for raw iteration, during which the advancer collects no garbage of the database.
+struct Visitor<'a, P: Protocol> {
+    inner: &'a Inner<P>,
+    core: Option<Core<P>>,
+    _collector: CollectorGuard<'a>,
+}
+
+impl<'a, P: Protocol> Visitor<'a, P> {
+    fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
+        let collector = inner.stop_collector();
+        if !inner.is_quiescent() {
+            return Err(Error::NotQuiescent);
+        }
+        let core = inner.join();
+        inner.engine.epochs.pin(&core.public.slot);
+        Ok(Visitor { inner, core: Some(core), _collector: collector })
+    }
+}
+
+impl<P: Protocol> Drop for Visitor<'_, P> {
+    fn drop(&mut self) {
+        if let Some(mut core) = self.core.take() {
+            self.inner.engine.epochs.unpin(&core.public.slot);
+            self.inner.leave(&mut core);
+        }
     }
 }
 

@@ -107,7 +107,12 @@ impl WriteSet {
     #[inline]
     pub(crate) fn clear(&mut self) {
         if self.items.len() > SCANNED_MAX {
-            self.table.fill(0);
+            if self.table.len() > 32 * self.items.len() {
+                // Left by a far larger transaction; clearing it again and again would cost more than growing anew.
+                self.table.clear();
+            } else {
+                self.table.fill(0);
+            }
         }
         self.items.clear();
         self.ops.clear();
@@ -128,12 +133,6 @@ impl WriteSet {
     pub(crate) fn push_user(&mut self, update: UserUpdate) -> u32 {
         self.users.push(update);
         self.users.len() as u32 - 1
-    }
-
-    /// Whether code of the user's will run when the set is evaluated.
-    #[inline]
-    pub(crate) fn has_users(&self) -> bool {
-        !self.users.is_empty()
     }
 
     /// The item of a unit.
@@ -342,6 +341,21 @@ impl WriteSet {
         self.arena[first..first + count].copy_from_slice(&image[..count]);
         self.scratch = image;
         applied
+    }
+
+    /// The first failure in program order if the operations were applied to `images`, unit after unit.
+    pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
+        let (mut first, mut rest) = (None::<(u32, Abort)>, images);
+        for (index, item) in self.items.iter().enumerate() {
+            let (image, after) = std::mem::take(&mut rest).split_at_mut(item.at.payload_words());
+            rest = after;
+            if let Err(failure) = self.overlay(index, image)
+                && first.is_none_or(|(number, _)| failure.0 < number)
+            {
+                first = Some(failure);
+            }
+        }
+        first.map(|(_, abort)| abort)
     }
 
     /// Stores what the evaluated item makes of its unit.

@@ -138,6 +138,8 @@ pub(crate) struct HashIndex {
     /// Overflow lines.
     lines: Arc<Slab>,
     growing: Mutex<()>,
+    /// Bytes of the arrays in use, for reports.
+    array_bytes: AtomicUsize,
 }
 
 /// One array of buckets.
@@ -154,13 +156,18 @@ pub(crate) struct Array {
 
 impl Array {
     fn new(memory: &Arc<Memory>, buckets: usize) -> Result<Box<Array>, OutOfMemory> {
+        let words = buckets.checked_mul(LINE_WORDS).ok_or(OutOfMemory)?;
         Ok(Box::new(Array {
-            words: WordArray::new(memory, buckets * LINE_WORDS)?,
+            words: WordArray::new(memory, words)?,
             bucket_mask: buckets as u64 - 1,
             next: AtomicU64::new(0),
             claimed: AtomicUsize::new(0),
             moved: AtomicUsize::new(0),
         }))
+    }
+
+    fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u64>()
     }
 
     fn buckets(&self) -> usize {
@@ -189,8 +196,9 @@ impl HashIndex {
         capacity: usize,
         seed: u64,
     ) -> Result<HashIndex, OutOfMemory> {
-        let buckets = (capacity / RECORDS_PER_BUCKET).max(BUCKETS_MIN).next_power_of_two();
-        let array = Array::new(memory, buckets)?;
+        let buckets = (capacity / RECORDS_PER_BUCKET).max(BUCKETS_MIN).checked_next_power_of_two();
+        let array = Array::new(memory, buckets.ok_or(OutOfMemory)?)?;
+        let array_bytes = AtomicUsize::new(array.bytes());
         Ok(HashIndex {
             current: AtomicU64::new(to_address(array)),
             key_words,
@@ -199,6 +207,7 @@ impl HashIndex {
             memory: memory.clone(),
             lines: lines.clone(),
             growing: Mutex::new(()),
+            array_bytes,
         })
     }
 
@@ -312,7 +321,7 @@ impl HashIndex {
         let mut spin = Spin::default();
         loop {
             if let Some(next) = self.array_at(array.next.load(Ordering::Acquire)) {
-                self.help_move(array, next, array.bucket_index(hash), caches, retired);
+                self.help_move(array, next, array.bucket_index(hash), caches, retired)?;
                 array = next;
                 continue;
             }
@@ -458,15 +467,15 @@ impl HashIndex {
         if array.next.load(Ordering::Acquire) != 0 {
             return true;
         }
-        let is_current = std::ptr::eq(array, self.current());
-        match Array::new(&self.memory, array.buckets() * 2) {
-            Ok(next) if is_current => {
-                array.next.store(to_address(next), Ordering::Release); // E8
-                true
-            }
-            // Its own array is still being filled; or the memory limit keeps the table at its size.
-            _ => false,
+        if !std::ptr::eq(array, self.current()) {
+            // It is still being filled itself.
+            return false;
         }
+        // If the memory limit refuses, the table keeps its size.
+        let Ok(next) = Array::new(&self.memory, array.buckets() * 2) else { return false };
+        self.array_bytes.fetch_add(next.bytes(), Ordering::Relaxed);
+        array.next.store(to_address(next), Ordering::Release); // E8
+        true
     }
 
     /// Moves bucket `own`, and a few that nobody has undertaken to move yet.
@@ -477,20 +486,22 @@ impl HashIndex {
         own: usize,
         caches: &mut Vec<Option<Cache>>,
         retired: &mut Vec<Retire>,
-    ) {
-        let mut moved = usize::from(self.move_bucket(array, next, own, caches, retired));
+    ) -> Result<(), OutOfMemory> {
+        let mut moved = usize::from(self.move_bucket(array, next, own, caches, retired)?);
         if array.claimed.load(Ordering::Relaxed) < array.buckets() {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
             for bucket in first..(first + MOVES_PER_INSERT).min(array.buckets()) {
-                moved += usize::from(self.move_bucket(array, next, bucket, caches, retired));
+                moved += usize::from(self.move_bucket(array, next, bucket, caches, retired)?);
             }
         }
         // AcqRel: whoever counts the last bucket has every mover's work before it.
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
+            self.array_bytes.fetch_sub(array.bytes(), Ordering::Relaxed);
             retired.push(Retire::Array(RetiredArray(moved)));
         }
+        Ok(())
     }
 
     /// Moves one bucket to the two it becomes; false if that has been done.
@@ -501,15 +512,25 @@ impl HashIndex {
         index: usize,
         caches: &mut Vec<Option<Cache>>,
         retired: &mut Vec<Retire>,
-    ) -> bool {
+    ) -> Result<bool, OutOfMemory> {
         let node = array.bucket(index);
         let mut spin = Spin::default();
         let version = loop {
-            match lock_bucket(node) {
-                Some(version) => break version,
-                None if node.version() & MOVED != 0 => return false,
-                None => spin.wait(),
+            let Some(version) = lock_bucket(node) else {
+                if node.version() & MOVED != 0 {
+                    return Ok(false);
+                }
+                spin.wait();
+                continue;
+            };
+            // Each half needs at most as many overflow lines as the whole. They are fetched before the lock is kept, and may
+            // exceed the limit: a table that has begun to grow must be able to go on.
+            let lines = 2 * self.overflow_lines(node);
+            if lines <= Cache::of(caches, &self.lines).ready() {
+                break version;
             }
+            node.word(0).store(version, Ordering::Release);
+            Cache::of(caches, &self.lines).make_ready(&self.lines, lines)?;
         };
         if self.node_words > 0 {
             // An absent reader raises the bucket's timestamp and then looks at the version; we lock and then copy.
@@ -524,11 +545,11 @@ impl HashIndex {
         }
         self.each_slot(node, |_, _, entry| {
             let record = record_of(entry).expect("an occupied slot");
-            let key: KeyWords = KeyWords::of(record, self.key_words);
+            let key = record.key_words(self.key_words);
             let half = halves[usize::from(next.bucket_index(self.hash(key.as_slice())) != index)];
             let (line, slot) = self.free_slot(half).unwrap_or_else(|| {
-                // Half a bucket moved cannot be taken back, so this line may exceed the limit.
-                let line = self.new_line(Cache::of(caches, &self.lines).allocate_beyond_limit(&self.lines));
+                let line = Cache::of(caches, &self.lines).allocate(&self.lines).expect("fetched before the lock");
+                let line = self.new_line(line);
                 self.append_line(half, line);
                 (line, 0)
             });
@@ -541,7 +562,16 @@ impl HashIndex {
             line = NodeAt(overflow);
         }
         node.word(0).store(version | MOVED, Ordering::Release); // H3, and publishes the halves
-        true
+        Ok(true)
+    }
+
+    /// The overflow lines of a bucket.
+    fn overflow_lines(&self, node: NodeAt) -> usize {
+        let (mut line, mut count) = (node, 0);
+        while let Some(overflow) = Block::at(line.word(OVERFLOW).load(Ordering::Acquire)) {
+            (line, count) = (NodeAt(overflow), count + 1);
+        }
+        count
     }
 
     /// The slab of overflow lines.
@@ -549,11 +579,9 @@ impl HashIndex {
         &self.lines
     }
 
-    /// Bytes of the bucket arrays. The caller is pinned.
+    /// Bytes of the bucket arrays.
     pub(crate) fn array_bytes(&self) -> usize {
-        let current = self.current();
-        let next = self.array_at(current.next.load(Ordering::Acquire));
-        (current.words.len() + next.map_or(0, |next| next.words.len())) * size_of::<u64>()
+        self.array_bytes.load(Ordering::Relaxed)
     }
 
     /// Calls `each` with every linked record, present or not, once. The caller is pinned, and nothing is being linked,
@@ -615,30 +643,4 @@ fn lock_bucket(node: NodeAt) -> Option<u64> {
         // Acquire pairs with the Release that unlocked (E8): we see the last holder's slots.
         && node.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
     locked.then_some(version)
-}
-
-/// A copy of a record's key words.
-pub(crate) struct KeyWords {
-    words: [u64; KeyWords::INLINE],
-    long: Vec<u64>,
-    count: usize,
-}
-
-impl KeyWords {
-    const INLINE: usize = 8;
-
-    pub(crate) fn of(record: RecordAt, count: usize) -> KeyWords {
-        let mut words = [0; KeyWords::INLINE];
-        let mut long = Vec::new();
-        if count <= KeyWords::INLINE {
-            words.iter_mut().take(count).enumerate().for_each(|(index, word)| *word = record.key_word(index));
-        } else {
-            long.extend((0..count).map(|index| record.key_word(index)));
-        }
-        KeyWords { words, long, count }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u64] {
-        if self.count <= KeyWords::INLINE { &self.words[..self.count] } else { &self.long }
-    }
 }

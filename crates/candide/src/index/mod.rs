@@ -3,4 +3,4 @@
 mod hash;
 
 pub use hash::NodeAt;
-pub(crate) use hash::{Found, HashIndex, KeyWords, Linked, Retire};
+pub(crate) use hash::{Found, HashIndex, Linked, Retire};

@@ -16,8 +16,9 @@ pub(crate) struct WordArray {
 impl WordArray {
     /// An array of `words` zeros.
     pub(crate) fn new(memory: &Arc<Memory>, words: usize) -> Result<WordArray, OutOfMemory> {
-        memory.reserve(words * WORD_BYTES)?;
-        let storage = Storage::new(words);
+        let bytes = words.checked_mul(WORD_BYTES).ok_or(OutOfMemory)?;
+        memory.reserve(bytes)?;
+        let storage = Storage::new(words).inspect_err(|_| memory.unreserve(bytes))?;
         Ok(WordArray { first: storage.first(), words, memory: memory.clone(), _storage: storage })
     }
 
@@ -51,30 +52,50 @@ mod real {
     /// A cache line's worth of words, so that a small array is aligned like a large one.
     #[derive(Debug)]
     #[repr(align(64))]
-    pub(super) struct Line(#[expect(dead_code, reason = "reached through the address of the first")] [AtomicU64; 8]);
+    struct Line(#[expect(dead_code, reason = "reached through the address of the first")] [AtomicU64; 8]);
 
     #[derive(Debug)]
-    pub(super) enum Storage {
-        Small(Box<[Line]>),
-        Large(Region),
+    pub(super) struct Storage {
+        address: usize,
+        kind: Kind,
+    }
+
+    #[derive(Debug)]
+    enum Kind {
+        /// A boxed slice of so many lines, kept as an address: moving a box would end others' right to its contents.
+        Small {
+            lines: usize,
+        },
+        Large(#[expect(dead_code, reason = "owns the mapping")] Region),
     }
 
     impl Storage {
-        pub(super) fn new(words: usize) -> Storage {
+        pub(super) fn new(words: usize) -> Result<Storage, OutOfMemory> {
             let bytes = words * WORD_BYTES;
             if bytes >= CHUNK_BYTES / 2 {
-                return Storage::Large(Region::map(bytes.next_multiple_of(CHUNK_BYTES)));
+                let padded = bytes.checked_next_multiple_of(CHUNK_BYTES).ok_or(OutOfMemory)?;
+                let region = Region::map(padded)?;
+                return Ok(Storage { address: region.address(), kind: Kind::Large(region) });
             }
-            let line = || Line(std::array::from_fn(|_| AtomicU64::new(0)));
-            Storage::Small((0..words.div_ceil(8)).map(|_| line()).collect())
+            let lines = words.div_ceil(8);
+            let boxed: Box<[Line]> = (0..lines).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(0)))).collect();
+            let address = Box::into_raw(boxed).cast::<Line>().expose_provenance();
+            Ok(Storage { address, kind: Kind::Small { lines } })
         }
 
         pub(super) fn first(&self) -> Block {
-            let address = match self {
-                Storage::Small(lines) => lines.as_ptr().expose_provenance(),
-                Storage::Large(region) => region.address(),
-            };
-            Block::at(address as u64).expect("an allocation is never at zero")
+            Block::at(self.address as u64).expect("an allocation is never at zero")
+        }
+    }
+
+    impl Drop for Storage {
+        fn drop(&mut self) {
+            if let Kind::Small { lines } = self.kind {
+                let first: *mut Line = std::ptr::with_exposed_provenance_mut(self.address);
+                // SAFETY: `new` made this boxed slice of `lines` lines, and whoever drops the array has shown that
+                // nobody uses it any more.
+                drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, lines)) });
+            }
         }
     }
 }
@@ -87,8 +108,8 @@ mod modelled {
     pub(super) struct Storage(Box<[AtomicU64]>);
 
     impl Storage {
-        pub(super) fn new(words: usize) -> Storage {
-            Storage((0..words.max(1)).map(|_| AtomicU64::new(0)).collect())
+        pub(super) fn new(words: usize) -> Result<Storage, OutOfMemory> {
+            Ok(Storage((0..words.max(1)).map(|_| AtomicU64::new(0)).collect()))
         }
 
         pub(super) fn first(&self) -> Block {

@@ -57,32 +57,35 @@ impl Memory {
     }
 
     /// The address of `bytes` (a span or a chunk) of zeroed memory that lives as long as `self`.
-    pub(super) fn carve(&self, bytes: usize) -> usize {
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub(super) fn carve(&self, bytes: usize) -> Result<usize, OutOfMemory> {
         debug_assert!(bytes == SPAN_BYTES || bytes == CHUNK_BYTES);
         let mut carving = lock(&self.carving);
         if bytes == SPAN_BYTES {
             if carving.spans.is_empty() {
-                let chunk = carving.next_chunk();
+                let chunk = carving.next_chunk()?;
                 carving.spans = chunk..chunk + CHUNK_BYTES;
             }
             let span = carving.spans.start;
             carving.spans.start += SPAN_BYTES;
-            return span;
+            return Ok(span);
         }
         carving.next_chunk()
     }
 }
 
 impl Carving {
-    fn next_chunk(&mut self) -> usize {
+    fn next_chunk(&mut self) -> Result<usize, OutOfMemory> {
         if self.chunks.is_empty() {
-            let region = Region::map(REGION_BYTES);
+            let region = Region::map(REGION_BYTES)?;
             self.chunks = region.address()..region.address() + REGION_BYTES;
             self.regions.push(region);
         }
         let chunk = self.chunks.start;
         self.chunks.start += CHUNK_BYTES;
-        chunk
+        Ok(chunk)
     }
 }
 
@@ -103,19 +106,16 @@ impl Region {
 impl Region {
     /// Maps `bytes`, a multiple of the chunk size.
     ///
-    /// # Panics
-    /// If the operating system refuses: like an allocator, the engine cannot go on without memory within its limit.
-    pub(super) fn map(bytes: usize) -> Region {
+    /// # Errors
+    /// If the operating system refuses.
+    pub(super) fn map(bytes: usize) -> Result<Region, OutOfMemory> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-        let padded = bytes + CHUNK_BYTES;
+        let padded = bytes.checked_add(CHUNK_BYTES).ok_or(OutOfMemory)?;
         // SAFETY: a new private anonymous mapping at an address of the kernel's choice overlaps nothing.
         let mapped = unsafe {
             mmap_anonymous(std::ptr::null_mut(), padded, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         };
-        let start = match mapped {
-            Ok(start) => start.expose_provenance(),
-            Err(error) => panic!("the operating system refused to map {padded} bytes: {error}"),
-        };
+        let start = mapped.map_err(|_| OutOfMemory)?.expose_provenance();
         let address = start.next_multiple_of(CHUNK_BYTES);
         let trim = |from: usize, to: usize| {
             if from < to {
@@ -129,7 +129,7 @@ impl Region {
         // Without huge pages everything still works, slower; the report says what the kernel gave.
         // SAFETY: advice about an own mapping; it changes no contents.
         let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage) };
-        Region { address, bytes }
+        Ok(Region { address, bytes })
     }
 }
 
@@ -148,13 +148,13 @@ impl Region {
         std::alloc::Layout::from_size_align(bytes, CHUNK_BYTES).expect("a region's size is far below isize::MAX")
     }
 
-    pub(super) fn map(bytes: usize) -> Region {
+    pub(super) fn map(bytes: usize) -> Result<Region, OutOfMemory> {
         // SAFETY: the layout's size is not zero.
         let start = unsafe { std::alloc::alloc_zeroed(Region::layout(bytes)) };
         if start.is_null() {
-            std::alloc::handle_alloc_error(Region::layout(bytes));
+            return Err(OutOfMemory);
         }
-        Region { address: start.expose_provenance(), bytes }
+        Ok(Region { address: start.expose_provenance(), bytes })
     }
 }
 
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn spans_share_a_chunk_and_chunks_are_aligned() {
         let memory = Memory::new(usize::MAX);
-        let first = memory.carve(SPAN_BYTES);
-        assert_eq!(memory.carve(SPAN_BYTES), first + SPAN_BYTES);
-        let chunk = memory.carve(CHUNK_BYTES);
+        let first = memory.carve(SPAN_BYTES).unwrap();
+        assert_eq!(memory.carve(SPAN_BYTES), Ok(first + SPAN_BYTES));
+        let chunk = memory.carve(CHUNK_BYTES).unwrap();
         assert_eq!(chunk % CHUNK_BYTES, 0);
-        assert_eq!(memory.carve(SPAN_BYTES), first + 2 * SPAN_BYTES);
+        assert_eq!(memory.carve(SPAN_BYTES), Ok(first + 2 * SPAN_BYTES));
     }
 }

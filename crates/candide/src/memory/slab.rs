@@ -98,19 +98,23 @@ impl Cache {
     /// A block of the slab's size, owned by the caller, contents undefined.
     #[inline]
     pub(crate) fn allocate(&mut self, slab: &Slab) -> Result<Block, OutOfMemory> {
-        self.allocate_or_refill(slab, false)
-    }
-
-    /// As [`Cache::allocate`], past the memory limit if need be.
-    pub(crate) fn allocate_beyond_limit(&mut self, slab: &Slab) -> Block {
-        self.allocate_or_refill(slab, true).expect("only the limit refuses a block")
-    }
-
-    fn allocate_or_refill(&mut self, slab: &Slab, beyond_limit: bool) -> Result<Block, OutOfMemory> {
         if self.free.is_empty() {
-            slab.take(self.refill_blocks, &mut self.free, beyond_limit)?;
+            slab.take(self.refill_blocks, &mut self.free, false)?;
         }
         Ok(self.free.pop().expect("a refill brings at least one block"))
+    }
+
+    /// The number of blocks that can be allocated without asking anybody.
+    pub(crate) fn ready(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Fetches blocks until `count` are ready, past the memory limit if need be.
+    pub(crate) fn make_ready(&mut self, slab: &Slab, count: usize) -> Result<(), OutOfMemory> {
+        while self.free.len() < count {
+            slab.take(self.refill_blocks, &mut self.free, true)?;
+        }
+        Ok(())
     }
 
     /// Takes a block back that nobody else can reach.
@@ -196,8 +200,8 @@ mod real {
             } else {
                 self.memory.reserve(bytes)?;
             }
+            let start = self.memory.carve(bytes).inspect_err(|_| self.memory.unreserve(bytes))?;
             self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
-            let start = self.memory.carve(bytes);
             store.fresh = start..start + bytes;
             Ok(())
         }

@@ -4,7 +4,7 @@ use super::Protocol;
 use crate::access::WriteSet;
 use crate::epoch::Epochs;
 use crate::error::Abort;
-use crate::index::{HashIndex, KeyWords, NodeAt, Retire};
+use crate::index::{HashIndex, NodeAt, Retire};
 use crate::memory::{Cache, Memory, OutOfMemory, Slab};
 use crate::record::{CellAt, Layout, RecordAt};
 use crate::sync::{AtomicU64, Ordering, Random};
@@ -61,7 +61,8 @@ pub(crate) struct Common {
     pub(crate) options: Options,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) memory: Arc<Memory>,
-    pub(crate) tables: RwLock<Vec<Arc<TableCore>>>,
+    /// Padded: taking the lock writes, and the fields around it are read by every transaction.
+    pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
 }
 
@@ -173,12 +174,8 @@ impl<'a, P: Protocol> Context<'a, P> {
     /// Notes which row a conflict was about, and passes its cause on.
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
-        let table = self.engine.table(at.table());
-        let mut key = [0; ConflictNote::KEY_WORDS];
-        for (index, word) in key.iter_mut().enumerate().take(table.layout.key_words()) {
-            *word = at.record().key_word(index);
-        }
-        self.local.conflict = Some(ConflictNote { cause, table: at.table(), unit: Some(at.unit() as u8), key });
+        let (table, unit, key) = (at.table(), Some(at.unit() as u8), at.key_prefix());
+        self.local.conflict = Some(ConflictNote { cause, table, unit, key });
         cause
     }
 
@@ -204,7 +201,7 @@ impl<'a, P: Protocol> Context<'a, P> {
 
     /// Takes a record out of its index for good; it is freed once nobody can hold it.
     pub(crate) fn unlink(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
-        let key = KeyWords::of(record, table.layout.key_words());
+        let key = record.key_words(table.layout.key_words());
         table.index.unlink(record, table.index.hash(key.as_slice()), bequeath);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }
@@ -228,6 +225,15 @@ impl Retired {
 }
 
 impl TableCore {
+    /// Checks that a key has as many words as its type says: the index trusts it.
+    ///
+    /// # Panics
+    /// If it has not, which is an error in an implementation of `Key`.
+    #[inline(always)]
+    pub(crate) fn check_key(&self, key: &[u64]) {
+        assert!(key.len() == self.layout.key_words(), "`Key::words` gives another number of words than `Key::WORDS`");
+    }
+
     /// A new record, owned by the caller: its key is written, its cells are not.
     pub(crate) fn new_record(&self, key: &[u64], caches: &mut Vec<Option<Cache>>) -> Result<RecordAt, OutOfMemory> {
         let block = Cache::of(caches, &self.records).allocate(&self.records)?;

@@ -87,6 +87,16 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     type Attempt: Default + Send;
 
+    /// Waits for the right to run a transaction, before the session is pinned; paired with a commit or an abort.
+    ///
+    /// # Errors
+    /// [`Abort::Nested`] if this thread would wait for itself.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn enter(_clock: &Self::Clock) -> Result<(), Abort> {
+        Ok(())
+    }
+
     /// Starts an attempt. The session is pinned.
     #[doc(hidden)]
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
@@ -140,34 +150,26 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet);
 
-    /// Prepares for the closure's error to be shown: drops the writes, keeps as observations what they assumed, and says
-    /// which outcome, if any, they would have had: it came before the error. The attempt goes on; a commit then
-    /// validates the rest.
+    /// Prepares for the closure's error to be shown: observes what the writes assumed, collecting the words they would
+    /// have been applied to, unit after unit. A commit without the writes then validates everything. A protocol that has
+    /// applied them already takes them back and says which of them failed.
     #[doc(hidden)]
     fn renounce(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
-        writes: &mut WriteSet,
+        writes: &WriteSet,
+        images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        let mut first: Option<(u32, Abort)> = None;
-        let mut image = Vec::new();
-        for index in 0..writes.items().len() {
-            let item = writes.items()[index];
-            image.clear();
-            image.resize(item.at.payload_words(), 0);
-            let copy = |words: Words<'_>| words.copy(0, image.len(), |word, value| image[word] = value);
-            let seen = Self::read(context, attempt, item.at, copy)?;
-            if !item.accepts(seen.present) {
+        for item in writes.items() {
+            let (start, count) = (images.len(), item.at.payload_words());
+            images.resize(start + count, 0);
+            let image = &mut images[start..];
+            let copy = |words: Words<'_>| words.copy(0, count, |word, value| image[word] = value);
+            if !item.accepts(Self::read(context, attempt, item.at, copy)?.present) {
                 return Err(context.conflict(Abort::Existence, item.at));
             }
-            if let Err(failure) = writes.overlay(index, &mut image)
-                && first.is_none_or(|(number, _)| failure.0 < number)
-            {
-                first = Some(failure);
-            }
         }
-        writes.clear();
-        Ok(first.map(|(_, abort)| abort))
+        Ok(None)
     }
 
     /// Writes the cells of a record that is about to be linked: the row is absent, and always was.

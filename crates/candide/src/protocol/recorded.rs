@@ -17,7 +17,7 @@ use crate::access::{Intent, WriteSet};
 use crate::db::Database;
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::{KeyWords, NodeAt};
+use crate::index::NodeAt;
 use crate::record::{CellAt, Op, Words};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::marker::PhantomData;
@@ -114,7 +114,7 @@ fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Recorded<P>>) -> Context<
 
 fn access<P: Protocol>(context: &Context<'_, P>, at: CellAt, version: u64, present: bool) -> Access {
     let table = context.engine.table(at.table());
-    let key = KeyWords::of(at.record(), table.layout.key_words());
+    let key = at.record().key_words(table.layout.key_words());
     let (table, group) = (at.table(), at.unit() as u8);
     Access { table, key: key.as_slice().into(), group, version: Some(version), present }
 }
@@ -150,6 +150,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const ONE_SESSION: bool = P::ONE_SESSION;
     type Clock = Recorder<P::Clock>;
     type Attempt = Attempt<P::Attempt>;
+
+    fn enter(clock: &Self::Clock) -> Result<(), Abort> {
+        P::enter(&clock.clock)
+    }
 
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt) {
         attempt.reads.clear();
@@ -217,9 +221,15 @@ impl<P: Protocol> Protocol for Recorded<P> {
     fn renounce(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
-        writes: &mut WriteSet,
+        writes: &WriteSet,
+        images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        P::renounce(&mut inner(context), &mut attempt.inner, writes)
+        // What is observed only now is part of what the error is based on.
+        for item in writes.items() {
+            let seen = P::read(&mut inner(context), &mut attempt.inner, item.at, |_| {})?;
+            attempt.reads.push(access(context, item.at, seen.version, seen.present));
+        }
+        P::renounce(&mut inner(context), &mut attempt.inner, writes, images)
     }
 
     fn unborn(at: CellAt) {

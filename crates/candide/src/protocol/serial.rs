@@ -28,36 +28,6 @@
 
 #![forbid(unsafe_code)]
 
-//! Serial execution: a transaction owns the database, applies each operation at once, and keeps an undo log.
-//!
-//! # Guarantee
-//! Serializable, strictly and opaquely: transactions run one after another. [`Serial`] has one session, so no two can meet;
-//! [`GlobalLock`] has any number and a lock around each transaction.
-//!
-//! # Source
-//! What every program does before it has an engine. Here it is the yardstick: the same tables, indexes and API without a
-//! word of concurrency control, so the difference to another protocol is what that protocol costs.
-//!
-//! # Phases
-//! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort replays the log
-//! backwards.
-//!
-//! # Cell
-//! None. Timestamp splitting therefore means nothing; a record is one unit.
-//!
-//! # Invariants
-//! * **S1** Between `begin` and the end of an attempt no other transaction of the database runs.
-//! * **S2** A linked record is a row, unless the running attempt has it in `deleted`.
-//! * **S3** Undoing the log backwards restores every word and every link that the attempt found.
-//!
-//! # Aborts
-//! Only outcomes; nothing conflicts.
-//!
-//! # Costs
-//! One core's work, however many there are.
-
-#![forbid(unsafe_code)]
-
 use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Failure, Intent, WriteSet};
 use crate::epoch::Epoch;
@@ -65,6 +35,7 @@ use crate::error::Abort;
 use crate::index::NodeAt;
 use crate::record::{CellAt, Op, Words};
 use crate::sync::{self, Ordering};
+use std::any::Any;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
@@ -88,8 +59,9 @@ pub trait Exclusion: Send + Sync + Debug + 'static {
     #[doc(hidden)]
     type Lock: Default + Send + Sync + Debug;
 
+    /// Waits for the right to run; an error if this thread has it already.
     #[doc(hidden)]
-    fn enter(lock: &Self::Lock);
+    fn enter(lock: &Self::Lock) -> Result<(), Abort>;
     #[doc(hidden)]
     fn leave(lock: &Self::Lock);
 }
@@ -103,7 +75,10 @@ impl Exclusion for OneSession {
     const ONE_SESSION: bool = true;
     type Lock = ();
 
-    fn enter(_lock: &()) {}
+    fn enter(_lock: &()) -> Result<(), Abort> {
+        Ok(())
+    }
+
     fn leave(_lock: &()) {}
 }
 
@@ -116,8 +91,8 @@ impl Exclusion for OneLock {
     const ONE_SESSION: bool = false;
     type Lock = Lock;
 
-    fn enter(lock: &Lock) {
-        lock.0.acquire();
+    fn enter(lock: &Lock) -> Result<(), Abort> {
+        if lock.0.acquire() { Ok(()) } else { Err(Abort::Nested) }
     }
 
     fn leave(lock: &Lock) {
@@ -139,6 +114,8 @@ pub struct Attempt {
     deleted: Vec<CellAt>,
     /// Records on which an update failed, and how: the transaction cannot commit any more.
     failed: Vec<(CellAt, Abort)>,
+    /// What an updater panicked with: the commit goes on with it.
+    panic: Option<Box<dyn Any + Send>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -158,8 +135,12 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     type Attempt = Attempt;
 
     #[inline]
-    fn begin(context: &mut Context<'_, Self>, attempt: &mut Attempt) {
-        E::enter(context.clock);
+    fn enter(lock: &E::Lock) -> Result<(), Abort> {
+        E::enter(lock)
+    }
+
+    #[inline]
+    fn begin(_context: &mut Context<'_, Self>, attempt: &mut Attempt) {
         attempt.clear();
     }
 
@@ -219,8 +200,9 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
         if let Some(&(_, abort)) = attempt.failed.first() {
+            let panic = attempt.panic.take();
             Self::abort(context, attempt, writes);
-            return Err(abort);
+            return panic.map_or(Err(abort), |panic| resume_unwind(panic));
         }
         while let Some(at) = attempt.deleted.pop() {
             unlink(context, at);
@@ -237,7 +219,8 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     fn renounce(
         context: &mut Context<'_, Self>,
         attempt: &mut Attempt,
-        _writes: &mut WriteSet,
+        _writes: &WriteSet,
+        _images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
         let failed = attempt.failed.first().map(|&(_, abort)| abort);
         attempt.undo(context);
@@ -271,6 +254,7 @@ impl Attempt {
         self.words.clear();
         self.deleted.clear();
         self.failed.clear();
+        self.panic = None;
     }
 
     #[inline(always)]
@@ -309,8 +293,8 @@ impl Attempt {
             }
             Err(Failure::Outcome(abort)) => self.failed.push((at, abort)),
             Err(Failure::Panic(panic)) => {
-                writes.clear();
-                resume_unwind(panic)
+                self.failed.push((at, Abort::Guard));
+                self.panic.get_or_insert(panic);
             }
         }
         writes.clear();

@@ -52,7 +52,11 @@ pub trait Field: Copy + Send + Sync + 'static {
 }
 
 /// A field that can be added to and compared: the integers.
-pub trait Number: Field {}
+pub trait Number: Field + sealed::Sealed {}
+
+mod sealed {
+    pub trait Sealed {}
+}
 
 macro_rules! integer_fields {
     ($($int:ident as $unsigned:ident, $signed:literal;)*) => {$(
@@ -72,6 +76,7 @@ macro_rules! integer_fields {
             }
         }
 
+        impl sealed::Sealed for $int {}
         impl Number for $int {}
     )*};
 }

@@ -76,8 +76,8 @@ tuple_keys! {
     4: A 0, B 1, C 2, D 3;
 }
 
-/// The most words a key of bytes or text can have: room for 248 bytes and a length.
-const LONG_KEY_WORDS: usize = 32;
+/// Words of a key of bytes or text: room for 248 bytes and a length.
+const LONG_KEY_WORDS: usize = super::KEY_WORDS_MAX;
 
 /// The words of a key of bytes: as many as its type needs, of an array that is large enough for all.
 #[derive(Debug, Clone, Copy)]

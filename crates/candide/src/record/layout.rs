@@ -49,12 +49,34 @@ impl RecordAt {
         key.iter().enumerate().all(|(index, &word)| self.key_word(index) == word)
     }
 
+    /// A copy of the key, which has `count` words.
+    pub(crate) fn key_words(self, count: usize) -> KeyWords {
+        let mut words = [0; KEY_WORDS_MAX];
+        words.iter_mut().take(count).enumerate().for_each(|(index, word)| *word = self.key_word(index));
+        KeyWords { words, count }
+    }
+
     /// Writes the key of a record that is not linked yet (R3).
     pub(crate) fn write_key(self, key: &[u64]) {
         for (index, &word) in key.iter().enumerate() {
             // SAFETY: as in `key_word`.
             unsafe { self.0.word(index) }.store(word, Ordering::Relaxed);
         }
+    }
+}
+
+/// The most words a key may have: room for four words of integers and a text of 200 bytes.
+pub(crate) const KEY_WORDS_MAX: usize = 32;
+
+/// A copy of a record's key.
+pub(crate) struct KeyWords {
+    words: [u64; KEY_WORDS_MAX],
+    count: usize,
+}
+
+impl KeyWords {
+    pub(crate) fn as_slice(&self) -> &[u64] {
+        &self.words[..self.count]
     }
 }
 
@@ -80,6 +102,13 @@ impl CellAt {
     /// The table's number in its database.
     pub(crate) fn table(self) -> u16 {
         self.table
+    }
+
+    /// The first words of the record's key, as many as fit; the rest is zero. Words behind a shorter key may follow.
+    pub(crate) fn key_prefix<const N: usize>(self) -> [u64; N] {
+        // The cell comes after the key, so words before it are in bounds.
+        let count = N.min(usize::from(self.cell));
+        std::array::from_fn(|index| if index < count { self.record.key_word(index) } else { 0 })
     }
 
     /// The unit's identity within its database while its record is allocated.

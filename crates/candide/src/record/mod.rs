@@ -12,7 +12,7 @@ pub use column::{Column, Place, Projection, Whole};
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
 pub use key::Key;
 pub use layout::{CellAt, Unit, Words};
-pub(crate) use layout::{Layout, RecordAt};
+pub(crate) use layout::{KEY_WORDS_MAX, Layout, RECORD_WORDS_MAX, RecordAt};
 pub(crate) use schema::image_words;
 pub use schema::{Group, Record};
 pub(crate) use tid::Tid;

@@ -54,7 +54,7 @@ impl Op {
     /// Whether it replaces whole words whatever they were, and so can never fail.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.code == Code::Set && self.mask == u64::MAX
+        self.code == Code::Set && self.mask == u64::MAX && !self.at_least && !self.at_most
     }
 
     /// The one word that this operation, which is neither plain nor a user's, makes of `current`.
@@ -307,8 +307,7 @@ unsafe fn run<R: Record, U: Updater<R>>(
     let target = updater.target();
     let mut words = U::Target::EMPTY;
     target.copy(unit, Words::Own(image), &mut words);
-    let key_words: Vec<u64> = (0..R::Key::WORDS).map(|index| record.key_word(index)).collect();
-    let key = R::Key::from_words(&key_words);
+    let key = R::Key::from_words(record.key_words(R::Key::WORDS).as_slice());
     let mut columns = target.value(&key, &words);
     updater.apply(&mut columns).map_err(|Refused| Abort::Guard)?;
     target.assign(&key, &columns, &mut ImageSink::<R> { unit, image, record: std::marker::PhantomData })

@@ -1,6 +1,6 @@
 //! Waiting for something short.
 
-use super::{AtomicBool, Ordering};
+use super::{AtomicU64, Ordering};
 
 /// Rounds of busy waiting before the processor is given away. A lock holder that runs needs well under a microsecond;
 /// one that does not run needs our core.
@@ -28,31 +28,46 @@ impl Spin {
     }
 }
 
-/// A lock that is taken in one call and released in another, as a transaction that owns the database needs it.
+/// A lock that is taken in one call and released in another, as a transaction that owns the database needs it. It knows
+/// which thread holds it; zero if none does.
 #[derive(Debug)]
-pub(crate) struct Exclusive(AtomicBool);
+pub(crate) struct Exclusive(AtomicU64);
 
 impl Default for Exclusive {
     fn default() -> Exclusive {
-        Exclusive(AtomicBool::new(false))
+        Exclusive(AtomicU64::new(0))
     }
 }
 
+/// A number that no other living thread has.
+fn thread_number() -> u64 {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| std::ptr::from_ref(place).addr() as u64)
+}
+
 impl Exclusive {
-    pub(crate) fn acquire(&self) {
+    /// Waits for the lock; false, at once, if this thread holds it already.
+    pub(crate) fn acquire(&self) -> bool {
+        let me = thread_number();
         let mut spin = Spin::default();
-        while !self.try_acquire() {
+        loop {
+            // Relaxed look first: waiters share the line instead of stealing it.
+            let holder = self.0.load(Ordering::Relaxed);
+            if holder == me {
+                return false;
+            }
+            // Acquires what the previous holder released.
+            let free = holder == 0;
+            if free && self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return true;
+            }
             spin.wait();
         }
     }
 
-    pub(crate) fn try_acquire(&self) -> bool {
-        // Relaxed look first: waiters share the line instead of stealing it. The exchange acquires what the previous
-        // holder released (E2).
-        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Acquire)
-    }
-
     pub(crate) fn release(&self) {
-        self.0.store(false, Ordering::Release); // E2
+        self.0.store(0, Ordering::Release);
     }
 }

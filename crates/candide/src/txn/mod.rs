@@ -25,16 +25,20 @@ pub struct Tx<'s, P: Protocol> {
 }
 
 /// What a closure wants done once it has committed.
-type Effect = Box<dyn FnOnce()>;
+pub(crate) type Effect = Box<dyn FnOnce()>;
 
-impl<P: Protocol> Tx<'_, P> {
+impl<'s, P: Protocol> Tx<'s, P> {
+    pub(crate) fn new(engine: &'s Engine<P>, state: &'s RefCell<State<P>>) -> Tx<'s, P> {
+        Tx { engine, state, effects: RefCell::new(Vec::new()) }
+    }
+
     /// The number of this attempt, from one.
     pub fn attempt(&self) -> u32 {
         self.state.borrow().attempt_number
     }
 
     /// Has `effect` run after this attempt has committed, outside the transaction, in the order of the calls. If the
-    /// attempt does not commit, `effect` is dropped unrun.
+    /// attempt does not commit, or an earlier effect panics, `effect` is dropped unrun.
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
         self.effects.borrow_mut().push(Box::new(effect));
     }

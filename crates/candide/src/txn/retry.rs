@@ -2,11 +2,12 @@
 
 use super::garbage::Garbage;
 use super::{Effect, State, Tx};
-use crate::epoch::Slot;
+use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
-use crate::protocol::{Engine, Local, Protocol};
+use crate::protocol::{Engine, Local, Protocol, Token};
 use crate::stats::Counters;
 use crate::sync::{Duration, Instant, MODELLED, Mutex, Random, lock, thread};
+use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -21,9 +22,6 @@ const BACKOFF_FIRST: Duration = Duration::from_micros(1);
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// Pauses up to this long are spun; a system call would take longer.
 const SPUN_MAX: Duration = Duration::from_micros(20);
-/// A session with garbage looks at it once in so many transactions, or when it has grown by so many pieces.
-const COLLECT_PERIOD: u32 = 64;
-const COLLECT_BUDGET: usize = 256;
 
 /// Limits on retrying.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,143 +72,132 @@ pub(crate) struct Public {
 pub(crate) struct Core<P: Protocol> {
     pub(crate) state: RefCell<State<P>>,
     pub(crate) public: Arc<Public>,
-    until_collection: u32,
     has_garbage: bool,
+    /// The reclamation bound at the last collection; there is nothing new to collect until it moves.
+    collected_at: Epoch,
 }
 
-/// How an attempt ended.
-enum Ending<T, E> {
-    Committed(T, Vec<Effect>),
-    Failed(E),
+/// What became of an attempt, as far as the engine is concerned.
+enum Verdict {
+    /// What the closure did stands: its value, its error, or its panic.
+    Stands,
+    /// The attempt has ended in this outcome instead.
+    Outcome(Abort),
+    /// The attempt never happened.
     Conflict(Abort),
-    Panic(Box<dyn std::any::Any + Send>),
+    /// An updater has panicked.
+    Panic(Panic),
+}
+
+type Panic = Box<dyn Any + Send>;
+
+/// What the closure did, with what it wants done after a commit.
+struct Outcome<T, E> {
+    result: Result<Result<T, E>, Panic>,
+    effects: Vec<Effect>,
 }
 
 impl<P: Protocol> Core<P> {
     pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<Public>) -> Core<P> {
-        let state = State::new(Local::new(engine.id, id));
-        Core { state: RefCell::new(state), public, until_collection: COLLECT_PERIOD, has_garbage: false }
+        let state = RefCell::new(State::new(Local::new(engine.id, id)));
+        Core { state, public, has_garbage: false, collected_at: 0 }
     }
 
-    /// Runs `body` until an attempt commits, or ends in an error or panic that is true.
+    /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects are the caller's to
+    /// run, when the session is free again.
     pub(crate) fn run<T, E: From<Abort>>(
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
+    ) -> Result<(T, Vec<Effect>), E> {
+        let local = &mut self.state.get_mut().local;
+        local.has_yielded = false;
+        let mut starvation = Starvation { token: &engine.token, session: local.id, conflicts: 0 };
         let mut failed = 0;
-        let mut starving = 0;
-        let result = loop {
-            let ending = self.attempt(engine, failed + 1, &mut body);
-            let cause = match ending {
-                Ending::Committed(value, effects) => break Ok(Ok((value, effects))),
-                Ending::Failed(error) => break Ok(Err(error)),
-                Ending::Panic(panic) => break Err(panic),
-                Ending::Conflict(cause) => cause,
+        loop {
+            let (verdict, outcome) = self.attempt(engine, failed + 1, &mut body);
+            // The attempt is over and nothing is held any more: from here on the user's code may run, and panic.
+            let cause = match verdict {
+                Verdict::Conflict(cause) => cause,
+                Verdict::Outcome(abort) => return Err(abort.into()),
+                Verdict::Panic(panic) => resume_unwind(panic),
+                Verdict::Stands => match outcome.result {
+                    Ok(result) => return result.map(|value| (value, outcome.effects)),
+                    Err(panic) => resume_unwind(panic),
+                },
             };
+            drop(outcome);
             failed += 1;
-            self.public.counters.aborted(cause);
             if let Some(refusal) = options.refusal(failed) {
                 self.public.counters.aborted(refusal);
-                break Ok(Err(refusal.into()));
+                return Err(refusal.into());
             }
             self.public.counters.retried();
             if cause == Abort::Yielded {
                 self.wait_for_token(engine, options);
                 continue;
             }
-            starving += 1;
-            if starving >= TOKEN_ATTEMPTS {
-                engine.token.try_take(self.state.get_mut().local.id);
-            }
+            let conflicts = starvation.suffer();
             if engine.options.backoff {
-                pause(&mut self.state.get_mut().local.random, starving);
+                pause(&mut self.state.get_mut().local.random, conflicts);
             }
-        };
-        let local = &mut self.state.get_mut().local;
-        local.has_yielded = false;
-        if starving >= TOKEN_ATTEMPTS {
-            engine.token.release(local.id);
-        }
-        match result {
-            Ok(Ok((value, effects))) => {
-                effects.into_iter().for_each(|effect| effect());
-                Ok(value)
-            }
-            Ok(Err(error)) => Err(error),
-            Err(panic) => resume_unwind(panic),
         }
     }
 
-    /// One attempt, from pin to unpin.
+    /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and lets no panic of theirs
+    /// escape before it has cleaned up.
     #[inline]
-    fn attempt<T, E: From<Abort>>(
+    fn attempt<T, E>(
         &mut self,
         engine: &Engine<P>,
         number: u32,
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Ending<T, E> {
+    ) -> (Verdict, Outcome<T, E>) {
+        if let Err(abort) = P::enter(&engine.clock) {
+            let panic: Panic = Box::new("never seen: the verdict is an outcome");
+            return (Verdict::Outcome(abort), Outcome { result: Err(panic), effects: Vec::new() });
+        }
         engine.epochs.pin(&self.public.slot);
         let state = self.state.get_mut();
         state.attempt_number = number;
         state.begin(engine);
-        let tx = Tx { engine, state: &self.state, effects: RefCell::new(Vec::new()) };
-        let outcome = catch_unwind(AssertUnwindSafe(|| body(&tx)));
+        let tx = Tx::new(engine, &self.state);
+        let result = catch_unwind(AssertUnwindSafe(|| body(&tx)));
         let effects = tx.effects.into_inner();
         let state = self.state.get_mut();
-        let ending = match outcome {
-            Ok(Ok(value)) => match commit(state, engine) {
-                Ok(Ok(())) => {
-                    self.public.counters.committed();
-                    Ending::Committed(value, effects)
-                }
-                Ok(Err(abort)) if abort.is_conflict() => Ending::Conflict(abort),
-                Ok(Err(abort)) => {
-                    self.public.counters.aborted(abort);
-                    Ending::Failed(abort.into())
-                }
-                Err(panic) => Ending::Panic(panic),
-            },
-            Ok(Err(error)) => match commit_error(state, engine) {
-                Ok(Ok(None)) => {
-                    self.public.counters.user_error();
-                    Ending::Failed(error)
-                }
-                Ok(Ok(Some(earlier))) => {
-                    self.public.counters.aborted(earlier);
-                    Ending::Failed(earlier.into())
-                }
-                Ok(Err(abort)) => Ending::Conflict(abort),
-                Err(panic) => Ending::Panic(panic),
-            },
-            // A panic may come of values that do not belong together; then it never happened.
-            Err(panic) => match commit_error(state, engine) {
-                Ok(Err(abort)) if abort.is_conflict() => Ending::Conflict(abort),
-                _ => Ending::Panic(panic),
-            },
+        let verdict = match &result {
+            Ok(Ok(_)) => commit(state, engine),
+            // An error or a panic may come of values that do not belong together; then it never happened.
+            Ok(Err(_)) | Err(_) => commit_error(state, engine),
         };
         state.finish();
         self.collect_garbage(engine);
         engine.epochs.unpin(&self.public.slot);
-        ending
+        match verdict {
+            Verdict::Stands if matches!(result, Ok(Ok(_))) => self.public.counters.committed(),
+            Verdict::Stands => self.public.counters.user_error(),
+            Verdict::Outcome(abort) | Verdict::Conflict(abort) => self.public.counters.aborted(abort),
+            Verdict::Panic(_) => {}
+        }
+        (verdict, Outcome { result, effects })
     }
 
-    /// Hands garbage over, and now and then collects some of it. Pinned.
+    /// Hands garbage over, and collects some of it when the bound has moved. Pinned.
     #[inline]
     fn collect_garbage(&mut self, engine: &Engine<P>) {
         let local = &mut self.state.get_mut().local;
-        if !self.has_garbage && local.burials.is_empty() && local.retired.is_empty() {
-            return;
+        let leaves_some = !local.burials.is_empty() || !local.retired.is_empty();
+        if leaves_some || self.has_garbage && engine.epochs.bound() != self.collected_at {
+            let mut garbage = lock(&self.public.garbage);
+            garbage.take_from(engine, local);
+            let bound = engine.epochs.bound();
+            if bound != self.collected_at {
+                self.collected_at = bound;
+                garbage.collect(engine, local);
+            }
+            self.has_garbage = !garbage.is_empty();
         }
-        let mut garbage = lock(&self.public.garbage);
-        garbage.take_from(engine, local);
-        self.until_collection -= 1;
-        if self.until_collection == 0 {
-            self.until_collection = COLLECT_PERIOD;
-            garbage.collect(engine, local, COLLECT_BUDGET);
-        }
-        self.has_garbage = !garbage.is_empty();
     }
 
     /// Waits, unpinned, until nobody has the token; not for ever.
@@ -224,26 +211,52 @@ impl<P: Protocol> Core<P> {
     }
 }
 
-/// Commits; a panic of a user's updater comes back as such, with the attempt ended.
-#[inline]
-fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> std::thread::Result<Result<(), Abort>> {
-    if state.writes.has_users() {
-        return catch_unwind(AssertUnwindSafe(|| state.commit(engine).map(|_| ())));
+/// Counts a transaction's conflicts, and holds the token once they are too many; gives it back when the transaction is
+/// over, however it ends.
+struct Starvation<'a> {
+    token: &'a Token,
+    session: u64,
+    conflicts: u32,
+}
+
+impl Starvation<'_> {
+    fn suffer(&mut self) -> u32 {
+        self.conflicts += 1;
+        if self.conflicts >= TOKEN_ATTEMPTS {
+            self.token.try_take(self.session);
+        }
+        self.conflicts
     }
-    Ok(state.commit(engine).map(|_| ()))
+}
+
+impl Drop for Starvation<'_> {
+    fn drop(&mut self) {
+        if self.conflicts >= TOKEN_ATTEMPTS {
+            self.token.release(self.session);
+        }
+    }
+}
+
+/// Commits.
+#[inline]
+fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+    match catch_unwind(AssertUnwindSafe(|| state.commit(engine))) {
+        Ok(Ok(_)) => Verdict::Stands,
+        Ok(Err(abort)) if abort.is_conflict() => Verdict::Conflict(abort),
+        Ok(Err(abort)) => Verdict::Outcome(abort),
+        Err(panic) => Verdict::Panic(panic),
+    }
 }
 
 /// Validates what an error or a panic of the closure was based on.
 #[cold]
-fn commit_error<P: Protocol>(
-    state: &mut State<P>,
-    engine: &Engine<P>,
-) -> std::thread::Result<Result<Option<Abort>, Abort>> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| state.commit_error(engine)));
-    if outcome.is_err() {
-        state.abort(engine);
+fn commit_error<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+    match catch_unwind(AssertUnwindSafe(|| state.commit_error(engine))) {
+        Ok(Ok(None)) => Verdict::Stands,
+        Ok(Ok(Some(earlier))) => Verdict::Outcome(earlier),
+        Ok(Err(abort)) => Verdict::Conflict(abort),
+        Err(panic) => Verdict::Panic(panic),
     }
-    outcome
 }
 
 /// A randomized pause after the `failed`th conflict in a row. Nothing is held or pinned meanwhile.

@@ -220,6 +220,7 @@ impl<P: Protocol> State<P> {
     #[inline(always)]
     pub(crate) fn find(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Found, Abort> {
         self.admit(engine, table)?;
+        table.check_key(key);
         Ok(table.index.find(key, table.index.hash(key)))
     }
 
@@ -283,16 +284,19 @@ impl<P: Protocol> State<P> {
             return Err(abort);
         }
         let context = &mut Context::new(engine, &mut self.local);
-        match P::renounce(context, &mut self.attempt, &mut self.writes) {
-            Ok(outcome) => {
-                P::commit(context, &mut self.attempt, &mut self.writes)?;
-                Ok(outcome.or(self.failed))
-            }
+        let mut images = Vec::new();
+        let applied = match P::renounce(context, &mut self.attempt, &self.writes, &mut images) {
+            Ok(applied) => applied,
             Err(abort) => {
                 self.abort(engine);
-                Err(abort)
+                return Err(abort);
             }
-        }
+        };
+        let writes = std::mem::take(&mut self.writes);
+        P::commit(context, &mut self.attempt, &mut self.writes)?;
+        // Only now, on words that belong together, may updaters run.
+        let outcome = applied.or_else(|| writes.first_failure(&mut images));
+        Ok(outcome.or(self.failed))
     }
 
     /// Ends without effect.
