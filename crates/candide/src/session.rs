@@ -57,6 +57,11 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
+    #[cfg(test)]
+    pub(crate) fn core_for_tests(&self) -> &Core<P> {
+        &self.core
+    }
+
     /// What this session has done so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()

@@ -121,6 +121,11 @@ impl WriteSet {
         self.filter = 0;
     }
 
+    #[cfg(test)]
+    pub(crate) fn table_len_for_tests(&self) -> usize {
+        self.table.len()
+    }
+
     /// Appends operand words, returning where they begin.
     #[inline(always)]
     pub(crate) fn push_operands(&mut self, words: impl Iterator<Item = u64>) -> u32 {

@@ -426,3 +426,201 @@ fn text_keys_are_found_and_never_truncated() {
     let error = Text::<12>::new("exactly13byte").unwrap_err();
     assert_eq!(error.to_string(), "a text of 13 bytes does not fit into Text<12>");
 }
+
+/// An error type whose conversion from the engine's panics.
+#[derive(Debug)]
+struct Bomb;
+
+impl From<Abort> for Bomb {
+    fn from(abort: Abort) -> Bomb {
+        panic!("deliberate: {abort}");
+    }
+}
+
+struct PanicsOutsideTheClosure;
+
+impl ForProtocol for PanicsOutsideTheClosure {
+    fn run<P: Protocol>(&self) {
+        // The conversion of an outcome is the user's code, and may panic: by then the attempt is over.
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            db.run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb)).is_ok()
+        }));
+        assert!(caught.is_err());
+        assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok::<_, Abort>(()));
+        assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(1));
+        // A panic of an updater ends the transaction even if the closure catches everything it can.
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            db.run(|tx| {
+                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| table.update_with(tx, &1, Boom)));
+                table.update(tx, &1, Item::OTHER.add(1))
+            })
+        }));
+        assert!(caught.is_err());
+        assert_eq!(db.run(|tx| table.read(tx, &1, Item::OTHER)), Ok::<_, Abort>(100));
+    }
+}
+
+/// An updater that always panics.
+#[derive(Debug, Clone, Copy)]
+struct Boom;
+
+impl crate::Updater<Item> for Boom {
+    type Target = Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, _: &mut i64) -> Result<(), crate::Refused> {
+        panic!("deliberate");
+    }
+}
+
+#[test]
+fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction() {
+    for_each(&PanicsOutsideTheClosure);
+}
+
+#[test]
+fn a_key_with_the_wrong_number_of_words_is_refused() {
+    #[derive(Debug, Clone, Copy)]
+    struct Long;
+    impl crate::Key for Long {
+        type Words = [u64; 64];
+        const WORDS: usize = 1;
+        fn words(&self) -> [u64; 64] {
+            [1; 64]
+        }
+        fn from_words(_: &[u64]) -> Long {
+            Long
+        }
+    }
+    #[derive(Debug, Clone, Copy)]
+    struct Wrong;
+    impl Record for Wrong {
+        type Key = Long;
+        type Image = [u64; 1];
+        const NAME: &'static str = "Wrong";
+        const GROUPS: &'static [Group] = &[Group::new("only", 1)];
+        fn key(&self) -> Long {
+            Long
+        }
+        fn store(&self, _: &mut [u64]) {}
+        fn load(_: &Long, _: &[u64]) -> Wrong {
+            Wrong
+        }
+    }
+    let db = Database::new();
+    let table = db.table::<Wrong>("rows").unwrap();
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| db.run(|tx| table.put(tx, Wrong)).is_ok()));
+    let message = *caught.unwrap_err().downcast::<&str>().unwrap();
+    assert_eq!(message, "`Key::words` gives another number of words than `Key::WORDS`");
+}
+
+#[test]
+fn a_capacity_beyond_all_memory_is_an_error() {
+    let db = Database::<Occ>::builder().memory_limit(1 << 30).build().unwrap();
+    for capacity in [usize::MAX, usize::MAX / 2, 1 << 40] {
+        let options = crate::TableOptions::default().capacity(capacity);
+        assert_eq!(db.table_with::<Item>("rows", options).unwrap_err(), Error::MemoryLimit { limit_bytes: 1 << 30 });
+    }
+    assert_eq!(db.memory().reserved_bytes, 0);
+}
+
+struct GarbageKeepsUp;
+
+impl ForProtocol for GarbageKeepsUp {
+    fn run<P: Protocol>(&self) {
+        // More deletions per transaction than any fixed budget would bury.
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        let mut session = db.session().unwrap();
+        for round in 0..300u64 {
+            session
+                .run(|tx| (0..100).try_for_each(|key| table.put(tx, Item::new(round * 100 + key, 0))))
+                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            session
+                .run(|tx| (0..100).try_for_each(|key| table.delete(tx, &(round * 100 + key))))
+                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            db.inner.engine.epochs.pass();
+            db.inner.engine.epochs.pass();
+            assert!(db.memory().garbage <= 1_000, "round {round}: {}", db.memory().garbage);
+        }
+    }
+}
+
+#[test]
+fn garbage_of_a_busy_session_does_not_pile_up() {
+    for_each(&GarbageKeepsUp);
+}
+
+#[test]
+fn a_thread_that_would_wait_for_itself_is_told() {
+    let db = Database::<GlobalLock>::builder().build().unwrap();
+    let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
+    let result: Result<(), Abort> = outer.run(|_| inner.run(|_| Ok(())));
+    assert_eq!(result, Err(Abort::Nested));
+    outer.run(|_| Ok::<_, Abort>(())).unwrap();
+}
+
+struct EffectsUseTheDatabase;
+
+impl ForProtocol for EffectsUseTheDatabase {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        db.run(|tx| {
+            let (db, table) = (db.clone(), table.clone());
+            tx.on_commit(move || {
+                db.run(|tx| table.insert(tx, Item::new(2, 2))).unwrap_or_else(|e: Abort| panic!("{e}"))
+            });
+            Ok::<_, Abort>(())
+        })
+        .unwrap();
+        assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok::<_, Abort>(2));
+    }
+}
+
+#[test]
+fn an_effect_may_run_a_transaction() {
+    for_each(&EffectsUseTheDatabase);
+}
+
+struct RawIterationAmongBurials;
+
+impl ForProtocol for RawIterationAmongBurials {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        for round in 0..200 {
+            db.run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, round))))
+                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            db.run(|tx| (10..50).try_for_each(|key| table.delete(tx, &key))).unwrap_or_else(|e: Abort| panic!("{e}"));
+            assert_eq!(table.for_each_quiescent(|row| assert_eq!(row.count, round)), Ok(10));
+        }
+    }
+}
+
+#[test]
+fn raw_iteration_is_not_disturbed_by_the_advancer() {
+    for_each(&RawIterationAmongBurials);
+}
+
+#[test]
+fn a_large_transaction_does_not_slow_the_session_for_ever() {
+    let db = Database::new();
+    let table = db.table::<Item>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    session
+        .run(|tx| (0..20_000).try_for_each(|key| table.put(tx, Item::new(key, 0))))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    for _ in 0..2 {
+        session
+            .run(|tx| (0..20).try_for_each(|key| table.put(tx, Item::new(key, 1))))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
+    }
+    assert!(session.core_for_tests().state.borrow().writes.table_len_for_tests() <= 1_024);
+}

@@ -22,14 +22,15 @@ enum Operation {
     Guarded,
     SetFlag,
     SetBoth,
+    SetGuarded,
     User,
     Modify,
     Delete,
 }
 
 use Operation::*;
-const OPERATIONS: [Operation; 12] =
-    [Read, ReadColumn, Insert, Put, Add, AddSmall, Guarded, SetFlag, SetBoth, User, Modify, Delete];
+const OPERATIONS: [Operation; 13] =
+    [Read, ReadColumn, Insert, Put, Add, AddSmall, Guarded, SetFlag, SetBoth, SetGuarded, User, Modify, Delete];
 
 /// Doubles the count, refusing to go beyond 1,000.
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +130,11 @@ impl Model {
                 row.other += 1;
                 Shown::Done(Ok(()))
             }
+            SetGuarded => {
+                // Five is not at most four, whatever was there.
+                row.count = check(None, Abort::Guard);
+                Shown::Done(Ok(()))
+            }
             User => {
                 row.flag = !row.flag;
                 let count = row.count.saturating_mul(2);
@@ -172,6 +178,7 @@ fn perform<P: Protocol>(table: &Table<Item, P>, tx: &crate::Tx<'_, P>, operation
         Guarded => Shown::Done(table.update(tx, &key, Item::COUNT.sub(6).at_least(0))),
         SetFlag => Shown::Done(table.update(tx, &key, Item::FLAG.set(true))),
         SetBoth => Shown::Done(table.update(tx, &key, (Item::COUNT.max(9), Item::OTHER.add(1)))),
+        SetGuarded => Shown::Done(table.update(tx, &key, Item::COUNT.set(5).at_most(4))),
         User => Shown::Done(table.update_with(tx, &key, Double)),
         Modify => Shown::Count(table.modify(tx, &key, Item::COUNT, |count| {
             *count += 100;
