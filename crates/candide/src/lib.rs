@@ -1,4 +1,107 @@
 //! Main-memory transactions for Rust programs: closures over typed tables, serializable, from every core.
+//!
+//! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as many threads as it likes.
+//! Each closure happens as if it were alone: all of it or nothing, in some order that everybody agrees on. Nothing is
+//! written to disk.
+//!
+//! ```
+//! use candide::{Abort, Column, Database, Group, Record, Whole};
+//!
+//! /// An account. The balance is a column group of its own: reading the owner never conflicts with a transfer.
+//! #[derive(Debug, Clone, Copy, PartialEq)]
+//! struct Account {
+//!     id: u64,
+//!     owner: u32,
+//!     cents: i64,
+//! }
+//!
+//! impl Account {
+//!     const OWNER: Column<Account, u32> = Column::new(0, 0, "owner");
+//!     const CENTS: Column<Account, i64> = Column::new(1, 0, "cents");
+//! }
+//!
+//! impl Record for Account {
+//!     type Key = u64;
+//!     type Image = [u64; 2];
+//!     const NAME: &'static str = "Account";
+//!     const GROUPS: &'static [Group] = &[Group::new("profile", 1), Group::new("balance", 1)];
+//!
+//!     fn key(&self) -> u64 {
+//!         self.id
+//!     }
+//!     fn store(&self, words: &mut [u64]) {
+//!         Self::OWNER.put(words, &self.owner);
+//!         Self::CENTS.put(words, &self.cents);
+//!     }
+//!     fn load(id: &u64, words: &[u64]) -> Account {
+//!         Account { id: *id, owner: Self::OWNER.take(words), cents: Self::CENTS.take(words) }
+//!     }
+//! }
+//!
+//! let db = Database::new();
+//! let accounts = db.table::<Account>("accounts")?;
+//! db.run(|tx| {
+//!     accounts.insert(tx, Account { id: 1, owner: 10, cents: 500 })?;
+//!     accounts.insert(tx, Account { id: 2, owner: 20, cents: 0 })
+//! })?;
+//!
+//! let transfer = |cents| {
+//!     db.run(|tx| {
+//!         accounts.update(tx, &1, Account::CENTS.sub(cents).at_least(0))?; // no read, so no conflict
+//!         accounts.update(tx, &2, Account::CENTS.add(cents))?;
+//!         accounts.read(tx, &2, (Account::OWNER, Account::CENTS)) // sees the pending update
+//!     })
+//! };
+//! assert_eq!(transfer(300), Ok((20, 300)));
+//! assert_eq!(transfer(300), Err(Abort::Guard)); // and nothing has happened
+//! assert_eq!(db.run(|tx| accounts.read(tx, &1, Whole)), Ok::<_, Abort>(Account { id: 1, owner: 10, cents: 200 }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Transactions
+//! [`Session::run`] (and [`Database::run`], with a session kept for the thread) runs a closure **again after every
+//! conflict**, so closures have no effects outside the database; what is to happen once goes into [`Tx::on_commit`]. The
+//! closure's error type is its own and converts from [`Abort`]. Errors and panics reach the caller only if what they were based
+//! on is true in the serial order; the transaction then has had no effect.
+//!
+//! # Rows, groups and projections
+//! A [`Record`] is plain data, kept inline in 64-bit words. Its [`Group`]s are the units of conflict; declaring one is all
+//! there is to timestamp splitting. A read names what it wants as a value, a [`Column`], a tuple, or [`Whole`], and observes
+//! exactly the groups those lie in.
+//!
+//! # Updates
+//! [`Table::update`] is blind: it applies built-in operations ([`Column::add`], [`Column::set`], guards such as
+//! [`ColumnUpdate::at_least`]) or an [`Updater`] of one's own when the transaction commits, and conflicts with nobody who
+//! does not look. [`Table::modify`] reads, calls a closure, and writes back. A row found by [`Table::find`] is not
+//! looked up again, and [`Table::find_many`] overlaps the cache misses of many.
+//!
+//! | on a row that is … | [`get`](Table::get) | [`read`](Table::read) | [`insert`](Table::insert) | [`put`](Table::put) | [`update`](Table::update), [`modify`](Table::modify), [`delete`](Table::delete) |
+//! |---|---|---|---|---|---|
+//! | there | `Some` | the value | `Duplicate` | replaces it | do it |
+//! | not there | `None` | `NotFound` | inserts it | inserts it | `NotFound` |
+//!
+//! All of them see what the transaction itself has done before. Outcomes are part of the transaction: whoever saw
+//! `NotFound` commits only if the row is still missing.
+//!
+//! # Protocols
+//! | type | name | readers | writers | guarantee |
+//! |---|---|---|---|---|
+//! | [`Occ`] (default) | `occ` | never wait for readers, validate at commit | lock at commit | strictly serializable |
+//! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
+//! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |
+//!
+//! Under `Occ` an attempt that is going to be repeated may see values of different times before it is; it never sees
+//! half of a write.
+//!
+//! # Memory
+//! Deleted rows are freed within a few milliseconds of the last transaction that could see them, also while their session is
+//! idle. [`Builder::memory_limit`] bounds what tables and indexes take. Freed records serve their own table again; they do not
+//! go back to the operating system before the database is dropped.
+//!
+//! # Limits
+//! 65,535 tables, 64 groups and 512 KiB a row, 32 words (about 250 bytes) a key. Keys are found by equality; ordered
+//! tables and scans are not there yet. Forking a process with open databases is not supported. `panic = "abort"` turns the
+//! panic of a doomed attempt into the end of the process.
 
 #![warn(missing_docs)]
 
@@ -30,3 +133,4 @@ pub use session::{Conflict, Session};
 pub use stats::Stats;
 pub use table::{Row, Table};
 pub use txn::{RunOptions, Tx};
+

@@ -80,6 +80,9 @@ pub struct WriteSet {
     /// As large as the largest image, so that evaluating one allocates nothing.
     scratch: Vec<u64>,
     users: Vec<UserUpdate>,
+    /// Whether any operation has to be evaluated; a set that only replaces words need not be looked at before it is
+    /// installed.
+    needs_evaluation: bool,
     /// One bit per unit, so that most lookups of units that are not in the set end here.
     filter: u64,
     /// From addresses to items plus one, by open addressing; empty while the set is small.
@@ -118,6 +121,7 @@ impl WriteSet {
         self.ops.clear();
         self.arena.clear();
         self.users.clear();
+        self.needs_evaluation = false;
         self.filter = 0;
     }
 
@@ -216,6 +220,7 @@ impl WriteSet {
 
     fn add_op(&mut self, index: usize, op: Op) {
         let added = self.ops.len() as u32;
+        self.needs_evaluation |= !op.is_plain();
         self.ops.push((op, NONE));
         let item = self.items[index];
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
@@ -240,6 +245,7 @@ impl WriteSet {
     }
 
     fn reserve_image(&mut self, words: usize) -> u32 {
+        self.needs_evaluation = true;
         let first = self.arena.len();
         self.arena.resize(first + words, 0);
         self.scratch.resize(words.max(self.scratch.len()), 0);
@@ -295,6 +301,9 @@ impl WriteSet {
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
     pub(crate) fn evaluate(&mut self, base: impl Fn(&WriteItem) -> Words<'_>) -> Result<(), Failure> {
+        if !self.needs_evaluation {
+            return Ok(());
+        }
         if self.users.is_empty() {
             return self.evaluate_items(base).map_err(Failure::Outcome);
         }

@@ -129,8 +129,9 @@ pub struct ColumnUpdate<R, T> {
     column: Column<R, T>,
     code: Code,
     operand: T,
-    at_least: Option<T>,
-    at_most: Option<T>,
+    /// Bounds as words: only numbers have them, and values of other types may be large.
+    at_least: Option<u64>,
+    at_most: Option<u64>,
 }
 
 impl<R: Record, T: Field> Column<R, T> {
@@ -184,14 +185,14 @@ impl<R, T: Number> ColumnUpdate<R, T> {
     /// effect.
     #[must_use]
     pub fn at_least(self, bound: T) -> ColumnUpdate<R, T> {
-        ColumnUpdate { at_least: Some(bound), ..self }
+        ColumnUpdate { at_least: Some(bound.word(0)), ..self }
     }
 
     /// Guards the update: if the new value is above `bound`, the transaction fails with [`Abort::Guard`] and has no
     /// effect.
     #[must_use]
     pub fn at_most(self, bound: T) -> ColumnUpdate<R, T> {
-        ColumnUpdate { at_most: Some(bound), ..self }
+        ColumnUpdate { at_most: Some(bound.word(0)), ..self }
     }
 }
 
@@ -202,13 +203,8 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
         if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
             return sink.set(place, |index| self.operand.word(index));
         }
-        let bound = |bound: &Option<T>| bound.as_ref().map(|bound| bound.word(0));
-        let arithmetic = Arithmetic {
-            code: self.code,
-            operand: self.operand.word(0),
-            at_least: bound(&self.at_least),
-            at_most: bound(&self.at_most),
-        };
+        let Self { code, at_least, at_most, .. } = *self;
+        let arithmetic = Arithmetic { code, operand: self.operand.word(0), at_least, at_most };
         sink.compute(place, T::SIGNED, arithmetic)
     }
 }

@@ -1,0 +1,96 @@
+//! What overlapping cache misses is worth: ten random rows by `find_many`, against ten times `find`.
+//!
+//! ```text
+//! cargo run --release --example find_many -p candide-workloads [ROWS]
+//! ```
+//!
+//! The table is many times the last-level cache. The two take turns, and medians are compared.
+
+use candide::{Abort, Bytes, Column, Database, Group, Record, TableOptions};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Rows looked up in one transaction.
+const KEYS: usize = 10;
+/// Transactions in a measurement.
+const TRANSACTIONS: usize = 100_000;
+/// Measurements of each kind.
+const ROUNDS: usize = 9;
+
+#[derive(Clone, Copy)]
+struct Row {
+    key: u64,
+    value: Bytes<100>,
+}
+
+impl Row {
+    const VALUE: Column<Row, Bytes<100>> = Column::new(0, 0, "value");
+}
+
+impl Record for Row {
+    type Key = u64;
+    type Image = [u64; 13];
+    const NAME: &'static str = "Row";
+    const GROUPS: &'static [Group] = &[Group::new("value", 13)];
+
+    fn key(&self) -> u64 {
+        self.key
+    }
+    fn store(&self, words: &mut [u64]) {
+        Self::VALUE.put(words, &self.value);
+    }
+    fn load(key: &u64, words: &[u64]) -> Row {
+        Row { key: *key, value: Self::VALUE.take(words) }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rows = std::env::args().nth(1).map_or(Ok(10_000_000), |rows| rows.parse())?;
+    let db = Database::new();
+    let table = db.table_with::<Row>("rows", TableOptions::default().capacity(rows as usize))?;
+    let mut session = db.session()?;
+    for first in (0..rows).step_by(100) {
+        session.run(|tx| {
+            (first..rows.min(first + 100)).try_for_each(|key| table.insert(tx, Row { key, value: Bytes::new([1; 100]) }))
+        })?;
+    }
+    println!("{rows} rows, {} MiB", table.memory_bytes() >> 20);
+    let mut random = fastrand::Rng::with_seed(1);
+    let keys: Vec<[u64; KEYS]> = (0..TRANSACTIONS).map(|_| std::array::from_fn(|_| random.u64(..rows))).collect();
+
+    for reads in [false, true] {
+        let mut nanos = [Vec::new(), Vec::new()];
+        for round in 0..2 * ROUNDS {
+            let begun = Instant::now();
+            for keys in &keys {
+                session.run(|tx| {
+                    if round % 2 == 0 {
+                        for key in keys {
+                            let row = table.find(tx, key)?;
+                            if reads {
+                                black_box(row.read(Row::VALUE)?);
+                            }
+                            black_box(row);
+                        }
+                    } else {
+                        let found = table.find_many(tx, keys)?;
+                        if reads {
+                            found.iter().for_each(|row| row.prefetch(Row::VALUE));
+                            for row in &found {
+                                black_box(row.read(Row::VALUE)?);
+                            }
+                        }
+                        black_box(found);
+                    }
+                    Ok::<_, Abort>(())
+                })?;
+            }
+            nanos[round % 2].push(begun.elapsed().as_nanos() / TRANSACTIONS as u128);
+        }
+        nanos.iter_mut().for_each(|nanos| nanos.sort_unstable());
+        let [find, many] = [nanos[0][ROUNDS / 2], nanos[1][ROUNDS / 2]];
+        let what = if reads { "found and read" } else { "found" };
+        println!("{KEYS} rows {what}: find {find} ns, find_many {many} ns, ratio {:.2}", many as f64 / find as f64);
+    }
+    Ok(())
+}
