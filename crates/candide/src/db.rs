@@ -336,6 +336,12 @@ impl<P: Protocol> Inner<P> {
         let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
         let memory = &self.engine.memory;
         let records = Slab::new(slab, layout.total_words(), memory);
+        #[cfg(test)]
+        let versions = (P::VERSION_WORDS > 0).then(|| {
+            let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
+            let largest = R::GROUPS.iter().map(|group| group.words).max().unwrap_or(0);
+            Slab::new(slab, P::VERSION_WORDS + if split { largest } else { image_words(R::GROUPS) }, memory)
+        });
         let index = HashIndex::new(memory, &self.lines, key_words, P::NODE_WORDS, options.capacity, self.seed)
             .map_err(|_| Error::MemoryLimit { limit_bytes: self.engine.options.memory_limit_bytes })?;
         Ok(TableCore {
@@ -347,6 +353,8 @@ impl<P: Protocol> Inner<P> {
             layout,
             index,
             records,
+            #[cfg(test)]
+            versions,
         })
     }
 

@@ -133,4 +133,3 @@ pub use session::{Conflict, Session};
 pub use stats::Stats;
 pub use table::{Row, Table};
 pub use txn::{RunOptions, Tx};
-

@@ -6,6 +6,8 @@ use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::index::{HashIndex, NodeAt, Retire};
 use crate::memory::{Cache, Memory, OutOfMemory, Slab};
+#[cfg(test)]
+use crate::record::version::NewVersion;
 use crate::record::{CellAt, Layout, RecordAt};
 use crate::sync::{AtomicU64, Ordering, Random};
 use crossbeam_utils::CachePadded;
@@ -36,6 +38,9 @@ pub(crate) struct TableCore {
     pub(crate) layout: Layout,
     pub(crate) index: HashIndex,
     pub(crate) records: Arc<Slab>,
+    /// Where protocols with several versions of a unit keep them.
+    #[cfg(test)]
+    pub(crate) versions: Option<Arc<Slab>>,
 }
 
 /// What all transactions of a database share.
@@ -241,5 +246,24 @@ impl TableCore {
         let record = unsafe { RecordAt::new(block) };
         record.write_key(key);
         Ok(record)
+    }
+}
+
+#[cfg(test)]
+impl<P: Protocol> Context<'_, P> {
+    /// Room for a version of a unit.
+    pub(crate) fn new_version(&mut self, at: CellAt) -> Result<NewVersion, OutOfMemory> {
+        let table = self.engine.table(at.table());
+        let slab = table.versions.as_ref().expect("made for every protocol with versions");
+        let block = Cache::of(&mut self.local.caches, slab).allocate(slab)?;
+        // SAFETY: the block is ours, and the slab's are made for the table's largest unit and live with it.
+        Ok(unsafe { NewVersion::new(block, at) })
+    }
+
+    /// Takes room back that was not needed.
+    pub(crate) fn free_version(&mut self, version: NewVersion) {
+        let table = self.engine.table(version.at().table());
+        let slab = table.versions.as_ref().expect("the version came from it");
+        Cache::of(&mut self.local.caches, slab).free(slab, version.into_block());
     }
 }

@@ -4,14 +4,22 @@
 //! no indexes. Shared code sees no protocol's words. Each protocol is one file, with its proof at the top.
 
 mod engine;
+#[cfg(test)]
+mod mvcc;
 mod occ;
 pub mod recorded;
 mod serial;
+#[cfg(test)]
+mod tictoc;
 
 pub use engine::Context;
 pub(crate) use engine::{Common, Engine, Local, Options, Retired, TableCore, Token};
+#[cfg(test)]
+pub(crate) use mvcc::Mvcc;
 pub use occ::Occ;
 pub use serial::{GlobalLock, Serial};
+#[cfg(test)]
+pub(crate) use tictoc::TicToc;
 
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
@@ -76,6 +84,10 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Words kept in each index bucket.
     #[doc(hidden)]
     const NODE_WORDS: usize;
+    /// Words of a version before its payload; zero if the protocol keeps one version.
+    #[cfg(test)]
+    #[doc(hidden)]
+    const VERSION_WORDS: usize = 0;
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;

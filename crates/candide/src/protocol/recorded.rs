@@ -147,6 +147,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const NAME: &'static str = P::NAME;
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
+    #[cfg(test)]
+    const VERSION_WORDS: usize = P::VERSION_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
     type Clock = Recorder<P::Clock>;
     type Attempt = Attempt<P::Attempt>;

@@ -7,6 +7,8 @@ mod layout;
 mod schema;
 mod tid;
 mod update;
+#[cfg(test)]
+pub(crate) mod version;
 
 pub use column::{Column, Place, Projection, Whole};
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};

@@ -6,7 +6,7 @@
 use super::ForProtocol;
 use super::rows::Item;
 use crate::history::{Access, Recorded, Transaction};
-use crate::protocol::{Occ, Protocol};
+use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::Random;
 use crate::{Abort, Database};
 use std::collections::{BTreeMap, HashMap};
@@ -149,6 +149,8 @@ impl ForProtocol for RandomHistories {
 #[test]
 fn random_histories_are_serializable() {
     RandomHistories { strict: true }.run::<Occ>();
+    RandomHistories { strict: false }.run::<TicToc>();
+    RandomHistories { strict: true }.run::<Mvcc>();
 }
 
 /// The checker itself: it must find the anomalies it exists for.

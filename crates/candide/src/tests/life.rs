@@ -1,7 +1,7 @@
 //! Sessions, memory and databases come and go and leave nothing behind.
 
 use super::rows::Item;
-use super::{ForProtocol, for_each, for_each_concurrent};
+use super::{ForProtocol, for_each, for_each_concurrent, for_each_reclaiming};
 use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
 use crate::{Abort, Column, Database, Error, Group, Record, RunOptions, Text};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl ForProtocol for DeletedRowsComeBack {
 
 #[test]
 fn deleted_rows_are_freed_while_their_session_idles() {
-    for_each(&DeletedRowsComeBack);
+    for_each_reclaiming(&DeletedRowsComeBack);
 }
 
 struct AbortedInsertsComeBack;
@@ -70,7 +70,7 @@ impl ForProtocol for AbortedInsertsComeBack {
 
 #[test]
 fn inserts_that_never_were_leave_no_record() {
-    for_each(&AbortedInsertsComeBack);
+    for_each_reclaiming(&AbortedInsertsComeBack);
 }
 
 struct SteadyMemory;
@@ -102,7 +102,7 @@ impl ForProtocol for SteadyMemory {
 
 #[test]
 fn a_queue_has_a_flat_footprint() {
-    for_each(&SteadyMemory);
+    for_each_reclaiming(&SteadyMemory);
 }
 
 struct PinnedByNobody;
@@ -325,7 +325,7 @@ impl ForProtocol for Limits {
 
 #[test]
 fn the_memory_limit_is_an_outcome_and_costs_nothing_else() {
-    for_each(&Limits);
+    for_each_reclaiming(&Limits);
 }
 
 #[test]
@@ -554,7 +554,7 @@ impl ForProtocol for GarbageKeepsUp {
 
 #[test]
 fn garbage_of_a_busy_session_does_not_pile_up() {
-    for_each(&GarbageKeepsUp);
+    for_each_reclaiming(&GarbageKeepsUp);
 }
 
 #[test]

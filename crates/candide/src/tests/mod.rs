@@ -20,12 +20,12 @@ mod stress;
 mod traps;
 
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent};
+pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent, for_each_reclaiming};
 
 /// Which protocols a test runs under.
 #[cfg(not(any(loom, shuttle)))]
 mod protocols {
-    use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
+    use crate::protocol::{GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
 
     /// A test body that is generic over the protocol.
     pub(crate) trait ForProtocol {
@@ -37,6 +37,16 @@ mod protocols {
     pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
         report::<Occ>(test);
         report::<GlobalLock>(test);
+        report::<TicToc>(test);
+        report::<Mvcc>(test);
+    }
+
+    /// Runs a test under every protocol that gives memory back while it runs.
+    pub(crate) fn for_each_reclaiming(test: &impl ForProtocol) {
+        report::<Serial>(test);
+        report::<Occ>(test);
+        report::<GlobalLock>(test);
+        report::<TicToc>(test);
     }
 
     /// Runs a test under every protocol.

@@ -5,7 +5,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent};
-use crate::protocol::{Occ, Protocol};
+use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Database, Refused, RunOptions, Session, Table, Updater, Whole};
 use std::cell::{Cell, RefCell};
@@ -32,9 +32,16 @@ fn scene<P: Protocol>() -> Scene<P> {
 const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
-/// Runs a test under the protocols whose transactions really overlap.
-fn for_each_overlapping(test: &impl ForProtocol) {
+/// Runs a test under the protocols that certify in the order of commits: there, whoever read what has been replaced fails.
+fn for_each_in_commit_order(test: &impl ForProtocol) {
     test.run::<Occ>();
+}
+
+/// Runs a test under the protocols whose transactions overlap, in whatever order they certify.
+fn for_each_overlapping(test: &impl ForProtocol) {
+    for_each_in_commit_order(test);
+    test.run::<TicToc>();
+    test.run::<Mvcc>();
 }
 
 struct WriteSkew;
@@ -153,7 +160,7 @@ impl ForProtocol for OwnInsertIntoOwnAbsentRead {
 
 #[test]
 fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
-    for_each_overlapping(&OwnInsertIntoOwnAbsentRead);
+    for_each_in_commit_order(&OwnInsertIntoOwnAbsentRead);
 }
 
 struct PhantomThroughUncommittedRecord;
@@ -185,7 +192,7 @@ impl ForProtocol for PhantomThroughUncommittedRecord {
 
 #[test]
 fn an_uncommitted_record_is_an_absence_that_is_observed() {
-    for_each_overlapping(&PhantomThroughUncommittedRecord);
+    for_each_in_commit_order(&PhantomThroughUncommittedRecord);
 }
 
 struct DeleteTouchesEveryGroup;
@@ -218,7 +225,7 @@ impl ForProtocol for DeleteTouchesEveryGroup {
 
 #[test]
 fn a_delete_is_seen_by_readers_of_every_group() {
-    for_each_overlapping(&DeleteTouchesEveryGroup);
+    for_each_in_commit_order(&DeleteTouchesEveryGroup);
 }
 
 struct DeleteAndReinsert;
@@ -260,7 +267,7 @@ impl ForProtocol for DeleteAndReinsert {
 
 #[test]
 fn deleting_and_reinserting_is_not_nothing() {
-    for_each_overlapping(&DeleteAndReinsert);
+    for_each_in_commit_order(&DeleteAndReinsert);
 }
 
 struct UpdateOfARowThatGoes;
@@ -286,7 +293,7 @@ impl ForProtocol for UpdateOfARowThatGoes {
 
 #[test]
 fn existence_is_checked_when_an_update_commits() {
-    for_each_overlapping(&UpdateOfARowThatGoes);
+    for_each_in_commit_order(&UpdateOfARowThatGoes);
 }
 
 struct ErrorsAreValidated;
@@ -340,7 +347,7 @@ impl ForProtocol for ErrorsAreValidated {
 
 #[test]
 fn what_is_shown_to_the_caller_is_true() {
-    for_each_overlapping(&ErrorsAreValidated);
+    for_each_in_commit_order(&ErrorsAreValidated);
 }
 
 struct LoopOnInconsistentValues;
@@ -449,7 +456,7 @@ impl ForProtocol for EvaluatedUnderTheLock {
 
 #[test]
 fn blind_updates_do_not_conflict_and_none_is_lost() {
-    for_each_overlapping(&EvaluatedUnderTheLock);
+    for_each_in_commit_order(&EvaluatedUnderTheLock);
 }
 
 /// A reader that is stopped between the words and the second look, while a writer installs.
