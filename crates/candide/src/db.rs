@@ -1,5 +1,7 @@
 //! Databases: tables by name, sessions, and the options they were built with.
 
+#![forbid(unsafe_code)]
+
 use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::index::HashIndex;

@@ -24,6 +24,8 @@
 //! pin, which costs a second word per session, a publication loop at every begin, and a bound that must lag a pass behind.
 //! Reading the epoch again after unlinking costs one fence per unlinking transaction instead.
 
+#![forbid(unsafe_code)]
+
 use crate::sync::{
     AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, full_fence, lock, mutant, store_then_full_fence,
 };

@@ -1,5 +1,7 @@
 //! What can go wrong, in two types: [`Abort`] inside transactions, [`Error`] when setting up.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 
 /// Why an operation or a transaction did not do what was asked.

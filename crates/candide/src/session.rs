@@ -1,5 +1,7 @@
 //! Sessions: how a thread runs transactions.
 
+#![forbid(unsafe_code)]
+
 use crate::db::Inner;
 use crate::error::{Abort, Error};
 use crate::protocol::Protocol;

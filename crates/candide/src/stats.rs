@@ -1,5 +1,7 @@
 //! What sessions have done.
 
+#![forbid(unsafe_code)]
+
 use crate::error::Abort;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;

@@ -1,5 +1,7 @@
 //! Tables and rows: the only code below the user that knows the row type.
 
+#![forbid(unsafe_code)]
+
 use crate::access::Intent;
 use crate::db::{CollectorGuard, Inner};
 use crate::error::{Abort, Error};

@@ -1,5 +1,7 @@
 //! What a transaction remembers.
 
+#![forbid(unsafe_code)]
+
 mod write_set;
 
 pub(crate) use write_set::{Failure, WriteItem};

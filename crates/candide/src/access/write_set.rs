@@ -4,6 +4,8 @@
 //! will be afterwards, and which operations to apply in between. Operands lie in one arena. Everything is kept from
 //! attempt to attempt and cleared, so that a steady transaction allocates nothing.
 
+#![forbid(unsafe_code)]
+
 use crate::error::Abort;
 use crate::record::{CellAt, Code, Op, UserUpdate, Words};
 use crate::sync::{AtomicU64, Ordering};

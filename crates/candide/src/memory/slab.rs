@@ -36,6 +36,11 @@ impl Slab {
         })
     }
 
+    /// Words of a block.
+    pub(crate) fn block_words(&self) -> usize {
+        self.block_words
+    }
+
     /// Bytes this slab holds of the database's account.
     pub(crate) fn reserved_bytes(&self) -> usize {
         self.reserved_bytes.load(Ordering::Relaxed)

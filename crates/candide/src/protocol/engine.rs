@@ -1,11 +1,15 @@
 //! What all transactions of a database share, and what one session keeps for itself.
 
+#![forbid(unsafe_code)]
+
 use super::Protocol;
 use crate::access::WriteSet;
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::index::{HashIndex, NodeAt, Retire};
-use crate::memory::{Cache, Memory, OutOfMemory, Slab};
+#[cfg(test)]
+use crate::memory::OutOfMemory;
+use crate::memory::{Cache, Memory, Slab};
 #[cfg(test)]
 use crate::record::version::NewVersion;
 use crate::record::{CellAt, Layout, RecordAt};
@@ -238,15 +242,6 @@ impl TableCore {
     pub(crate) fn check_key(&self, key: &[u64]) {
         assert!(key.len() == self.layout.key_words(), "`Key::words` gives another number of words than `Key::WORDS`");
     }
-
-    /// A new record, owned by the caller: its key is written, its cells are not.
-    pub(crate) fn new_record(&self, key: &[u64], caches: &mut Vec<Option<Cache>>) -> Result<RecordAt, OutOfMemory> {
-        let block = Cache::of(caches, &self.records).allocate(&self.records)?;
-        // SAFETY: the slab's blocks are as large as this layout's records (R1), and the block is ours (R2).
-        let record = unsafe { RecordAt::new(block) };
-        record.write_key(key);
-        Ok(record)
-    }
 }
 
 #[cfg(test)]
@@ -255,9 +250,7 @@ impl<P: Protocol> Context<'_, P> {
     pub(crate) fn new_version(&mut self, at: CellAt) -> Result<NewVersion, OutOfMemory> {
         let table = self.engine.table(at.table());
         let slab = table.versions.as_ref().expect("made for every protocol with versions");
-        let block = Cache::of(&mut self.local.caches, slab).allocate(slab)?;
-        // SAFETY: the block is ours, and the slab's are made for the table's largest unit and live with it.
-        Ok(unsafe { NewVersion::new(block, at) })
+        NewVersion::allocate(at, slab, &mut self.local.caches)
     }
 
     /// Takes room back that was not needed.

@@ -330,6 +330,7 @@ mod tests {
     use super::*;
     use crate::sync::with_hook;
     use crate::{Column, Database, Group, Record, Refused, RunOptions, Session, Table, Tx, Updater, Whole};
+    use std::sync::Barrier;
 
     /// A row with two groups, the second of which is larger.
     #[derive(Debug, Clone, Copy, PartialEq)]
@@ -405,6 +406,59 @@ mod tests {
         result.unwrap_or_else(|abort| panic!("{abort}"))
     }
 
+    /// Runs a transaction during whose first attempt one with a smaller timestamp commits; gives the number of its attempts,
+    /// its result, and its last conflict.
+    fn undercut(
+        db: &Database<Mvcc>,
+        undercutting: impl Fn(&Tx<'_, Mvcc>) -> Result<(), Abort> + Sync,
+        body: impl Fn(&Tx<'_, Mvcc>) -> Result<bool, Abort>,
+    ) -> (u32, bool, Option<Abort>) {
+        let step = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut session = db.session().unwrap();
+                let committed = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+                    step.wait(); // It has its timestamp.
+                    step.wait(); // The other one has run.
+                    undercutting(tx)
+                });
+                step.wait();
+                assert_eq!(committed, Ok(()));
+            });
+            step.wait();
+            let mut session = db.session().unwrap();
+            let result = session.run(|tx| {
+                let result = body(tx)?;
+                if tx.attempt() == 1 {
+                    step.wait();
+                    step.wait();
+                }
+                Ok((tx.attempt(), result))
+            });
+            let (attempts, result) = result.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+            (attempts, result, session.last_conflict().map(|conflict| conflict.cause))
+        })
+    }
+
+    #[test]
+    fn who_comes_earlier_in_the_order_and_later_in_time_is_noticed() {
+        let (db, items) = database(true);
+        let add = |tx: &Tx<'_, Mvcc>| items.update(tx, &1, Item::COUNT.add(1));
+        let read = undercut(&db, add, |tx| items.read(tx, &1, Item::COUNT).map(|count| count == 1));
+        assert_eq!(read, (2, true, Some(Abort::ReadChanged)));
+        let looked = undercut(
+            &db,
+            |tx| items.insert(tx, Item::new(9, 0)),
+            |tx| items.get(tx, &9, Item::COUNT).map(|row| row.is_some()),
+        );
+        assert_eq!(looked, (2, true, Some(Abort::Phantom)));
+        // A blind update takes what it finds, unless that is no row any more.
+        assert_eq!(undercut(&db, add, |tx| add(tx).map(|()| true)), (1, true, None));
+        assert_eq!(counts(&db, &items), [Some(3), Some(0)]);
+        let gone = undercut(&db, |tx| items.delete(tx, &1), |tx| items.update_if_present(tx, &1, Item::COUNT.add(1)));
+        assert_eq!(gone, (2, false, Some(Abort::Existence)));
+    }
+
     #[test]
     fn rows_come_change_go_and_come_back() {
         for splitting in [true, false] {
@@ -464,9 +518,9 @@ mod tests {
     /// What the overtaken transaction reads is not what the overtaking one writes; yet one must come first.
     #[test]
     fn write_skew_is_caught_whoever_writes_first() {
-        for updates_first in [false, true] {
+        for looks_first in [false, true] {
             let (db, items) = database(true);
-            let go_on_call = |tx: &Tx<'_, Mvcc>, watched: u64, own: u64| {
+            let watch = |tx: &Tx<'_, Mvcc>, watched: u64, own: u64| {
                 if items.read(tx, &watched, Item::COUNT)? == 0 {
                     items.update(tx, &own, Item::COUNT.set(1))?;
                 }
@@ -474,9 +528,9 @@ mod tests {
             };
             let (attempts, ()) = overtaken(
                 &db,
-                |tx| if updates_first { go_on_call(tx, 2, 1) } else { Ok(()) },
-                |other| assert_eq!(other.run(|tx| go_on_call(tx, 1, 2)), Ok(())),
-                |tx| go_on_call(tx, 2, 1),
+                |tx| if looks_first { watch(tx, 2, 1) } else { Ok(()) },
+                |other| assert_eq!(other.run(|tx| watch(tx, 1, 2)), Ok(())),
+                |tx| watch(tx, 2, 1),
             );
             // Without a look before, the old state is as good: it reads 0, and its write comes too late.
             assert_eq!(attempts, 2);

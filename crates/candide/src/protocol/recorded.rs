@@ -12,6 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Intent, WriteSet};
 use crate::db::Database;

@@ -1,5 +1,7 @@
 //! Columns, and projections: what a read asks for, as a value.
 
+#![forbid(unsafe_code)]
+
 use super::schema::start_of;
 use super::{Buffer, Field, Group, Key, Record, Sink, Unit, Words};
 use crate::error::Abort;

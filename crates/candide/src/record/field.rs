@@ -1,5 +1,7 @@
 //! Types a column can have.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 
 /// Words on their way from a record to a value. A buffer may hold anything, torn words included; a value is made of it

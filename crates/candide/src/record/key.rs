@@ -1,5 +1,7 @@
 //! Keys as words: injective and order-preserving.
 
+#![forbid(unsafe_code)]
+
 use super::{Bytes, Field, Text};
 
 /// A type that a primary key can have.

@@ -8,8 +8,9 @@
 
 use super::Group;
 use super::schema::start_of;
-use crate::memory::Block;
+use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::sync::{AtomicU64, Ordering, prefetch};
+use std::sync::Arc;
 
 /// A record in memory that stays allocated while its holder is pinned.
 ///
@@ -29,6 +30,22 @@ impl RecordAt {
     #[inline]
     pub(crate) unsafe fn new(block: Block) -> RecordAt {
         RecordAt(block)
+    }
+
+    /// A new record of a table, owned by the caller: its key is written, its cells are not. `slab` is the table's own,
+    /// whose blocks are made for its layout.
+    pub(crate) fn allocate(
+        layout: &Layout,
+        key: &[u64],
+        slab: &Arc<Slab>,
+        caches: &mut Vec<Option<Cache>>,
+    ) -> Result<RecordAt, OutOfMemory> {
+        debug_assert!(slab.block_words() >= layout.total_words() && key.len() == layout.key_words());
+        let block = Cache::of(caches, slab).allocate(slab)?;
+        // SAFETY: the block is large enough (R1) and ours (R2).
+        let record = unsafe { RecordAt::new(block) };
+        record.write_key(key);
+        Ok(record)
     }
 
     #[inline]
@@ -57,7 +74,7 @@ impl RecordAt {
     }
 
     /// Writes the key of a record that is not linked yet (R3).
-    pub(crate) fn write_key(self, key: &[u64]) {
+    fn write_key(self, key: &[u64]) {
         for (index, &word) in key.iter().enumerate() {
             // SAFETY: as in `key_word`.
             unsafe { self.0.word(index) }.store(word, Ordering::Relaxed);

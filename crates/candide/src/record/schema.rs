@@ -1,5 +1,7 @@
 //! What a type must say about itself to be a row.
 
+#![forbid(unsafe_code)]
+
 use super::{Buffer, Key};
 
 /// A column group: the unit of conflict. Reading one group never conflicts with writing another.

@@ -1,5 +1,7 @@
 //! The version word of the protocols that certify in commit order.
 
+#![forbid(unsafe_code)]
+
 use crate::epoch::{EPOCH_MAX, Epoch};
 
 /// `| epoch: 38 | sequence: 14 | flags: 12 |`

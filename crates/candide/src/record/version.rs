@@ -17,10 +17,11 @@
 //! * **V4** Only the head of a chain is ever pending or aborted.
 
 use super::CellAt;
-use crate::memory::Block;
+use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::sync::{AtomicU64, Ordering};
 use std::iter::successors;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Words of a version before its payload.
 pub(crate) const VERSION_WORDS: usize = 4;
@@ -170,13 +171,15 @@ pub(crate) struct NewVersion {
 }
 
 impl NewVersion {
-    /// Room for a version of a unit.
-    ///
-    /// # Safety
-    /// The block is the caller's, has room for a version of this unit, and comes from a slab that lives as long as the
-    /// unit's table (V2).
-    pub(crate) unsafe fn new(block: Block, at: CellAt) -> NewVersion {
-        NewVersion { block, at }
+    /// Room for a version of a unit, from the slab that its table keeps for them.
+    pub(crate) fn allocate(
+        at: CellAt,
+        slab: &Arc<Slab>,
+        caches: &mut Vec<Option<Cache>>,
+    ) -> Result<NewVersion, OutOfMemory> {
+        debug_assert!(slab.block_words() >= VERSION_WORDS + at.payload_words());
+        // The block is the caller's, is large enough, and lives as long as the table (V2).
+        Ok(NewVersion { block: Cache::of(caches, slab).allocate(slab)?, at })
     }
 
     /// The unit.

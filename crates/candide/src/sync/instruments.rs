@@ -2,6 +2,10 @@
 //!
 //! Outside the crate's own tests both are empty: a point does nothing and no mutant is ever active.
 
+#[cfg(test)]
+pub(crate) use active::with_hook;
+pub(crate) use active::{mutant, pass};
+
 /// A place in a protocol where a test may run code of its own (an exact interleaving without luck).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
@@ -91,7 +95,3 @@ mod active {
         *active == Some(which)
     }
 }
-
-#[cfg(test)]
-pub(crate) use active::with_hook;
-pub(crate) use active::{mutant, pass};

@@ -1,5 +1,7 @@
 //! What transactions leave behind: absent records to bury, and unlinked memory to free.
 
+#![forbid(unsafe_code)]
+
 use crate::epoch::Epoch;
 use crate::protocol::{Burial, Context, Engine, Local, Protocol, Retired, TableCore};
 use crate::record::CellAt;
@@ -61,7 +63,7 @@ impl Garbage {
         let bound = engine.epochs.bound();
         let mut units = Vec::new();
         for _ in 0..budget {
-            if !self.burials.front().is_some_and(|&(queued, _)| queued < bound) {
+            if self.burials.front().is_none_or(|&(queued, _)| queued >= bound) {
                 break;
             }
             let (_, first) = self.burials.pop_front().expect("it has just been seen");

@@ -1,5 +1,7 @@
 //! Transactions: what an operation means given what the transaction has done before, whatever the protocol.
 
+#![forbid(unsafe_code)]
+
 mod garbage;
 mod retry;
 mod stage;

@@ -1,5 +1,7 @@
 //! The life of a transaction: attempts, pauses, and what the caller gets in the end.
 
+#![forbid(unsafe_code)]
+
 use super::garbage::Garbage;
 use super::{Effect, State, Tx};
 use crate::epoch::{Epoch, Slot};

@@ -1,5 +1,7 @@
 //! From updates and rows to operations in the write set.
 
+#![forbid(unsafe_code)]
+
 use super::State;
 use crate::access::Intent;
 use crate::error::Abort;

@@ -10,6 +10,8 @@
 //! *Blind* means that only the row's existence is assumed, and checked at commit. A pending update whose guard fails makes
 //! every later read of its unit, and the commit, fail with that outcome.
 
+#![forbid(unsafe_code)]
+
 use crate::access::{Intent, WriteSet};
 use crate::error::Abort;
 use crate::index::{Found, Linked};
@@ -236,7 +238,8 @@ impl<P: Protocol> State<P> {
         let context = Context::new(engine, &mut self.local);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;
         let local = &mut self.local;
-        let record = table.new_record(key, &mut local.caches).map_err(|_| Abort::MemoryLimit)?;
+        let allocated = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches);
+        let record = allocated.map_err(|_| Abort::MemoryLimit)?;
         for unit in table.layout.units() {
             P::unborn(table.layout.at(record, unit));
         }
