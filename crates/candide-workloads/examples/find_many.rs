@@ -51,7 +51,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut session = db.session()?;
     for first in (0..rows).step_by(100) {
         session.run(|tx| {
-            (first..rows.min(first + 100)).try_for_each(|key| table.insert(tx, Row { key, value: Bytes::new([1; 100]) }))
+            (first..rows.min(first + 100))
+                .try_for_each(|key| table.insert(tx, Row { key, value: Bytes::new([1; 100]) }))
         })?;
     }
     println!("{rows} rows, {} MiB", table.memory_bytes() >> 20);

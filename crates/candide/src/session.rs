@@ -7,6 +7,7 @@ use crate::error::{Abort, Error};
 use crate::protocol::Protocol;
 use crate::stats::Stats;
 use crate::txn::{Core, RunOptions, Tx};
+use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
@@ -17,13 +18,14 @@ use std::sync::{Arc, Weak};
 /// end of its thread, too), it holds nothing back: no lock, no pin, no garbage.
 pub struct Session<P: Protocol> {
     inner: Arc<Inner<P>>,
-    core: Box<Core<P>>,
+    /// On cache lines of its own: sessions are often made one after another and used by different threads.
+    core: Box<CachePadded<Core<P>>>,
 }
 
 impl<P: Protocol> Session<P> {
     pub(crate) fn new(inner: &Arc<Inner<P>>) -> Result<Session<P>, Error> {
         inner.admit()?;
-        Ok(Session { inner: inner.clone(), core: Box::new(inner.join()) })
+        Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
 
     /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an error.
@@ -114,7 +116,7 @@ pub struct Conflict {
 /// A session that a thread keeps for `Database::run`. It knows its database only weakly, so that it keeps nothing alive.
 struct Cached<P: Protocol> {
     inner: Weak<Inner<P>>,
-    core: Box<Core<P>>,
+    core: Box<CachePadded<Core<P>>>,
 }
 
 impl<P: Protocol> Drop for Cached<P> {
@@ -168,7 +170,7 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
         Place::Unknown | Place::NoList => {
             // Only protocols with one session refuse one: it exists somewhere, perhaps in a transaction.
             inner.admit().map_err(|_| Abort::Nested)?;
-            Box::new(Cached { inner: Arc::downgrade(inner), core: Box::new(inner.join()) })
+            Box::new(Cached { inner: Arc::downgrade(inner), core: Box::new(CachePadded::new(inner.join())) })
         }
     };
     let mut lent = Lent { session: Some(session), database };

@@ -184,7 +184,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(None)
     }
 
-    /// Writes the cells of a record that is about to be linked: the row is absent, and always was.
+    /// Writes the cells of a record that is about to be linked: the row is absent, and always was. The record can be found
+    /// before [`Protocol::born`] has run; a protocol whose records inherit something keeps them locked until then.
     #[doc(hidden)]
     fn unborn(at: CellAt);
 

@@ -40,7 +40,7 @@ impl RecordAt {
         slab: &Arc<Slab>,
         caches: &mut Vec<Option<Cache>>,
     ) -> Result<RecordAt, OutOfMemory> {
-        debug_assert!(slab.block_words() >= layout.total_words() && key.len() == layout.key_words());
+        assert!(slab.block_words() >= layout.total_words() && key.len() == layout.key_words());
         let block = Cache::of(caches, slab).allocate(slab)?;
         // SAFETY: the block is large enough (R1) and ours (R2).
         let record = unsafe { RecordAt::new(block) };
@@ -128,7 +128,8 @@ impl CellAt {
         std::array::from_fn(|index| if index < count { self.record.key_word(index) } else { 0 })
     }
 
-    /// The unit's identity within its database while its record is allocated.
+    /// The unit's identity within its database while its record is allocated. Not an address of anything where words are
+    /// larger than eight bytes, as under a model.
     #[inline(always)]
     pub(crate) fn address(self) -> u64 {
         self.record.0.address() + u64::from(self.cell) * 8

@@ -177,7 +177,7 @@ impl NewVersion {
         slab: &Arc<Slab>,
         caches: &mut Vec<Option<Cache>>,
     ) -> Result<NewVersion, OutOfMemory> {
-        debug_assert!(slab.block_words() >= VERSION_WORDS + at.payload_words());
+        assert!(slab.block_words() >= VERSION_WORDS + at.payload_words());
         // The block is the caller's, is large enough, and lives as long as the table (V2).
         Ok(NewVersion { block: Cache::of(caches, slab).allocate(slab)?, at })
     }

@@ -1,0 +1,115 @@
+//! What sharing a database costs when nothing is shared in it: two threads on disjoint keys, against two processes that
+//! run at the same time, each with a database of the same size, of which it uses one half.
+//!
+//! ```text
+//! cargo run --release --example disjoint -p candide-workloads
+//! ```
+//!
+//! The two take turns, so that a machine whose speed drifts does so for both; medians are compared.
+
+use candide::{Abort, Column, Database, Group, Record, Session, Table};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Rows of each thread.
+const ROWS: u64 = 100_000;
+/// How long a measurement lasts.
+const DURATION: Duration = Duration::from_secs(1);
+/// Measurements of each kind.
+const ROUNDS: usize = 15;
+
+#[derive(Clone, Copy)]
+struct Counter {
+    key: u64,
+    count: u64,
+}
+
+impl Counter {
+    const COUNT: Column<Counter, u64> = Column::new(0, 0, "count");
+}
+
+impl Record for Counter {
+    type Key = u64;
+    type Image = [u64; 1];
+    const NAME: &'static str = "Counter";
+    const GROUPS: &'static [Group] = &[Group::new("count", 1)];
+
+    fn key(&self) -> u64 {
+        self.key
+    }
+    fn store(&self, words: &mut [u64]) {
+        Self::COUNT.put(words, &self.count);
+    }
+    fn load(key: &u64, words: &[u64]) -> Counter {
+        Counter { key: *key, count: Self::COUNT.take(words) }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    match std::env::args().nth(1).as_deref() {
+        None => compare(),
+        // As a child of `compare`: one database, so many threads.
+        Some(threads) => {
+            println!("{}", measure(threads.parse()?)?);
+            Ok(())
+        }
+    }
+}
+
+fn compare() -> Result<(), Box<dyn std::error::Error>> {
+    let start = |threads: &str| Command::new(std::env::current_exe()?).arg(threads).stdout(Stdio::piped()).spawn();
+    let rate = |child: std::process::Child| -> Result<f64, Box<dyn std::error::Error>> {
+        Ok(String::from_utf8(child.wait_with_output()?.stdout)?.trim().parse()?)
+    };
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let together = rate(start("2")?)?;
+        let children = [start("1")?, start("1")?];
+        let apart: f64 = children.into_iter().map(rate).sum::<Result<f64, _>>()?;
+        println!("two threads {together:.0}/s, two processes {apart:.0}/s, ratio {:.3}", together / apart);
+        ratios.push(together / apart);
+    }
+    ratios.sort_unstable_by(f64::total_cmp);
+    println!("median ratio {:.3} (from {:.3} to {:.3})", ratios[ROUNDS / 2], ratios[0], ratios[ROUNDS - 1]);
+    Ok(())
+}
+
+/// Transactions per second of all threads together.
+fn measure(threads: u64) -> Result<f64, Box<dyn std::error::Error>> {
+    let db = Database::new();
+    let table = db.table::<Counter>("counters")?;
+    for first in (0..2 * ROWS).step_by(100) {
+        db.run(|tx| (first..first + 100).try_for_each(|key| table.insert(tx, Counter { key, count: 0 })))?;
+    }
+    let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
+    let rates = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..)
+            .zip(sessions)
+            .map(|(thread, session)| {
+                let table = &table;
+                scope.spawn(move || repeat(session, table, thread))
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect::<Result<Vec<f64>, _>>()
+    })?;
+    Ok(rates.iter().sum())
+}
+
+/// Two reads and two updates a transaction, on the thread's own rows.
+fn repeat(mut session: Session<candide::Occ>, table: &Table<Counter, candide::Occ>, thread: u64) -> Result<f64, Abort> {
+    let mut random = fastrand::Rng::with_seed(thread + 1);
+    let mut transactions = 0u64;
+    let begun = Instant::now();
+    while begun.elapsed() < DURATION {
+        for _ in 0..100 {
+            let keys: [u64; 4] = std::array::from_fn(|_| thread * ROWS + random.u64(..ROWS));
+            session.run(|tx| {
+                let sum = table.read(tx, &keys[0], Counter::COUNT)? + table.read(tx, &keys[1], Counter::COUNT)?;
+                table.update(tx, &keys[2], Counter::COUNT.add(1 + sum % 2))?;
+                table.update(tx, &keys[3], Counter::COUNT.add(1))
+            })?;
+            transactions += 1;
+        }
+    }
+    Ok(transactions as f64 / begun.elapsed().as_secs_f64())
+}
