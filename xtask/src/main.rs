@@ -1,2 +1,53 @@
-//! Development tasks.
-fn main() {}
+//! Development tasks: what the checks of this workspace need beyond what cargo does by itself.
+
+#![forbid(unsafe_code)]
+
+mod check_json;
+mod mutants;
+mod tidy;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  mutants [NAME...]      run the test that must find each deliberate defect (all of them, or those named)
+  tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
+  check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let Some((task, rest)) = arguments.split_first() else { return misused("no task is named") };
+    let done = match task.as_str() {
+        "mutants" => mutants::run(&root(), rest),
+        "tidy" if rest.is_empty() => tidy::run(&root()),
+        "tidy" => return misused("`tidy` takes no arguments"),
+        "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),
+        "check-json" => check_json::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        unknown => return misused(&format!("there is no task `{unknown}`")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn misused(problem: &str) -> ExitCode {
+    eprintln!("error: {problem}\n\n{USAGE}");
+    ExitCode::from(2)
+}
+
+/// The workspace's folder.
+fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().expect("this package is a folder of the workspace").to_path_buf()
+}

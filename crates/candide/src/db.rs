@@ -362,6 +362,7 @@ impl<P: Protocol> Inner<P> {
 
     /// Admits a session, if the protocol allows another one.
     pub(crate) fn admit(&self) -> Result<(), Error> {
+        // Acquire: what the one session before did is this one's to see (E12).
         if P::ONE_SESSION && self.session_taken.swap(true, Ordering::Acquire) {
             return Err(Error::SecondSession { protocol: P::NAME });
         }
@@ -370,7 +371,7 @@ impl<P: Protocol> Inner<P> {
 
     /// Takes an admission back.
     pub(crate) fn dismiss(&self) {
-        self.session_taken.store(false, Ordering::Release);
+        self.session_taken.store(false, Ordering::Release); // E12
     }
 
     /// A new session's working parts.

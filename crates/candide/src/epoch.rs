@@ -7,10 +7,10 @@
 //! advancer saw (or the new epoch, if it saw none). What has a stamp below the bound is free.
 //!
 //! # Invariants
-//! * **E1** A pin is published, and a full fence passed, before its session loads any link.
-//! * **E2** A stamp is read after the unlinking and a full fence.
-//! * **E3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots; no bound exceeds its `m`.
-//! * **E4** The bound never falls.
+//! * **P1** A pin is published, and a full fence passed, before its session loads any link.
+//! * **P2** A stamp is read after the unlinking and a full fence.
+//! * **P3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots; no bound exceeds its `m`.
+//! * **P4** The bound never falls.
 //!
 //! # Why a block with a stamp below the bound is out of reach
 //! Let reader R hold a block that U unlinked with stamp `f`, and let pass A publish a bound above `f`. The epoch that A
@@ -170,9 +170,9 @@ impl Epochs {
         stamp < bound || (mutant(Mutant::ReclaimEarly) && stamp == bound)
     }
 
-    /// The stamp for what this thread has unlinked up to now (E2).
+    /// The stamp for what this thread has unlinked up to now (P2).
     pub(crate) fn stamp(&self) -> Epoch {
-        full_fence();
+        full_fence(); // E10
         self.now()
     }
 
@@ -193,11 +193,11 @@ impl Epochs {
         std_lock(&self.collectors).push(collector);
     }
 
-    /// Pins the session (E1).
+    /// Pins the session (P1).
     #[inline]
     pub(crate) fn pin(&self, slot: &Slot) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        store_then_full_fence(&slot.0, epoch << 1 | 1);
+        store_then_full_fence(&slot.0, epoch << 1 | 1); // E10
         // The fence makes this a handshake with the advancer, which announces and then looks at the slots (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
@@ -220,11 +220,11 @@ impl Epochs {
         }
     }
 
-    /// One pass: a new epoch, a new bound (E3, E4).
+    /// One pass: a new epoch, a new bound (P3, P4).
     pub(crate) fn pass(&self) {
         self.advance_past(self.now());
         let mut smallest = self.now();
-        full_fence();
+        full_fence(); // E10
         for slot in lock(&self.slots).iter() {
             let (epoch, pinned) = slot.look();
             if pinned {

@@ -133,3 +133,7 @@ pub use session::{Conflict, Session};
 pub use stats::Stats;
 pub use table::{Row, Table};
 pub use txn::{RunOptions, Tx};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;

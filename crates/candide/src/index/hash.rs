@@ -58,7 +58,13 @@ impl NodeAt {
     /// The version word: version, lock, and whether the bucket has moved.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
-        self.word(0).load(Ordering::Acquire)
+        self.word(0).load(Ordering::Acquire) // E9
+    }
+
+    /// The line that continues this one.
+    #[inline(always)]
+    fn overflow(&self) -> Option<NodeAt> {
+        Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
     }
 
     pub(crate) fn address(self) -> u64 {
@@ -291,7 +297,7 @@ impl HashIndex {
         let mut first = 1 + self.node_words;
         loop {
             for slot in first..OVERFLOW {
-                let entry = line.word(slot).load(Ordering::Acquire); // H4
+                let entry = line.word(slot).load(Ordering::Acquire); // H4, E4
                 if entry >> ADDRESS_BITS == hash >> ADDRESS_BITS
                     && let Some(record) = record_of(entry)
                     && record.has_key(key)
@@ -299,7 +305,7 @@ impl HashIndex {
                     return Some(record);
                 }
             }
-            line = NodeAt(Block::at(line.word(OVERFLOW).load(Ordering::Acquire))?);
+            line = line.overflow()?;
             first = 0;
         }
     }
@@ -333,20 +339,20 @@ impl HashIndex {
             };
             // Under the lock, `next` is final for this bucket: movers lock it too.
             if let Some(existing) = self.find_in(node, key, hash) {
-                node.word(0).store(version, Ordering::Release);
+                unlock_bucket(node, version);
                 return Ok(Linked::Existing(existing));
             }
             let Some((line, slot)) = self.free_slot(node) else {
-                node.word(0).store(version, Ordering::Release);
+                unlock_bucket(node, version);
                 self.make_room(array, node, caches)?;
                 continue;
             };
             let entry = record.block().address() | hash >> ADDRESS_BITS << ADDRESS_BITS;
-            line.word(slot).store(entry, Ordering::Release); // H4
+            line.word(slot).store(entry, Ordering::Release); // H4, E4
             let after = version + VERSION_ONE;
-            node.word(0).store(after | LOCK, Ordering::Release); // H2
+            unlock_bucket(node, after | LOCK); // H2: raised, and still ours.
             born(node);
-            node.word(0).store(after, Ordering::Release);
+            unlock_bucket(node, after);
             return Ok(Linked::New { node, before: version, after });
         }
     }
@@ -378,7 +384,7 @@ impl HashIndex {
         });
         debug_assert!(removed, "only a linked record is unlinked, once");
         let raised = if self.node_words == 0 { version } else { version + VERSION_ONE };
-        node.word(0).store(raised, Ordering::Release);
+        unlock_bucket(node, raised);
     }
 
     /// Calls `each` with every occupied slot of a bucket until it returns true; says whether it did.
@@ -391,8 +397,8 @@ impl HashIndex {
                     return true;
                 }
             }
-            let Some(overflow) = Block::at(line.word(OVERFLOW).load(Ordering::Acquire)) else { return false };
-            (line, first) = (NodeAt(overflow), 0);
+            let Some(overflow) = line.overflow() else { return false };
+            (line, first) = (overflow, 0);
         }
     }
 
@@ -403,7 +409,7 @@ impl HashIndex {
             if let Some(slot) = (first..OVERFLOW).find(|&slot| line.word(slot).load(Ordering::Relaxed) == 0) {
                 return Some((line, slot));
             }
-            (line, first) = (NodeAt(Block::at(line.word(OVERFLOW).load(Ordering::Acquire))?), 0);
+            (line, first) = (line.overflow()?, 0);
         }
     }
 
@@ -427,7 +433,7 @@ impl HashIndex {
             }
         };
         self.append_line(node, line);
-        node.word(0).store(version, Ordering::Release);
+        unlock_bucket(node, version);
         Ok(())
     }
 
@@ -440,8 +446,8 @@ impl HashIndex {
     /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet).
     fn append_line(&self, node: NodeAt, line: NodeAt) {
         let mut last = node;
-        while let Some(overflow) = Block::at(last.word(OVERFLOW).load(Ordering::Acquire)) {
-            last = NodeAt(overflow);
+        while let Some(overflow) = last.overflow() {
+            last = overflow;
         }
         last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // H4
     }
@@ -494,7 +500,7 @@ impl HashIndex {
                 moved += usize::from(self.move_bucket(array, next, bucket, caches, retired)?);
             }
         }
-        // AcqRel: whoever counts the last bucket has every mover's work before it.
+        // AcqRel: whoever counts the last bucket has every mover's work before it (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
@@ -529,7 +535,7 @@ impl HashIndex {
             if lines <= Cache::of(caches, &self.lines).ready() {
                 break version;
             }
-            node.word(0).store(version, Ordering::Release);
+            unlock_bucket(node, version);
             Cache::of(caches, &self.lines).make_ready(&self.lines, lines)?;
         };
         if self.node_words > 0 {
@@ -557,19 +563,19 @@ impl HashIndex {
             false
         });
         let mut line = node;
-        while let Some(overflow) = Block::at(line.word(OVERFLOW).load(Ordering::Relaxed)) {
-            retired.push(Retire::Line(overflow));
-            line = NodeAt(overflow);
+        while let Some(overflow) = line.overflow() {
+            retired.push(Retire::Line(overflow.0));
+            line = overflow;
         }
-        node.word(0).store(version | MOVED, Ordering::Release); // H3, and publishes the halves
+        unlock_bucket(node, version | MOVED); // H3; publishes the halves.
         Ok(true)
     }
 
     /// The overflow lines of a bucket.
     fn overflow_lines(&self, node: NodeAt) -> usize {
         let (mut line, mut count) = (node, 0);
-        while let Some(overflow) = Block::at(line.word(OVERFLOW).load(Ordering::Acquire)) {
-            (line, count) = (NodeAt(overflow), count + 1);
+        while let Some(overflow) = line.overflow() {
+            (line, count) = (overflow, count + 1);
         }
         count
     }
@@ -635,12 +641,18 @@ fn record_of(entry: u64) -> Option<RecordAt> {
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
+/// Ends the ownership of a bucket, leaving this version; whoever sees it sees what was done under the lock (E9).
+#[inline]
+fn unlock_bucket(node: NodeAt, version: u64) {
+    node.word(0).store(version, Ordering::Release);
+}
+
 /// One attempt to lock a bucket: its version if that succeeds, nothing if it is locked or moved.
 #[inline]
 fn lock_bucket(node: NodeAt) -> Option<u64> {
     let version = node.word(0).load(Ordering::Relaxed);
     let locked = NodeAt::is_stable(version)
-        // Acquire pairs with the Release that unlocked (E8): we see the last holder's slots.
+        // Acquire pairs with the Release that unlocked (E9): we see the last holder's slots.
         && node.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
     locked.then_some(version)
 }

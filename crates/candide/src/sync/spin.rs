@@ -58,7 +58,7 @@ impl Exclusive {
             if holder == me {
                 return false;
             }
-            // Acquires what the previous holder released.
+            // Acquire: what the previous holder released is ours to see (E2).
             let free = holder == 0;
             if free && self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return true;
@@ -68,6 +68,6 @@ impl Exclusive {
     }
 
     pub(crate) fn release(&self) {
-        self.0.store(0, Ordering::Release);
+        self.0.store(0, Ordering::Release); // E2
     }
 }

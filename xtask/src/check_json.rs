@@ -1,0 +1,177 @@
+//! Whether the results of a benchmark have every field that programs rely on, and figures that can be true.
+
+use serde_json::Value;
+use std::fs;
+
+/// What a field must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Switch,
+    Number,
+    /// A number where the operating system tells it.
+    NumberOrNull,
+    List,
+    Object,
+}
+
+use Kind::*;
+
+const REPORT: &[(&str, Kind)] = &[("machine", Object), ("results", List)];
+
+const RESULT: &[(&str, Kind)] = &[
+    ("workload", Text),
+    ("params", Object),
+    ("profile", Text),
+    ("protocol", Text),
+    ("cu", Switch),
+    ("ts", Switch),
+    ("factors", List),
+    ("threads", Number),
+    ("duration_s", Number),
+    ("committed", Number),
+    ("aborted", Number),
+    ("user_aborted", Number),
+    ("throughput_tps", Number),
+    ("tps_runs", List),
+    ("abort_reasons", Object),
+    ("transactions", Object),
+    ("memory_bytes", Number),
+    ("rss_bytes", NumberOrNull),
+    ("huge_page_bytes", NumberOrNull),
+    ("consistency", Object),
+];
+
+const TRANSACTION: &[(&str, Kind)] =
+    &[("committed", Number), ("aborted", Number), ("p50_us", Number), ("p99_us", Number), ("max_us", Number)];
+
+const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
+
+/// Checks files; prints a line for each that is right.
+pub(crate) fn run(files: &[String]) -> Result<(), String> {
+    for file in files {
+        let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let report: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
+        let results = check(&report).map_err(|problem| format!("{file}: {problem}"))?;
+        println!("{file}: {results} results, every field there, throughput above zero, no invariant failed");
+    }
+    Ok(())
+}
+
+/// The number of results, if all is well.
+fn check(report: &Value) -> Result<usize, String> {
+    fields(report, REPORT).map_err(|problem| format!("the report {problem}"))?;
+    let results = report["results"].as_array().expect("a list, as has been checked");
+    if results.is_empty() {
+        return Err("there are no results".to_string());
+    }
+    for (number, result) in results.iter().enumerate() {
+        check_result(result).map_err(|problem| format!("result {number} {problem}"))?;
+    }
+    Ok(results.len())
+}
+
+fn check_result(result: &Value) -> Result<(), String> {
+    fields(result, RESULT)?;
+    for (name, transaction) in result["transactions"].as_object().into_iter().flatten() {
+        fields(transaction, TRANSACTION).map_err(|problem| format!("in transaction {name:?} {problem}"))?;
+    }
+    fields(&result["consistency"], CONSISTENCY).map_err(|problem| format!("in its consistency {problem}"))?;
+
+    let throughput = result["throughput_tps"].as_f64().unwrap_or(f64::NAN);
+    let median = median(&result["tps_runs"]).ok_or("has no runs, or runs that are no numbers")?;
+    if throughput.is_nan() || throughput <= 0.0 {
+        return Err(format!("has a throughput of {throughput}"));
+    }
+    if (throughput - median).abs() > median * 1e-9 {
+        return Err(format!("has a throughput of {throughput}, but the median of its runs is {median}"));
+    }
+    if result["consistency"]["checked"].as_u64() == Some(0) {
+        return Err("has examined no invariant".to_string());
+    }
+    let failed = &result["consistency"]["failed"];
+    if failed.as_array().is_some_and(|failed| !failed.is_empty()) {
+        return Err(format!("has failed invariants: {failed}"));
+    }
+    Ok(())
+}
+
+/// The middle of the runs, or of the two in the middle.
+fn median(runs: &Value) -> Option<f64> {
+    let mut runs: Vec<f64> = runs.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
+    runs.sort_by(f64::total_cmp);
+    let (low, high) = (runs.get(runs.len().checked_sub(1)? / 2)?, runs.get(runs.len() / 2)?);
+    Some((low + high) / 2.0)
+}
+
+fn fields(value: &Value, wanted: &[(&str, Kind)]) -> Result<(), String> {
+    let object = value.as_object().ok_or("is no object")?;
+    for &(name, kind) in wanted {
+        let field = object.get(name).ok_or_else(|| format!("lacks the field {name:?}"))?;
+        if !kind.fits(field) {
+            return Err(format!("has {field} for {name:?}, which is not of kind {kind:?}"));
+        }
+    }
+    Ok(())
+}
+
+impl Kind {
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Text => value.is_string(),
+            Switch => value.is_boolean(),
+            Number => value.is_number(),
+            NumberOrNull => value.is_number() || value.is_null(),
+            List => value.is_array(),
+            Object => value.is_object(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report() -> Value {
+        json!({
+            "machine": {},
+            "results": [{
+                "workload": "w", "params": {}, "profile": "strict", "protocol": "occ", "cu": true, "ts": true,
+                "factors": [], "threads": 1, "duration_s": 0.9, "committed": 6, "aborted": 0, "user_aborted": 0,
+                "throughput_tps": 2.0, "tps_runs": [3.0, 1.0, 2.0], "abort_reasons": {},
+                "transactions": {
+                    "t": { "committed": 6, "aborted": 0, "p50_us": 1.0, "p99_us": 1.0, "max_us": 1.0 }
+                },
+                "memory_bytes": 1, "rss_bytes": null, "huge_page_bytes": null,
+                "consistency": { "checked": 1, "failed": [] },
+            }],
+        })
+    }
+
+    #[test]
+    fn a_whole_report_is_accepted() {
+        assert_eq!(check(&report()), Ok(1));
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        let refused = |change: &dyn Fn(&mut Value), words: &str| {
+            let mut report = report();
+            change(&mut report);
+            let problem = check(&report).expect_err(words);
+            assert!(problem.contains(words), "no {words:?} in {problem:?}");
+        };
+        let remove = |value: &mut Value, field: &str| drop(value.as_object_mut().expect("an object").remove(field));
+        for (field, _) in RESULT {
+            refused(&|report| remove(&mut report["results"][0], field), field);
+        }
+        refused(&|report| remove(&mut report["results"][0]["transactions"]["t"], "p99_us"), "p99_us");
+        refused(&|report| report["results"] = json!([]), "no results");
+        refused(&|report| report["results"][0]["threads"] = json!("one"), "threads");
+        refused(&|report| report["results"][0]["throughput_tps"] = json!(0.0), "throughput of 0");
+        refused(&|report| report["results"][0]["tps_runs"] = json!([1.0, 2.0]), "median of its runs is 1.5");
+        refused(&|report| report["results"][0]["consistency"]["checked"] = json!(0), "no invariant");
+        refused(&|report| report["results"][0]["consistency"]["failed"] = json!(["sum"]), "sum");
+    }
+}

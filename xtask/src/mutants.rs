@@ -1,0 +1,214 @@
+//! Whether the tests are worth something: each deliberate defect of the engine must make one of them fail.
+//!
+//! The defects are compiled into the library's own test binary and woken by an environment variable, so nothing is built
+//! again from one to the next. Where they are is in `crates/candide/src/sync/instruments.rs`; [`CHECKS`] says which test
+//! must find which.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Where the mutants are named.
+const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
+
+/// A test binary of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Build {
+    /// As `cargo test` makes it.
+    Usual,
+    /// With every atomic, lock and thread replaced by loom's.
+    Loom,
+}
+
+/// What must find a mutant.
+struct Check {
+    mutant: &'static str,
+    build: Build,
+    /// Names tests as the test binary's own arguments do. The quickest that is reliable.
+    filter: &'static str,
+    /// How often the tests may pass before the mutant counts as a survivor: once where they own the interleaving, many
+    /// times where the operating system does.
+    rounds_max: u32,
+}
+
+const fn check(mutant: &'static str, build: Build, filter: &'static str, rounds_max: u32) -> Check {
+    Check { mutant, build, filter, rounds_max }
+}
+
+const CHECKS: &[Check] = &[
+    check("no-fence", Build::Loom, "tests::loom::loom_write_skew", 1),
+    check("no-read-validation", Build::Usual, "tests::traps::write_skew_fails_one_of_the_two", 1),
+    check("others-locks-ignored", Build::Loom, "tests::loom::loom_write_skew", 1),
+    check("tombstone-unobserved", Build::Loom, "tests::loom::loom_absent_read_against_insert", 1),
+    check("reclaim-early", Build::Usual, "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does", 1),
+    // Found in about every third round on two cores.
+    check("evaluate-before-lock", Build::Usual, "tests::stress::no_increment_is_lost", 200),
+];
+
+/// The longest that one round may take. A test that hangs has found nothing that it could name.
+const ROUND_MAX: Duration = Duration::from_secs(300);
+
+/// Runs the checks of all mutants, or of those named.
+pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
+    let source = fs::read_to_string(root.join(INSTRUMENTS)).map_err(|error| format!("{INSTRUMENTS}: {error}"))?;
+    let known = names_in(&source);
+    let checks = choose(&known, names)?;
+    let builds: BTreeSet<Build> = checks.iter().map(|check| check.build).collect();
+    let made = builds.into_iter().map(|build| Ok((build, build.make(root)?)));
+    let binaries = made.collect::<Result<BTreeMap<_, _>, String>>()?;
+    let log = log_file()?;
+    let width = known.iter().map(String::len).max().unwrap_or(0);
+    println!("{:width$}  {:>9}  {:>6}  found by", "mutant", "after", "round");
+    let mut survivors = Vec::new();
+    let mut sound = Vec::new();
+    for check in checks {
+        let binary = &binaries[&check.build];
+        if !sound.contains(&(check.build, check.filter)) {
+            must_pass_as_it_is(binary, check, &log)?;
+            sound.push((check.build, check.filter));
+        }
+        let begun = Instant::now();
+        let found = (1..=check.rounds_max).find_map(|round| match test(binary, check, Some(check.mutant), &log) {
+            Ok(status) if status.success() => None,
+            Ok(_) => Some(Ok(round)),
+            Err(problem) => Some(Err(problem)),
+        });
+        let after = format!("{:.2} s", begun.elapsed().as_secs_f64());
+        match found.transpose()? {
+            Some(round) => println!("{:width$}  {after:>9}  {round:>6}  {}", check.mutant, check.filter),
+            None => {
+                println!("{:width$}  {after:>9}  {:>6}  NOT FOUND by {}", check.mutant, "-", check.filter);
+                survivors.push(check.mutant);
+            }
+        }
+    }
+    if survivors.is_empty() { Ok(()) } else { Err(format!("no test failed with {}", survivors.join(", "))) }
+}
+
+/// The mutants' names: the first parts of the pairs whose second is a `Mutant`.
+fn names_in(source: &str) -> Vec<String> {
+    let pairs = source.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split_once("\", Mutant::"));
+    pairs.map(|(name, _)| name.to_string()).collect()
+}
+
+/// The checks of the mutants named, or of all. It is an error if a mutant has no check, or a check no mutant.
+fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, String> {
+    let list = || known.join(", ");
+    if let Some(unchecked) = known.iter().find(|name| !CHECKS.iter().any(|check| check.mutant == name.as_str())) {
+        return Err(format!("nothing says which test must find the mutant {unchecked}"));
+    }
+    if let Some(check) = CHECKS.iter().find(|check| !known.iter().any(|name| name == check.mutant)) {
+        return Err(format!("{INSTRUMENTS} knows no mutant {}; it has {}", check.mutant, list()));
+    }
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        return Err(format!("there is no mutant {unknown}; there are {}", list()));
+    }
+    let wanted = |check: &&Check| names.is_empty() || names.iter().any(|name| name == check.mutant);
+    Ok(CHECKS.iter().filter(wanted).collect())
+}
+
+impl Build {
+    /// Builds the binary and says where it is.
+    fn make(self, root: &Path) -> Result<PathBuf, String> {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.current_dir(root).args(["test", "--lib", "--no-run", "--message-format=json-render-diagnostics"]);
+        match self {
+            // The whole workspace, because that is what has been built already when its tests have been run.
+            Build::Usual => cargo.arg("--workspace"),
+            Build::Loom => {
+                let target = target_folder().join("loom");
+                cargo.args(["--package", "candide", "--release", "--target-dir"]).arg(target);
+                cargo.env("RUSTFLAGS", "--cfg loom")
+            }
+        };
+        let output =
+            cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo does not start: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("the tests do not build ({self:?})"));
+        }
+        let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+        let executable = messages.lines().filter_map(executable_in).next_back();
+        executable.ok_or_else(|| format!("cargo built the tests and did not say where ({self:?})"))
+    }
+}
+
+/// The executable that a message of cargo's is about, if it is the library's tests.
+fn executable_in(message: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "lib";
+    message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
+}
+
+/// Where cargo puts what it builds, from the workspace's folder.
+fn target_folder() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
+}
+
+/// Where the output of the test at hand goes; each overwrites the one before.
+fn log_file() -> Result<PathBuf, String> {
+    let folder = crate::root().join(target_folder());
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder.join("mutants.log"))
+}
+
+/// Without a defect the check's tests must be there, and pass.
+fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), String> {
+    let listed = Command::new(binary).args([check.filter, "--list"]).output();
+    let listed = listed.map_err(|error| format!("{}: {error}", binary.display()))?;
+    if !String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test")) {
+        return Err(format!("no test is called {} ({:?})", check.filter, check.build));
+    }
+    if test(binary, check, None, log)?.success() {
+        Ok(())
+    } else {
+        Err(format!("{} fails without any mutant; see {}", check.filter, log.display()))
+    }
+}
+
+/// Runs a check's tests once, with or without a defect.
+fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Result<ExitStatus, String> {
+    let explain = |error| format!("{}: {error}", binary.display());
+    let output = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let mut command = Command::new(binary);
+    command.arg(check.filter).env_remove("CANDIDE_MUTANT").env("RUST_BACKTRACE", "0");
+    command.stderr(output.try_clone().map_err(explain)?).stdout(output);
+    if let Some(mutant) = mutant {
+        command.env("CANDIDE_MUTANT", mutant);
+    }
+    let mut child = command.spawn().map_err(explain)?;
+    let begun = Instant::now();
+    while begun.elapsed() < ROUND_MAX {
+        if let Some(status) = child.try_wait().map_err(explain)? {
+            return Ok(status);
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    // It may have ended this moment; then there is nothing to kill.
+    let _ = child.kill();
+    child.wait().map_err(explain)?;
+    let with = mutant.map_or("without any mutant".to_string(), |mutant| format!("with {mutant}"));
+    Err(format!("{} does not end within {} s {with}", check.filter, ROUND_MAX.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mutant_has_a_check_and_every_check_a_mutant() {
+        let source = fs::read_to_string(crate::root().join(INSTRUMENTS)).expect("the engine's source");
+        let known = names_in(&source);
+        assert_eq!(choose(&known, &[]).map(|checks| checks.len()), Ok(known.len()));
+        let one = choose(&known, &["no-fence".to_string()]).expect("a known name");
+        assert_eq!(one.iter().map(|check| check.mutant).collect::<Vec<_>>(), ["no-fence"]);
+        assert!(choose(&known, &["no-sense".to_string()]).is_err_and(|problem| problem.contains("no-fence")));
+        assert!(choose(&[], &[]).is_err());
+        let more = [known, vec!["new".to_string()]].concat();
+        assert!(choose(&more, &[]).is_err_and(|problem| problem.contains("new")));
+    }
+}
