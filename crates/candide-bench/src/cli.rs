@@ -134,6 +134,8 @@ impl Switch {
 pub(crate) enum Factor {
     /// Retry at once after a conflict
     NoBackoff,
+    /// Lock write sets in the order of addresses instead of the order of the program
+    SortedLocks,
 }
 
 #[derive(Debug, Args)]

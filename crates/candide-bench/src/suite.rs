@@ -65,6 +65,7 @@ impl<W: Workload> Job for Series<'_, W> {
             .commit_time_updates(case.cu)
             .timestamp_splitting(case.ts)
             .backoff(!common.factors.contains(&Factor::NoBackoff))
+            .sorted_locks(common.factors.contains(&Factor::SortedLocks))
             .build()?;
         let title = format!("{} {}", workload.name(), P::NAME);
         let loaders = if case.protocol.permits(cores.count()) { cores.count() } else { 1 };

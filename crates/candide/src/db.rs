@@ -6,6 +6,7 @@ use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::index::HashIndex;
 use crate::memory::{Memory, Slab, SlabId};
+use crate::protocol::recorded::{Recorded, Transaction};
 use crate::protocol::{Common, Engine, Local, Occ, Options, Protocol, TableCore, Token};
 use crate::record::{Group, KEY_WORDS_MAX, Key, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
@@ -188,6 +189,13 @@ impl<P: Protocol> Database<P> {
     /// Whether updates are blind.
     pub fn commit_time_updates(&self) -> bool {
         self.inner.engine.options.commit_time_updates
+    }
+}
+
+impl<P: Protocol> Database<Recorded<P>> {
+    /// The transactions that have ended since the last call, in no particular order.
+    pub fn take_history(&self) -> Vec<Transaction> {
+        self.inner.engine.clock.take()
     }
 }
 

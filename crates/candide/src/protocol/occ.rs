@@ -154,6 +154,7 @@ impl Protocol for Occ {
             writes.sort();
         }
         let evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
+        pass(Point::Unlocked);
 
         // 1 lock
         for index in 0..writes.items().len() {

@@ -16,7 +16,6 @@
 
 use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Intent, WriteSet};
-use crate::db::Database;
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::NodeAt;
@@ -102,10 +101,10 @@ pub struct Attempt<A> {
     reads: Vec<Access>,
 }
 
-impl<P: Protocol> Database<Recorded<P>> {
-    /// The transactions that have ended since the last call, in no particular order.
-    pub fn take_history(&self) -> Vec<Transaction> {
-        std::mem::take(&mut lock(&self.inner.engine.clock.transactions.0))
+impl<C> Recorder<C> {
+    /// What has been recorded since the last call.
+    pub(crate) fn take(&self) -> Vec<Transaction> {
+        std::mem::take(&mut lock(&self.transactions.0))
     }
 }
 

@@ -459,6 +459,26 @@ fn blind_updates_do_not_conflict_and_none_is_lost() {
     for_each_in_commit_order(&EvaluatedUnderTheLock);
 }
 
+/// Somebody else commits an update of the same row between the end of the closure and the lock.
+#[test]
+fn an_update_is_evaluated_under_the_lock() {
+    let Scene { table, mut first, mut second, .. } = scene::<Occ>();
+    let (inner_table, mut done) = (table.clone(), false);
+    let updated = with_hook(
+        move |point| {
+            if point == Point::Unlocked && !done {
+                done = true;
+                second
+                    .run(|tx| inner_table.update(tx, &0, Item::COUNT.add(10)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"));
+            }
+        },
+        || first.run_with(ONCE(), |tx| table.update(tx, &0, Item::COUNT.add(1))),
+    );
+    assert_eq!(updated, Ok(()));
+    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(11));
+}
+
 /// A reader that is stopped between the words and the second look, while a writer installs.
 #[test]
 fn a_torn_read_is_read_again() {
