@@ -11,7 +11,7 @@ use crate::protocol::{Common, Engine, Local, Occ, Options, Protocol, TableCore, 
 use crate::record::{Group, KEY_WORDS_MAX, Key, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
-use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock};
+use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique};
 use crate::table::Table;
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
 use std::any::TypeId;
@@ -142,7 +142,8 @@ impl<P: Protocol> Database<P> {
     }
 
     /// Runs a transaction with a session that this thread keeps for the database. See [`Session::run`]; the difference
-    /// is a look-up in a thread-local list, and that the session's statistics are only part of the database's.
+    /// is a look-up in a thread-local list, and that the session's statistics are only part of the database's. An empty
+    /// transaction takes about 400 instructions this way and 190 by a session of one's own.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same database already (or the
@@ -289,8 +290,7 @@ impl<P: Protocol> Builder<P> {
     /// # Errors
     /// None with today's options; limits that cannot work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
-        static DATABASES_MADE: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        let id = DATABASES_MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let id = process_unique();
         let epochs = match self.first_epoch {
             Some(first) => Epochs::manual(first),
             None if MODELLED => Epochs::manual(1),

@@ -38,6 +38,12 @@ pub(crate) use std::time::{Duration, Instant};
 /// True where threads, time and memory are simulated: no advancer thread, one allocation per block.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
+/// A number that no other call in this process gives; not zero. Not part of what the models explore.
+pub(crate) fn process_unique() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
 /// Locks a mutex whose data stays valid when a holder panics.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

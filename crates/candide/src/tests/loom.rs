@@ -15,13 +15,13 @@ fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 100_000;
     // Counted outside the model: how much a passing test has seen.
-    let executions = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let executions = Arc::new(std::sync::Mutex::new(0));
     let counted = executions.clone();
     builder.check(move || {
-        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        *counted.lock().unwrap() += 1;
         scene();
     });
-    println!("{} executions", executions.load(std::sync::atomic::Ordering::Relaxed));
+    println!("{} executions", executions.lock().unwrap());
 }
 
 /// The counts of rows after everything.
