@@ -31,11 +31,8 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Places of the engine that may name the standard library's atomics.
-const ATOMICS_ALLOWED: &[(&str, &str)] = &[
-    ("sync/", "it is the door"),
-    ("db.rs", "the number of a database is unique in the process, whatever models run in it"),
-    ("tests/", "tests count and stop outside of what they test"),
-];
+const ATOMICS_ALLOWED: &[(&str, &str)] =
+    &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 
 /// Places that may name a protocol.
 const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[

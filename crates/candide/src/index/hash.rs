@@ -493,12 +493,17 @@ impl HashIndex {
         caches: &mut Vec<Option<Cache>>,
         retired: &mut Vec<Retire>,
     ) -> Result<(), OutOfMemory> {
-        let mut moved = usize::from(self.move_bucket(array, next, own, caches, retired)?);
+        let mut moved = 0;
+        let mut result = Ok(());
+        let mut move_one = |bucket: usize| match self.move_bucket(array, next, bucket, caches, retired) {
+            Ok(done) => moved += usize::from(done),
+            // What has been moved still counts.
+            Err(refused) => result = Err(refused),
+        };
+        move_one(own);
         if array.claimed.load(Ordering::Relaxed) < array.buckets() {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
-            for bucket in first..(first + MOVES_PER_INSERT).min(array.buckets()) {
-                moved += usize::from(self.move_bucket(array, next, bucket, caches, retired)?);
-            }
+            (first..(first + MOVES_PER_INSERT).min(array.buckets())).for_each(move_one);
         }
         // AcqRel: whoever counts the last bucket has every mover's work before it (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
@@ -507,7 +512,7 @@ impl HashIndex {
             self.array_bytes.fetch_sub(array.bytes(), Ordering::Relaxed);
             retired.push(Retire::Array(RetiredArray(moved)));
         }
-        Ok(())
+        result
     }
 
     /// Moves one bucket to the two it becomes; false if that has been done.

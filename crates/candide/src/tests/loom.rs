@@ -194,3 +194,95 @@ fn loom_pin_against_reclaim() {
         assert!(epochs.is_free(stamp), "what nobody holds is free after a pass");
     });
 }
+
+/// Two blind updates of one row: whoever locks second works on what the first has installed.
+#[test]
+fn loom_two_updates_of_one_row() {
+    explore(4, || {
+        let (db, table) = database::<Occ>(1);
+        let inner = table.clone();
+        let (first, second) = race(
+            &db,
+            move |tx| inner.update(tx, &0, Item::COUNT.add(1)),
+            |tx| table.update(tx, &0, Item::COUNT.add(1)),
+        );
+        assert_eq!(count(&db, &table, [0]), [i64::from(first) + i64::from(second)]);
+    });
+}
+
+/// Two inserts of different keys into one bucket: neither takes the other's slot.
+#[test]
+fn loom_two_inserts_into_one_bucket() {
+    explore(3, || {
+        let (db, table) = database::<Occ>(0);
+        let inner = table.clone();
+        let (first, second) =
+            race(&db, move |tx| inner.insert(tx, Item::new(1, 1)), |tx| table.insert(tx, Item::new(2, 2)));
+        let mut session = db.session().unwrap();
+        let found = session
+            .run(|tx| Ok::<_, Abort>((table.get(tx, &1, Item::COUNT)?, table.get(tx, &2, Item::COUNT)?)))
+            .unwrap();
+        assert_eq!(found, (first.then_some(1), second.then_some(2)));
+    });
+}
+
+/// As above, with the passes on a thread of their own, and memory that must not be used by two at once.
+#[test]
+fn loom_reader_unlinker_advancer() {
+    struct Cell(loom::cell::UnsafeCell<u64>);
+    // SAFETY: that no two threads use it at once is what the test is about.
+    unsafe impl Sync for Cell {}
+    explore(3, || {
+        let epochs = Epochs::manual(5);
+        let link = Arc::new(AtomicU64::new(1));
+        let block = Arc::new(Cell(loom::cell::UnsafeCell::new(0)));
+        let (reader_slot, unlinker_slot) = (epochs.register(), epochs.register());
+        let reader = {
+            let (epochs, link, block) = (epochs.clone(), link.clone(), block.clone());
+            thread::spawn(move || {
+                epochs.pin(&reader_slot);
+                if link.load(Ordering::Acquire) == 1 {
+                    // SAFETY: as above.
+                    block.0.with(|block| assert_eq!(unsafe { *block }, 0, "freed under a pin"));
+                }
+                epochs.unpin(&reader_slot);
+            })
+        };
+        let advancer = {
+            let epochs = epochs.clone();
+            thread::spawn(move || {
+                epochs.pass();
+                epochs.pass();
+            })
+        };
+        epochs.pin(&unlinker_slot);
+        link.store(0, Ordering::Release);
+        let stamp = epochs.stamp();
+        epochs.unpin(&unlinker_slot);
+        if epochs.is_free(stamp) {
+            // SAFETY: as above.
+            block.0.with_mut(|block| unsafe { *block = 1 });
+        }
+        reader.join().unwrap();
+        advancer.join().unwrap();
+    });
+}
+
+/// A lookup, begun in an array, that finds its bucket moved.
+#[test]
+fn loom_lookup_in_a_moving_bucket() {
+    explore(3, || {
+        let (db, table) = database::<Occ>(6);
+        let inner = table.clone();
+        let mut other = db.session().unwrap();
+        let other = thread::spawn(move || {
+            attempt(&mut other, |tx| inner.insert(tx, Item::new(6, 0)));
+        });
+        let mut mine = db.session().unwrap();
+        assert!(attempt(&mut mine, |tx| {
+            assert_eq!(table.read(tx, &3, Item::COUNT)?, 0);
+            Ok(())
+        }));
+        other.join().unwrap();
+    });
+}

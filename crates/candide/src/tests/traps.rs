@@ -10,6 +10,7 @@ use crate::sync::{Point, with_hook};
 use crate::{Abort, Database, Refused, RunOptions, Session, Table, Updater, Whole};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
 /// A database with rows 0..4, and two sessions.
@@ -108,13 +109,20 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
     for _ in 0..200 {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
         let (locked, read) = (Arc::new(Barrier::new(2)), Barrier::new(2));
+        // Commits that have validated, or failed: nobody installs before both have, or that would be noticed instead.
+        let settled = Arc::new(AtomicU64::new(0));
         let commit = |session: &mut Session<Occ>, mine: u64, others: u64| {
-            let locked = locked.clone();
-            with_hook(
-                move |point| {
-                    if point == Point::Locked {
-                        locked.wait();
+            let (locked, validated) = (locked.clone(), settled.clone());
+            let result = with_hook(
+                move |point| match point {
+                    Point::Locked => drop(locked.wait()),
+                    Point::Validated => {
+                        validated.fetch_add(1, Ordering::SeqCst);
+                        while validated.load(Ordering::SeqCst) < 2 {
+                            std::thread::yield_now();
+                        }
                     }
+                    _ => {}
                 },
                 || {
                     session.run_with(ONCE(), |tx| {
@@ -123,7 +131,11 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
                         table.update(tx, &mine, Item::COUNT.set(count + 1))
                     })
                 },
-            )
+            );
+            if result.is_err() {
+                settled.fetch_add(1, Ordering::SeqCst);
+            }
+            result
         };
         let results = std::thread::scope(|scope| {
             let other = scope.spawn(|| commit(&mut second, 1, 0));
@@ -184,6 +196,15 @@ impl ForProtocol for PhantomThroughUncommittedRecord {
         let outer = first.run_with(ONCE(), |tx| {
             assert_eq!(table.get(tx, &60, Item::COUNT)?, None);
             db.run(|tx| table.insert(tx, Item::new(60, 1)))?;
+            table.update(tx, &1, Item::COUNT.add(1))
+        });
+        assert_eq!(outer, CONFLICT);
+        // And the same where a deleted row has left its record.
+        db.run(|tx| table.insert(tx, Item::new(70, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| table.delete(tx, &70)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let outer = first.run_with(ONCE(), |tx| {
+            assert_eq!(table.get(tx, &70, Item::COUNT)?, None);
+            db.run(|tx| table.insert(tx, Item::new(70, 1)))?;
             table.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!(outer, CONFLICT);
