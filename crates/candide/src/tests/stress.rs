@@ -4,8 +4,8 @@ use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent};
 use crate::protocol::Protocol;
 use crate::sync::Random;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::{Abort, Database, TableOptions, Whole};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const THREADS: u64 = 8;
 

@@ -6,11 +6,10 @@
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
-use crate::sync::{Point, with_hook};
+use crate::sync::{AtomicU64, Ordering, Point, with_hook};
 use crate::{Abort, Database, Refused, RunOptions, Session, Table, Updater, Whole};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
 /// A database with rows 0..4, and two sessions.
