@@ -77,12 +77,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
             index.prefetch_bucket(hash);
             hash
         });
-        for hash in hashes {
-            index.prefetch_record(hash);
-        }
+        let likely = hashes.map(|hash| index.likely_record(hash));
         Ok(std::array::from_fn(|number| {
-            let (key, hash) = (keys[number], hashes[number]);
-            Row { table: self, tx, key, found: index.find(key.words().as_ref(), hash) }
+            let key = keys[number];
+            let words = key.words();
+            let found = match likely[number] {
+                Some(record) if record.has_key(words.as_ref()) => Found::Record(record), // H1
+                _ => index.find(words.as_ref(), hashes[number]),
+            };
+            Row { table: self, tx, key, found }
         }))
     }
 

@@ -42,8 +42,9 @@ const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
 /// Records per bucket that a table of known size is built for: three misses in four buckets never see an overflow line.
 const RECORDS_PER_BUCKET: usize = 4;
-/// Buckets looked at to judge how full the table is, and the records among them that make it grow.
-const SAMPLE_BUCKETS: usize = 16;
+/// Buckets looked at to judge how full the table is, so many that chance alone never makes a table grow that is half as
+/// full; and the records among them that make it grow.
+const SAMPLE_BUCKETS: usize = 32;
 const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
 /// Buckets an insert moves beside its own.
 const MOVES_PER_INSERT: usize = 8;
@@ -250,19 +251,22 @@ impl HashIndex {
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// Brings the record that probably has this hash nearer. Looks at one bucket, follows nothing.
+    /// The record that probably belongs to this hash, and its first line on the way; looks at one line of one bucket.
+    ///
+    /// Without a branch on what the slots hold: a wrong guess would keep the processor from the next key's misses until this
+    /// one's have arrived.
     #[inline(always)]
-    pub(crate) fn prefetch_record(&self, hash: u64) {
+    pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
         let bucket = array.bucket(array.bucket_index(hash));
+        let mut likely = 0;
         for slot in 1 + self.node_words..OVERFLOW {
-            let entry = bucket.word(slot).load(Ordering::Relaxed);
-            if entry >> ADDRESS_BITS == hash >> ADDRESS_BITS
-                && let Some(block) = Block::at(entry & ADDRESS)
-            {
-                prefetch(block.hint(0));
-            }
+            let entry = bucket.word(slot).load(Ordering::Acquire); // H4, E4
+            likely = std::hint::select_unpredictable(entry >> ADDRESS_BITS == hash >> ADDRESS_BITS, entry, likely);
         }
+        let record = record_of(likely)?;
+        prefetch(record.block().hint(0));
+        Some(record)
     }
 
     /// The record with this key, or the node whose version vouches for there being none. The caller is pinned.
