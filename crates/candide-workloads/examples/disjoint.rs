@@ -7,7 +7,7 @@
 //!
 //! The two take turns, so that a machine whose speed drifts does so for both; medians are compared.
 
-use candide::{Abort, Column, Database, Group, Record, Session, Table};
+use candide::{Abort, Column, Database, Group, Hashed, Record, Session, Table};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,7 @@ impl Counter {
 
 impl Record for Counter {
     type Key = u64;
+    type Index = Hashed;
     type Image = [u64; 1];
     const NAME: &'static str = "Counter";
     const GROUPS: &'static [Group] = &[Group::new("count", 1)];

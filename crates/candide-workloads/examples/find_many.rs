@@ -6,7 +6,7 @@
 //!
 //! The table is many times the last-level cache. The two take turns, and medians are compared.
 
-use candide::{Abort, Bytes, Column, Database, Group, Record, TableOptions};
+use candide::{Abort, Bytes, Column, Database, Group, Hashed, Record, TableOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -29,6 +29,7 @@ impl Row {
 
 impl Record for Row {
     type Key = u64;
+    type Index = Hashed;
     type Image = [u64; 13];
     const NAME: &'static str = "Row";
     const GROUPS: &'static [Group] = &[Group::new("value", 13)];

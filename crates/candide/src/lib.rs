@@ -5,7 +5,7 @@
 //! written to disk.
 //!
 //! ```
-//! use candide::{Abort, Column, Database, Group, Record, Whole};
+//! use candide::{Abort, Column, Database, Group, Hashed, Record, Whole};
 //!
 //! /// An account. The balance is a column group of its own: reading the owner never conflicts with a transfer.
 //! #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +22,7 @@
 //!
 //! impl Record for Account {
 //!     type Key = u64;
+//!     type Index = Hashed;
 //!     type Image = [u64; 2];
 //!     const NAME: &'static str = "Account";
 //!     const GROUPS: &'static [Group] = &[Group::new("profile", 1), Group::new("balance", 1)];
@@ -126,13 +127,19 @@ pub use error::{Abort, Error};
 pub use protocol::recorded as history;
 pub use protocol::{GlobalLock, Occ, Protocol, Serial};
 pub use record::{
-    Buffer, Bytes, Column, ColumnUpdate, Field, Group, Key, Number, Projection, Record, Refused, Text, TextTooLong,
-    Update, Updater, Whole,
+    Buffer, Bytes, Column, ColumnUpdate, Field, Group, Hashed, IndexKind, IndexOf, IndexSpec, Key, KeyPrefix, KeyRange,
+    Number, Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Update, Updater, Whole,
 };
 pub use session::{Conflict, Session};
 pub use stats::Stats;
 pub use table::{Row, Table};
 pub use txn::{RunOptions, Tx};
+
+/// What code made by the derive macros uses. Not for use by hand.
+#[doc(hidden)]
+pub mod derived {
+    pub use crate::record::{Place, WordRange, schema_hash};
+}
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

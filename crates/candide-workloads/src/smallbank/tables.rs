@@ -1,6 +1,6 @@
 //! The tables: accounts, the names that lead to them, and the two balances of each.
 
-use candide::{Abort, Column, Database, Error, Group, Protocol, Record, Table, TableOptions, Text, Tx};
+use candide::{Abort, Column, Database, Error, Group, Hashed, Protocol, Record, Table, TableOptions, Text, Tx};
 use fastrand::Rng;
 
 /// A customer's name.
@@ -40,6 +40,7 @@ impl Account {
 
 impl Record for Account {
     type Key = u64;
+    type Index = Hashed;
     type Image = [u64; NAME_WORDS];
     const NAME: &'static str = "Account";
     const GROUPS: &'static [Group] = &[Group::new("row", NAME_WORDS)];
@@ -73,6 +74,7 @@ impl Customer {
 
 impl Record for Customer {
     type Key = Text<64>;
+    type Index = Hashed;
     type Image = [u64; 1];
     const NAME: &'static str = "Customer";
     const GROUPS: &'static [Group] = &[Group::new("row", 1)];
@@ -106,6 +108,7 @@ impl Balance {
 
 impl Record for Balance {
     type Key = u64;
+    type Index = Hashed;
     type Image = [u64; 1];
     const NAME: &'static str = "Balance";
     const GROUPS: &'static [Group] = &[Group::new("row", 1)];

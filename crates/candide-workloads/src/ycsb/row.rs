@@ -1,6 +1,6 @@
 //! The table's row, and values to fill it with.
 
-use candide::{Bytes, Column, Field, Group, Record};
+use candide::{Bytes, Column, Field, Group, Hashed, Record};
 use fastrand::Rng;
 
 /// Bytes in a column.
@@ -45,6 +45,7 @@ const fn starts<T: Field>() -> [Column<UserRow, T>; COLUMN_COUNT] {
 
 impl Record for UserRow {
     type Key = u64;
+    type Index = Hashed;
     type Image = [u64; COLUMN_COUNT * COLUMN_WORDS];
     const NAME: &'static str = "UserRow";
     const GROUPS: &'static [Group] =

@@ -329,7 +329,7 @@ fn evaluate(writes: &mut WriteSet, ts: u64) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use crate::sync::with_hook;
-    use crate::{Column, Database, Group, Record, Refused, RunOptions, Session, Table, Tx, Updater, Whole};
+    use crate::{Column, Database, Group, Hashed, Record, Refused, RunOptions, Session, Table, Tx, Updater, Whole};
     use std::sync::Barrier;
 
     /// A row with two groups, the second of which is larger.
@@ -352,6 +352,7 @@ mod tests {
 
     impl Record for Item {
         type Key = u64;
+        type Index = Hashed;
         type Image = [u64; 3];
         const NAME: &'static str = "Item";
         const GROUPS: &'static [Group] = &[Group::new("hot", 1), Group::new("cold", 2)];

@@ -380,7 +380,7 @@ fn release_cell(context: &mut Context<'_, TicToc>, at: CellAt, mut tid: Tid) {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use crate::protocol::{Occ, Protocol, TicToc};
-    use crate::{Abort, Column, Database, Group, Record, Session, Table, Tx};
+    use crate::{Abort, Column, Database, Group, Hashed, Record, Session, Table, Tx};
 
     #[derive(Debug, Clone, Copy)]
     struct Row {
@@ -394,6 +394,7 @@ mod tests {
 
     impl Record for Row {
         type Key = u64;
+        type Index = Hashed;
         type Image = [u64; 2];
         const NAME: &'static str = "Row";
         const GROUPS: &'static [Group] = &[Group::new("value", 1), Group::new("note", 1)];

@@ -145,7 +145,9 @@ mod private {
 }
 
 impl<R: Record, T: Field> Column<R, T> {
-    pub(crate) fn place(&self) -> Place {
+    /// Where the column's words go.
+    #[doc(hidden)]
+    pub const fn place(&self) -> Place {
         Place { group: self.group, word: self.word, words: T::WORDS as u16, shift: self.shift, mask: Self::MASK }
     }
 }

@@ -12,7 +12,10 @@ pub trait Key: Copy + Send + Sync + 'static {
     /// The key as words.
     type Words: AsRef<[u64]> + Copy;
     /// How many words.
-    const WORDS: usize;
+    const WORDS: usize = Self::WIDTHS.len();
+    /// How many bits of each word are used, at most 64: the rest are zero. A table that does not keep the components of its
+    /// keys apart packs them by this.
+    const WIDTHS: &'static [u32];
 
     /// The key as words.
     fn words(&self) -> Self::Words;
@@ -22,34 +25,48 @@ pub trait Key: Copy + Send + Sync + 'static {
 }
 
 macro_rules! integer_keys {
-    ($($int:ident ^ $sign:literal;)*) => {$(
+    ($($int:ident as $unsigned:ident ^ $sign:literal;)*) => {$(
         impl Key for $int {
             type Words = [u64; 1];
-            const WORDS: usize = 1;
+            const WIDTHS: &'static [u32] = &[$int::BITS];
 
             #[inline(always)]
             fn words(&self) -> [u64; 1] {
-                // Flipping the sign bit of the widened value puts negative numbers before the others.
-                [(*self as i128 as u64) ^ $sign]
+                // Flipping the sign bit puts negative numbers before the others.
+                [(*self as $unsigned ^ $sign) as u64]
             }
 
             #[inline(always)]
             fn from_words(words: &[u64]) -> $int {
-                (words[0] ^ $sign) as $int
+                (words[0] as $unsigned ^ $sign) as $int
             }
         }
     )*};
 }
 
 integer_keys! {
-    u8 ^ 0;
-    u16 ^ 0;
-    u32 ^ 0;
-    u64 ^ 0;
-    i8 ^ 0x8000_0000_0000_0000;
-    i16 ^ 0x8000_0000_0000_0000;
-    i32 ^ 0x8000_0000_0000_0000;
-    i64 ^ 0x8000_0000_0000_0000;
+    u8 as u8 ^ 0;
+    u16 as u16 ^ 0;
+    u32 as u32 ^ 0;
+    u64 as u64 ^ 0;
+    usize as usize ^ 0;
+    i8 as u8 ^ 0x80;
+    i16 as u16 ^ 0x8000;
+    i32 as u32 ^ 0x8000_0000;
+    i64 as u64 ^ 0x8000_0000_0000_0000;
+}
+
+impl Key for bool {
+    type Words = [u64; 1];
+    const WIDTHS: &'static [u32] = &[1];
+
+    fn words(&self) -> [u64; 1] {
+        [u64::from(*self)]
+    }
+
+    fn from_words(words: &[u64]) -> bool {
+        words[0] != 0
+    }
 }
 
 macro_rules! tuple_keys {
@@ -57,7 +74,7 @@ macro_rules! tuple_keys {
         /// A composite of one-word components.
         impl<$($name: Key<Words = [u64; 1]>),+> Key for ($($name,)+) {
             type Words = [u64; $words];
-            const WORDS: usize = $words;
+            const WIDTHS: &'static [u32] = &[$($name::WIDTHS[0]),+];
 
             #[inline(always)]
             fn words(&self) -> [u64; $words] {
@@ -80,6 +97,9 @@ tuple_keys! {
 
 /// Words of a key of bytes or text: room for 248 bytes and a length.
 const LONG_KEY_WORDS: usize = super::KEY_WORDS_MAX;
+
+/// The widths of that many words.
+const WHOLE_WORDS: &[u32] = &[u64::BITS; LONG_KEY_WORDS];
 
 /// The words of a key of bytes: as many as its type needs, of an array that is large enough for all.
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +136,7 @@ impl<const BYTES: usize> AsRef<[u64]> for LongKey<BYTES> {
 
 impl<const N: usize> Key for Bytes<N> {
     type Words = LongKey<N>;
-    const WORDS: usize = N.div_ceil(8);
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(N.div_ceil(8)).0;
 
     fn words(&self) -> LongKey<N> {
         LongKey::of_bytes(self.as_bytes(), None)
@@ -129,7 +149,7 @@ impl<const N: usize> Key for Bytes<N> {
 
 impl<const N: usize> Key for Text<N> {
     type Words = LongKey<N>;
-    const WORDS: usize = N.div_ceil(8) + 1;
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(N.div_ceil(8) + 1).0;
 
     fn words(&self) -> LongKey<N> {
         LongKey::of_bytes(self.padded(), Some(self.length()))

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Buffer, Key};
+use super::{Buffer, IndexKind, IndexSpec, Key};
 
 /// A column group: the unit of conflict. Reading one group never conflicts with writing another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl Group {
 /// [`Column`](super::Column) constants say. `store` and `load` are those constants' business too:
 ///
 /// ```
-/// use candide::{Column, Group, Record};
+/// use candide::{Column, Group, Hashed, Record};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
 /// struct Account {
@@ -45,6 +45,7 @@ impl Group {
 ///
 /// impl Record for Account {
 ///     type Key = u64;
+///     type Index = Hashed;
 ///     type Image = [u64; 2];
 ///     const NAME: &'static str = "Account";
 ///     const GROUPS: &'static [Group] = &[Group::new("profile", 1), Group::new("balance", 1)];
@@ -75,12 +76,19 @@ impl Group {
 pub trait Record: Copy + Send + Sync + 'static {
     /// The primary key.
     type Key: Key;
+    /// How tables of this type find rows by their primary key: [`Hashed`](super::Hashed) or [`Ordered`](super::Ordered).
+    type Index: IndexKind;
     /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
     type Image: Buffer;
     /// The type's name, which a table remembers.
     const NAME: &'static str;
     /// The column groups: one to [`Group::COUNT_MAX`], 65,000 words in all at most.
     const GROUPS: &'static [Group];
+    /// The secondary indexes that every table of this type has: 32 at most.
+    const INDEXES: &'static [IndexSpec] = &[];
+    /// A number that differs between row types that are stored differently, and is the same in every build: what
+    /// import compares. The default knows the key and the groups.
+    const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
     /// The row's key.
     fn key(&self) -> Self::Key;
@@ -95,6 +103,38 @@ pub trait Record: Copy + Send + Sync + 'static {
 impl Group {
     /// The most groups a record may have.
     pub const COUNT_MAX: usize = 64;
+}
+
+/// A hash of texts that is the same in every build (FNV-1a, with a zero byte after each).
+#[doc(hidden)]
+pub const fn schema_hash(seed: u64, texts: &[&str]) -> u64 {
+    let (mut hash, mut index) = (seed, 0);
+    while index < texts.len() {
+        let bytes = texts[index].as_bytes();
+        let mut byte = 0;
+        while byte < bytes.len() {
+            hash = (hash ^ bytes[byte] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            byte += 1;
+        }
+        hash = hash.wrapping_mul(0x0000_0100_0000_01b3);
+        index += 1;
+    }
+    hash
+}
+
+const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut index = 0;
+    while index < widths.len() {
+        hash = schema_hash(hash ^ widths[index] as u64, &["key"]);
+        index += 1;
+    }
+    index = 0;
+    while index < groups.len() {
+        hash = schema_hash(hash ^ groups[index].words as u64, &[groups[index].name]);
+        index += 1;
+    }
+    hash
 }
 
 /// The number of words outside the key.

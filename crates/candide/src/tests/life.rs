@@ -3,7 +3,7 @@
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_reclaiming};
 use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
-use crate::{Abort, Column, Database, Error, Group, Record, RunOptions, Text};
+use crate::{Abort, Column, Database, Error, Group, Hashed, Record, RunOptions, Text};
 use std::time::{Duration, Instant};
 
 /// Waits for what the advancer does in the background.
@@ -190,6 +190,7 @@ struct Impostor {
 
 impl Record for Impostor {
     type Key = u64;
+    type Index = Hashed;
     type Image = [u64; 1];
     const NAME: &'static str = "Impostor";
     const GROUPS: &'static [Group] = &[Group::new("only", 1)];
@@ -261,6 +262,7 @@ fn row_types_are_checked() {
     struct WrongImage;
     impl Record for WrongImage {
         type Key = u64;
+        type Index = Hashed;
         type Image = [u64; 3];
         const NAME: &'static str = "WrongImage";
         const GROUPS: &'static [Group] = &[Group::new("only", 2)];
@@ -393,6 +395,7 @@ impl Named {
 
 impl Record for Named {
     type Key = Text<12>;
+    type Index = Hashed;
     type Image = [u64; 1];
     const NAME: &'static str = "Named";
     const GROUPS: &'static [Group] = &[Group::new("only", 1)];
@@ -490,7 +493,7 @@ fn a_key_with_the_wrong_number_of_words_is_refused() {
     struct Long;
     impl crate::Key for Long {
         type Words = [u64; 64];
-        const WORDS: usize = 1;
+        const WIDTHS: &'static [u32] = &[64];
         fn words(&self) -> [u64; 64] {
             [1; 64]
         }
@@ -502,6 +505,7 @@ fn a_key_with_the_wrong_number_of_words_is_refused() {
     struct Wrong;
     impl Record for Wrong {
         type Key = Long;
+        type Index = Hashed;
         type Image = [u64; 1];
         const NAME: &'static str = "Wrong";
         const GROUPS: &'static [Group] = &[Group::new("only", 1)];

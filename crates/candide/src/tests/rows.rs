@@ -1,6 +1,6 @@
 //! The rows that the tests use.
 
-use crate::{Column, Group, Record};
+use crate::{Column, Group, Hashed, Record};
 
 /// A row with two groups, sub-word columns that share a word, and a column of two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,7 @@ impl Item {
 
 impl Record for Item {
     type Key = u64;
+    type Index = Hashed;
     type Image = [u64; 3];
     const NAME: &'static str = "Item";
     const GROUPS: &'static [Group] = &[Group::new("hot", 2), Group::new("cold", 1)];

@@ -1,0 +1,206 @@
+//! Ranges of keys, as words.
+
+#![forbid(unsafe_code)]
+
+use super::{Bytes, KEY_WORDS_MAX, Key, Text};
+use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// One end of a range of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    words: [u64; KEY_WORDS_MAX],
+    count: usize,
+    /// Whether the key itself is in the range.
+    included: bool,
+}
+
+impl Edge {
+    /// An edge at a key that begins with `words` and goes on with `rest`.
+    fn at(words: &[u64], count: usize, rest: u64, included: bool) -> Edge {
+        let mut all = [rest; KEY_WORDS_MAX];
+        all[..words.len()].copy_from_slice(words);
+        Edge { words: all, count, included }
+    }
+
+    /// The key, in words.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words[..self.count]
+    }
+
+    pub(crate) fn is_included(&self) -> bool {
+        self.included
+    }
+}
+
+/// The words between two edges. Lower words come first; both edges have as many words as the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WordRange {
+    pub(crate) lower: Edge,
+    pub(crate) upper: Edge,
+}
+
+impl WordRange {
+    /// All keys of `count` words that begin with `words`.
+    #[doc(hidden)]
+    pub fn beginning_with(words: &[u64], count: usize) -> WordRange {
+        WordRange { lower: Edge::at(words, count, 0, true), upper: Edge::at(words, count, u64::MAX, true) }
+    }
+
+    /// The keys between two bounds.
+    fn between<K: Key>(lower: Bound<&K>, upper: Bound<&K>) -> WordRange {
+        let edge = |bound: Bound<&K>, rest| match bound {
+            Bound::Included(key) => Edge::at(key.words().as_ref(), K::WORDS, rest, true),
+            Bound::Excluded(key) => Edge::at(key.words().as_ref(), K::WORDS, rest, false),
+            Bound::Unbounded => Edge::at(&[], K::WORDS, rest, true),
+        };
+        WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
+    }
+
+    /// Whether the range is certain to hold no key, whatever is in the table.
+    pub(crate) fn is_empty(&self) -> bool {
+        let (lower, upper) = (self.lower.words(), self.upper.words());
+        lower > upper || lower == upper && !(self.lower.included && self.upper.included)
+    }
+
+    /// Whether a key of these words lies in the range.
+    pub(crate) fn contains(&self, words: &[u64]) -> bool {
+        let (lower, upper) = (self.lower.words(), self.upper.words());
+        (words > lower || words == lower && self.lower.included)
+            && (words < upper || words == upper && self.upper.included)
+    }
+}
+
+/// A range of keys of type `K`: what scans take.
+///
+/// The ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …) and [`Prefix`].
+pub trait KeyRange<K: Key> {
+    /// The range in words.
+    #[doc(hidden)]
+    fn word_range(&self) -> WordRange;
+}
+
+/// All keys that begin with `P`: `Prefix((warehouse, district))` of keys `(warehouse, district, order)`, or
+/// `Prefix("smi")` of keys `Text<16>`.
+#[derive(Debug, Clone, Copy)]
+pub struct Prefix<P>(pub P);
+
+/// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the first bytes of a text.
+pub trait KeyPrefix<K: Key> {
+    /// The keys that begin so.
+    #[doc(hidden)]
+    fn word_range(&self) -> WordRange;
+}
+
+impl<K: Key, P: KeyPrefix<K>> KeyRange<K> for Prefix<P> {
+    fn word_range(&self) -> WordRange {
+        self.0.word_range()
+    }
+}
+
+// A blanket implementation over `RangeBounds` would exclude `Prefix`.
+macro_rules! standard_ranges {
+    ($($range:ty),*) => {$(
+        impl<K: Key> KeyRange<K> for $range {
+            fn word_range(&self) -> WordRange {
+                WordRange::between(self.start_bound(), self.end_bound())
+            }
+        }
+    )*};
+}
+
+standard_ranges!(Range<K>, RangeInclusive<K>, RangeFrom<K>, RangeTo<K>, RangeToInclusive<K>, (Bound<K>, Bound<K>));
+
+impl<K: Key> KeyRange<K> for RangeFull {
+    fn word_range(&self) -> WordRange {
+        WordRange::between::<K>(Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+macro_rules! tuple_prefixes {
+    ($($($name:ident $index:tt),+ of $($rest:ident),+;)*) => {$(
+        impl<$($name: Key<Words = [u64; 1]>,)+ $($rest: Key<Words = [u64; 1]>),+> KeyPrefix<($($name,)+ $($rest,)+)>
+            for ($($name,)+)
+        {
+            fn word_range(&self) -> WordRange {
+                let words = [$(self.$index.words()[0]),+];
+                WordRange::beginning_with(&words, <($($name,)+ $($rest,)+)>::WORDS)
+            }
+        }
+    )*};
+}
+
+tuple_prefixes! {
+    A 0 of B;
+    A 0 of B, C;
+    A 0, B 1 of C;
+    A 0 of B, C, D;
+    A 0, B 1 of C, D;
+    A 0, B 1, C 2 of D;
+}
+
+/// The keys of bytes or text that begin with `bytes`, and have `count` words.
+fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize) -> WordRange {
+    if bytes.len() > capacity {
+        // Nothing can begin so; a range that is empty whatever the table holds.
+        let nothing = |rest| Edge::at(&[], count, rest, false);
+        return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
+    }
+    let edge = |filler: u8, rest: u64| {
+        let mut padded = [filler; KEY_WORDS_MAX * 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        let words: Vec<u64> = padded.chunks_exact(8).take(bytes.len().div_ceil(8)).map(big_endian).collect();
+        Edge::at(&words, count, rest, true)
+    };
+    WordRange { lower: edge(0, 0), upper: edge(u8::MAX, u64::MAX) }
+}
+
+fn big_endian(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(bytes.try_into().expect("chunks of eight"))
+}
+
+impl<const N: usize> KeyPrefix<Text<N>> for &str {
+    fn word_range(&self) -> WordRange {
+        beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS)
+    }
+}
+
+impl<const N: usize> KeyPrefix<Bytes<N>> for &[u8] {
+    fn word_range(&self) -> WordRange {
+        beginning_with_bytes(self, N, <Bytes<N> as Key>::WORDS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds<K: Key>(range: impl KeyRange<K>, key: K) -> bool {
+        range.word_range().contains(key.words().as_ref())
+    }
+
+    #[test]
+    fn ranges_hold_what_they_say() {
+        assert!(holds(3u64..5, 3) && holds(3u64..5, 4) && !holds(3u64..5, 5) && !holds(3u64..5, 2));
+        assert!(holds(-3i32..=5, 5) && holds(-3i32..=5, -3) && !holds(-3i32..=5, -4));
+        assert!(holds(.., u64::MAX) && holds(7u64.., u64::MAX) && !holds(..7u64, 7) && holds(..=7u64, 7));
+        let after = (Bound::Excluded(7u8), Bound::Unbounded);
+        assert!(!holds(after, 7) && holds(after, 8));
+        assert!((5u64..5).word_range().is_empty() && (6u64..=5).word_range().is_empty());
+        assert!(!(5u64..=5).word_range().is_empty());
+    }
+
+    #[test]
+    fn prefixes_hold_all_keys_that_begin_so() {
+        assert!(holds(Prefix((1u32, 2u8)), (1u32, 2u8, u64::MAX)) && holds(Prefix((1u32, 2u8)), (1u32, 2u8, 0u64)));
+        assert!(!holds(Prefix((1u32, 2u8)), (1u32, 3u8, 0u64)));
+        let text = |text| Text::<12>::new(text).unwrap();
+        assert!(holds(Prefix("smi"), text("smi")) && holds(Prefix("smi"), text("smithsonian")));
+        assert!(!holds(Prefix("smi"), text("sm")) && !holds(Prefix("smi"), text("smj")));
+        assert!(holds(Prefix("smithsonian"), text("smithsonians")) && holds(Prefix(""), text("")));
+        assert!(
+            Prefix("thirteen bytes").0.len() > 12
+                && KeyRange::<Text<12>>::word_range(&Prefix("thirteen bytes")).is_empty()
+        );
+        assert!(holds(Prefix(&b"ab"[..]), Bytes::new(*b"abc")) && !holds(Prefix(&b"ab"[..]), Bytes::new(*b"acb")));
+    }
+}

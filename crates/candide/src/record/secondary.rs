@@ -1,0 +1,95 @@
+//! What a row type says about its secondary indexes.
+
+#![forbid(unsafe_code)]
+
+use super::column::Place;
+use super::{Key, Record};
+use std::marker::PhantomData;
+
+/// How an index finds keys.
+pub trait IndexKind: private::Sealed + 'static {
+    /// Whether keys lie in order.
+    #[doc(hidden)]
+    const ORDERED: bool;
+}
+
+/// Finds keys by their hash: the fastest for equality, without order.
+#[derive(Debug, Clone, Copy)]
+pub enum Hashed {}
+
+/// Keeps keys in order: finds them by equality, scans ranges of them both ways.
+#[derive(Debug, Clone, Copy)]
+pub enum Ordered {}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for super::Hashed {}
+    impl Sealed for super::Ordered {}
+}
+
+impl IndexKind for Hashed {
+    const ORDERED: bool = false;
+}
+
+impl IndexKind for Ordered {
+    const ORDERED: bool = true;
+}
+
+/// A secondary index that every table of a row type has: [`Record::INDEXES`] lists them.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexSpec {
+    pub(crate) name: &'static str,
+    pub(crate) unique: bool,
+    pub(crate) ordered: bool,
+    pub(crate) columns: &'static [Place],
+    pub(crate) key_words: usize,
+    /// Appends the words of the key of a row, given the words outside its primary key.
+    pub(crate) key: fn(&[u64], &mut Vec<u64>),
+}
+
+impl IndexSpec {
+    /// An index of `columns`, whose key has `key_words` words that `key` appends, given the row's words outside its
+    /// primary key.
+    pub const fn new<I: IndexKind>(
+        name: &'static str,
+        unique: bool,
+        columns: &'static [Place],
+        key_words: usize,
+        key: fn(&[u64], &mut Vec<u64>),
+    ) -> IndexSpec {
+        IndexSpec { name, unique, ordered: I::ORDERED, columns, key_words, key }
+    }
+}
+
+/// The name of a secondary index of tables of `R`, whose keys have type `K`: number `number` of [`Record::INDEXES`].
+pub struct IndexOf<R, K, I> {
+    pub(crate) number: usize,
+    types: PhantomData<fn(R) -> (K, I)>,
+}
+
+impl<R: Record, K: Key, I: IndexKind> IndexOf<R, K, I> {
+    /// The index with this number.
+    ///
+    /// # Panics
+    /// If there is none; in a constant, that is an error of compilation.
+    pub const fn new(number: usize) -> IndexOf<R, K, I> {
+        assert!(number < R::INDEXES.len(), "the row type has no index of this number");
+        assert!(R::INDEXES[number].key_words == K::WORDS, "the index has keys of another type");
+        assert!(R::INDEXES[number].ordered == I::ORDERED, "the index is of another kind");
+        IndexOf { number, types: PhantomData }
+    }
+}
+
+impl<R, K, I> Clone for IndexOf<R, K, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, K, I> Copy for IndexOf<R, K, I> {}
+
+impl<R: Record, K, I> std::fmt::Debug for IndexOf<R, K, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", R::NAME, R::INDEXES[self.number].name)
+    }
+}
