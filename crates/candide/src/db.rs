@@ -4,11 +4,11 @@
 
 use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
-use crate::index::HashIndex;
+use crate::index::{HashIndex, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Recorded, Transaction};
-use crate::protocol::{Common, Engine, Local, Occ, Options, Protocol, TableCore, Token};
-use crate::record::{Group, KEY_WORDS_MAX, Key, Layout, RECORD_WORDS_MAX, Record, image_words};
+use crate::protocol::{Common, Engine, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore, Token};
+use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, Layout, Packing, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
 use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique};
@@ -120,16 +120,17 @@ impl<P: Protocol> Database<P> {
         let inner = &self.inner;
         let mut types = lock(&inner.types);
         let mut tables = inner.engine.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(core) = tables.iter().find(|core| *core.name == *name) {
+        if let Some(core) = tables.iter().find(|core| *core.name == *name && !core.is_index) {
             if types[usize::from(core.number)] != TypeId::of::<R>() {
                 let (table, existing) = (name.to_owned(), core.row_type);
                 return Err(Error::TableType { table, wanted: R::NAME, existing });
             }
             return Ok(Table::new(inner.clone(), core.clone()));
         }
-        let core = Arc::new(inner.new_table::<R>(name, tables.len(), options)?);
-        tables.push(core.clone());
-        types.push(TypeId::of::<R>());
+        let cores = inner.new_table::<R>(name, options, &tables)?;
+        let core = cores[0].clone();
+        types.resize(tables.len() + cores.len(), TypeId::of::<R>());
+        tables.extend(cores);
         Ok(Table::new(inner.clone(), core))
     }
 
@@ -213,13 +214,29 @@ pub struct MemoryUse {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TableOptions {
     capacity: usize,
+    components_share_words: bool,
+    ordered: bool,
 }
 
 impl TableOptions {
     /// Builds the index for about `rows` rows, so that it need not grow while they are inserted.
     #[must_use]
     pub fn capacity(self, rows: usize) -> TableOptions {
-        TableOptions { capacity: rows }
+        TableOptions { capacity: rows, ..self }
+    }
+
+    /// Keeps the keys in order though the row type does not ask for it; a basis factor for experiments.
+    #[must_use]
+    pub fn ordered(self) -> TableOptions {
+        TableOptions { ordered: true, ..self }
+    }
+
+    /// Whether each component of a composite key begins a word, and so a layer of an ordered index, of its own (default):
+    /// then a scan of the keys that begin alike never conflicts with inserts of keys that begin otherwise. Off, components
+    /// are packed into fewer words; a basis factor for experiments.
+    #[must_use]
+    pub fn contention_aware_keys(self, on: bool) -> TableOptions {
+        TableOptions { components_share_words: !on, ..self }
     }
 }
 
@@ -327,21 +344,114 @@ impl<P: Protocol> Builder<P> {
     }
 }
 
+/// What a table is to be.
+struct Plan {
+    name: Box<str>,
+    number: usize,
+    row_type: &'static str,
+    /// Whether it holds the entries of a secondary index.
+    is_index: bool,
+    groups: &'static [Group],
+    split: bool,
+    packing: Option<Packing>,
+    /// Words of the keys it keeps, and those of them that a hash index hashes.
+    key_words: usize,
+    hashed_words: usize,
+    ordered: bool,
+    capacity: usize,
+}
+
+/// The groups of entries, by the number of their words.
+static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
+    let mut groups = [Group::new("entry", 0); KEY_WORDS_MAX + 1];
+    let mut words = 0;
+    while words < groups.len() {
+        groups[words].words = words;
+        words += 1;
+    }
+    groups
+};
+
 /// The collector's number among the sessions.
 const COLLECTOR: u64 = 1;
 
 impl<P: Protocol> Inner<P> {
-    fn new_table<R: Record>(&self, name: &str, number: usize, options: TableOptions) -> Result<TableCore, Error> {
+    /// A table and its indexes, with the numbers that follow those of the tables there are; the table comes first.
+    fn new_table<R: Record>(
+        &self,
+        name: &str,
+        options: TableOptions,
+        tables: &[Arc<TableCore>],
+    ) -> Result<Vec<Arc<TableCore>>, Error> {
         if name.is_empty() {
             return Err(Error::EmptyTableName);
         }
-        let number = u16::try_from(number).map_err(|_| Error::TooManyTables)?;
         check_row_type::<R>()?;
-        let key_words = <R::Key as Key>::WORDS;
-        let split = self.engine.options.splitting && P::CELL_WORDS > 0;
-        let layout = Layout::new(number, key_words, R::GROUPS, split, P::CELL_WORDS).map_err(|words| {
+        let packing = if options.components_share_words { Packing::new(R::Key::WIDTHS) } else { None };
+        let key_words = packing.map_or(R::Key::WORDS, |packing| packing.words());
+        let table = Arc::new(self.new_core(Plan {
+            name: name.into(),
+            number: tables.len(),
+            row_type: R::NAME,
+            is_index: false,
+            groups: R::GROUPS,
+            split: self.engine.options.splitting && P::CELL_WORDS > 0,
+            packing,
+            key_words,
+            hashed_words: key_words,
+            ordered: R::Index::ORDERED || options.ordered,
+            capacity: options.capacity,
+        })?);
+        let mut cores = vec![table.clone()];
+        for (number, spec) in R::INDEXES.iter().enumerate() {
+            let index = IndexPlan::of_spec(spec);
+            let entries = self.new_entries(&table, &index, tables.len() + cores.len(), options.capacity)?;
+            cores.push(entries.clone());
+            let index = table.indexes.add(index.with_entries(number, entries));
+            for stage in [Stage::Kept, Stage::Enforced, Stage::Readable] {
+                table.indexes.set(index, stage, true);
+            }
+        }
+        Ok(cores)
+    }
+
+    /// The table of an index's entries.
+    fn new_entries(
+        &self,
+        table: &TableCore,
+        index: &IndexPlan,
+        number: usize,
+        capacity: usize,
+    ) -> Result<Arc<TableCore>, Error> {
+        let primary_words = table.layout.key_words();
+        let (key_words, words) = index.entry_words(primary_words);
+        if !index.fits(primary_words) {
+            let problem = format!("the entries of its index {:?} would have a key of {key_words} words", index.name);
+            let problem = format!("{problem}; {KEY_WORDS_MAX} is the most");
+            return Err(Error::RowType { row: table.row_type, problem });
+        }
+        let entries = self.new_core(Plan {
+            name: format!("{}.{}", table.name, index.name).into(),
+            number,
+            row_type: table.row_type,
+            is_index: true,
+            groups: &ENTRY_GROUPS[words..=words],
+            split: false,
+            packing: None,
+            key_words,
+            hashed_words: index.key_words,
+            ordered: index.ordered,
+            capacity,
+        })?;
+        Ok(Arc::new(entries))
+    }
+
+    fn new_core(&self, plan: Plan) -> Result<TableCore, Error> {
+        let Plan { name, row_type, is_index, groups, split, key_words, .. } = plan;
+        let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
+        let layout = Layout::new(number, key_words, plan.packing, groups, split, P::CELL_WORDS).map_err(|words| {
             let problem = format!("its records would have {words} words; 65,535 is the most");
-            Error::RowType { row: R::NAME, problem }
+            Error::RowType { row: row_type, problem }
         })?;
         let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
         let memory = &self.engine.memory;
@@ -349,20 +459,24 @@ impl<P: Protocol> Inner<P> {
         #[cfg(test)]
         let versions = (P::VERSION_WORDS > 0).then(|| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
-            let largest = R::GROUPS.iter().map(|group| group.words).max().unwrap_or(0);
-            Slab::new(slab, P::VERSION_WORDS + if split { largest } else { image_words(R::GROUPS) }, memory)
+            let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
+            Slab::new(slab, P::VERSION_WORDS + if split { largest } else { image_words(groups) }, memory)
         });
-        let index = HashIndex::new(memory, &self.lines, key_words, P::NODE_WORDS, options.capacity, self.seed)
+        let words = (key_words, plan.hashed_words);
+        let index = HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, plan.capacity, self.seed)
+            .map(TableIndex::Hash)
             .map_err(|_| Error::MemoryLimit { limit_bytes: self.engine.options.memory_limit_bytes })?;
         Ok(TableCore {
             database: self.engine.id,
             number,
-            name: name.into(),
-            row_type: R::NAME,
-            groups: R::GROUPS,
+            name,
+            row_type,
+            is_index,
+            groups,
             layout,
             index,
             records,
+            indexes: Indexes::default(),
             #[cfg(test)]
             versions,
         })

@@ -35,6 +35,12 @@ pub enum Abort {
     Guard,
     /// Outcome: an update left the range of its column's type. The transaction has no effect.
     Overflow,
+    /// Outcome: another row has this key in a unique index.
+    NotUnique,
+    /// Refusal: an update of a column of a secondary index; such columns change by `modify` or `put`.
+    Indexed,
+    /// Refusal: the secondary index has been dropped.
+    NoIndex,
     /// Refusal: the database's memory limit leaves no room for the row.
     MemoryLimit,
     /// Refusal: the table belongs to another database than the transaction.
@@ -51,7 +57,7 @@ pub enum Abort {
 
 impl Abort {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Abort; 17] = [
+    pub const ALL: [Abort; 20] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -63,6 +69,9 @@ impl Abort {
         Abort::Duplicate,
         Abort::Guard,
         Abort::Overflow,
+        Abort::NotUnique,
+        Abort::Indexed,
+        Abort::NoIndex,
         Abort::MemoryLimit,
         Abort::ForeignTable,
         Abort::Nested,
@@ -91,6 +100,9 @@ impl Abort {
             Abort::Duplicate => "duplicate",
             Abort::Guard => "guard",
             Abort::Overflow => "overflow",
+            Abort::NotUnique => "not_unique",
+            Abort::Indexed => "indexed",
+            Abort::NoIndex => "no_index",
             Abort::MemoryLimit => "memory_limit",
             Abort::ForeignTable => "foreign_table",
             Abort::Nested => "nested",
@@ -115,6 +127,9 @@ impl fmt::Display for Abort {
             Abort::Duplicate => "a row with this key exists already",
             Abort::Guard => "a guard of an update did not hold",
             Abort::Overflow => "an update left the range of its column's type",
+            Abort::NotUnique => "another row has this key in a unique index",
+            Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
+            Abort::NoIndex => "the secondary index has been dropped",
             Abort::MemoryLimit => "the memory limit leaves no room for the row",
             Abort::ForeignTable => "the table belongs to another database; open it in the transaction's own",
             Abort::Nested => {

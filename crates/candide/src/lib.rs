@@ -114,6 +114,7 @@ mod index;
 mod memory;
 mod protocol;
 mod record;
+mod scan;
 mod session;
 mod stats;
 mod sync;
@@ -130,6 +131,7 @@ pub use record::{
     Buffer, Bytes, Column, ColumnUpdate, Field, Group, Hashed, IndexKind, IndexOf, IndexSpec, Key, KeyPrefix, KeyRange,
     Number, Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Update, Updater, Whole,
 };
+pub use scan::Scan;
 pub use session::{Conflict, Session};
 pub use stats::Stats;
 pub use table::{Row, Table};

@@ -7,8 +7,8 @@ use crate::db::{CollectorGuard, Inner};
 use crate::error::{Abort, Error};
 use crate::index::Found;
 use crate::protocol::{Missing, Protocol, TableCore};
-use crate::record::{Key, Projection, Record, RecordAt, Update, Updater, Whole};
-use crate::txn::{Core, Stager, State, Tx};
+use crate::record::{ImageSink, Key, Projection, Record, RecordAt, Unit, Update, Updater, Whole, image_words};
+use crate::txn::{Core, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Bytes the table has taken for its records and the buckets of its index.
     pub fn memory_bytes(&self) -> usize {
-        self.core.records.reserved_bytes() + self.core.index.array_bytes()
+        self.core.records.reserved_bytes() + self.core.index.bytes()
     }
 
     /// A handle on the place of a key: operations through it look nothing up again.
@@ -55,7 +55,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Finding observes nothing; whether the row exists is what the operations on it say.
     #[inline]
     pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
-        let found = tx.state.borrow_mut().find(tx.engine, &self.core, key.words().as_ref())?;
+        let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
         Ok(Row { table: self, tx, key: *key, found })
     }
 
@@ -69,24 +69,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
         keys: &[R::Key; N],
     ) -> Result<[Row<'t, R, P>; N], Abort> {
         tx.state.borrow_mut().admit(tx.engine, &self.core)?;
-        let index = &self.core.index;
-        let hashes = keys.map(|key| {
-            let words = key.words();
-            self.core.check_key(words.as_ref());
-            let hash = index.hash(words.as_ref());
-            index.prefetch_bucket(hash);
-            hash
-        });
-        let likely = hashes.map(|hash| index.likely_record(hash));
-        Ok(std::array::from_fn(|number| {
-            let key = keys[number];
-            let words = key.words();
-            let found = match likely[number] {
-                Some(record) if record.has_key(words.as_ref()) => Found::Record(record), // H1
-                _ => index.find(words.as_ref(), hashes[number]),
-            };
-            Row { table: self, tx, key, found }
-        }))
+        let found = if let Some(packing) = self.core.layout.packing() {
+            self.core.index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
+        } else {
+            let words = keys.map(|key| key.words());
+            words.iter().for_each(|words| self.core.check_key(words.as_ref()));
+            self.core.index.find_many(&words)
+        };
+        Ok(std::array::from_fn(|number| Row { table: self, tx, key: keys[number], found: found[number] }))
     }
 
     /// Reads columns of a row; `None` if there is no row with this key.
@@ -98,7 +88,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *tx.state.borrow_mut();
-        let found = state.find(tx.engine, &self.core, key.words().as_ref())?;
+        let found = self.find_found(tx, state, key)?;
         self.get_found(tx, state, key, found, projection)
     }
 
@@ -114,7 +104,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row.
     ///
     /// # Errors
-    /// [`Abort::Duplicate`] if there is a row with this key, [`Abort::MemoryLimit`].
+    /// [`Abort::Duplicate`] if there is a row with this key, [`Abort::NotUnique`] if a unique index has another row with
+    /// the same key, [`Abort::MemoryLimit`].
     pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
@@ -129,18 +120,30 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let first = self.core.layout.at(record, self.core.layout.unit_of(0));
         let can_insert = state.can_insert(tx.engine, first)?;
         if can_insert {
+            if !self.core.indexes.is_empty() {
+                let store = |words: &mut Vec<u64>| store_row(&row, words);
+                self.in_words(&row.key(), |key| state.enter_row(tx.engine, &self.core, key, store))?;
+            }
             self.stager(tx, state, record).stage_row(&row, Intent::Insert)?;
         }
         Ok(can_insert)
     }
 
-    /// Inserts a row, or replaces the one with its key. Observes nothing.
+    /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has secondary indexes: then it
+    /// observes the columns that were indexed before.
     ///
     /// # Errors
-    /// [`Abort::MemoryLimit`].
+    /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the same key.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let state = &mut *tx.state.borrow_mut();
         let record = self.record_for(tx, state, &row.key())?;
+        if !self.core.indexes.is_empty() {
+            let store = |words: &mut Vec<u64>| {
+                store_row(&row, words);
+                Ok(())
+            };
+            self.in_words(&row.key(), |key| state.change_row(tx.engine, &self.core, key, record, store))?;
+        }
         self.stager(tx, state, record).stage_row(&row, Intent::Put)
     }
 
@@ -237,7 +240,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let mut count = 0;
         let mut failed = false;
         self.core.index.for_each(|record| {
-            let key = R::Key::from_words(record.key_words(R::Key::WORDS).as_slice());
+            let key = self.core.layout.key_of(record);
             // An attempt for each record, over before `each` sees it: nothing piles up, nothing is held.
             let row = P::enter(&engine.clock).and_then(|()| {
                 let state = &mut *core.state.borrow_mut();
@@ -257,9 +260,28 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if failed { Err(Error::NotQuiescent) } else { Ok(count) }
     }
 
-    #[cfg(test)]
-    pub(crate) fn core_for_tests(&self) -> &TableCore {
+    pub(crate) fn core(&self) -> &TableCore {
         &self.core
+    }
+
+    /// Reads columns of a record as the transaction saw it at a mark.
+    pub(crate) fn read_at_mark<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+        record: RecordAt,
+        mark: Mark,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let mut words = Pr::EMPTY;
+        for unit in self.core.layout.units_of(projection.groups()) {
+            let at = self.core.layout.at(record, unit);
+            if !state.read_at_mark(tx.engine, at, mark, |from| projection.copy(unit, from, &mut words))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(projection.value(key, &words)))
     }
 
     /// Reads what a lookup found.
@@ -296,7 +318,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             Found::Record(record) => Ok(Some(record)),
             Found::Nothing { node, version } => {
                 let table = self.core.number;
-                state.absent(tx.engine, Missing { table, key: key.words().as_ref(), node, version })?;
+                self.in_words(key, |key| state.absent(tx.engine, Missing { table, key: Some(key), node, version }))?;
                 Ok(None)
             }
         }
@@ -304,15 +326,27 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// The record of a key, linked absent if there is none.
     fn record_for(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<RecordAt, Abort> {
-        match state.find(tx.engine, &self.core, key.words().as_ref())? {
-            Found::Record(record) => Ok(record),
-            Found::Nothing { .. } => state.link(tx.engine, &self.core, key.words().as_ref()),
+        self.in_words(key, |key| state.record_for(tx.engine, &self.core, key))
+    }
+
+    /// Calls `f` with a key as the table keeps it.
+    #[inline(always)]
+    fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
+        let words = key.words();
+        match self.core.layout.packing() {
+            None => f(words.as_ref()),
+            Some(packing) => f(packing.pack(words.as_ref()).as_slice()),
         }
     }
 
     #[inline(always)]
+    fn find_found(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<Found, Abort> {
+        self.in_words(key, |key| state.find(tx.engine, &self.core, key))
+    }
+
+    #[inline(always)]
     fn stager<'a>(&'a self, tx: &Tx<'a, P>, state: &'a mut State<P>, record: RecordAt) -> Stager<'a, R, P> {
-        Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
+        Stager { state, engine: tx.engine, table: &self.core, record, refuses_indexed: true, row: PhantomData }
     }
 }
 
@@ -342,6 +376,13 @@ impl<P: Protocol> Drop for Visitor<'_, P> {
             self.inner.leave(&mut core);
         }
     }
+}
+
+/// Puts the words of a row outside its key in the place of `words`.
+fn store_row<R: Record>(row: &R, words: &mut Vec<u64>) {
+    words.clear();
+    words.resize(image_words(R::GROUPS), 0);
+    row.store(words);
 }
 
 /// Turns the outcome that there is no row into `None`.
@@ -389,7 +430,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     fn found_now(&self, state: &mut State<P>) -> Result<Found, Abort> {
         match self.found {
             Found::Record(_) => Ok(self.found),
-            Found::Nothing { .. } => state.find(self.tx.engine, &self.table.core, self.key.words().as_ref()),
+            Found::Nothing { .. } => self.table.find_found(self.tx, state, &self.key),
         }
     }
 
@@ -444,7 +485,22 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     ) -> Result<T, Abort> {
         let mut value = self.read(projection)?;
         let result = change(&mut value);
-        self.staging(|stager| projection.assign(&self.key, &value, stager))?;
+        let core = &self.table.core;
+        let mut indexed = false;
+        if !core.indexes.is_empty() {
+            projection.places(&mut |place| indexed |= core.indexes.covers(place));
+        }
+        self.staging(|stager| {
+            if indexed {
+                let assign = |words: &mut Vec<u64>| {
+                    projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
+                };
+                let Stager { state, engine, record, .. } = stager;
+                self.table.in_words(&self.key, |key| state.change_row(engine, core, key, *record, assign))?;
+                stager.refuses_indexed = false;
+            }
+            projection.assign(&self.key, &value, stager)
+        })?;
         Ok(result)
     }
 
@@ -453,7 +509,13 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// # Errors
     /// [`Abort::NotFound`] if there is no row.
     pub fn delete(&self) -> Result<(), Abort> {
-        self.staging(|stager| stager.stage_delete())
+        self.staging(|stager| {
+            if !self.table.core.indexes.is_empty() {
+                let Stager { state, engine, table, record, .. } = stager;
+                self.table.in_words(&self.key, |key| state.leave_row(engine, table, key, *record))?;
+            }
+            stager.stage_delete()
+        })
     }
 
     /// Stages changes of the record; `NotFound`, observed, if the key has none.

@@ -4,5 +4,5 @@
 
 mod write_set;
 
-pub(crate) use write_set::{Failure, WriteItem};
+pub(crate) use write_set::{Failure, Mark, WriteItem};
 pub use write_set::{Intent, WriteSet};

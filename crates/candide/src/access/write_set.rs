@@ -3,6 +3,9 @@
 //! An item is one unit. It says what the row's existence must be when the unit is locked (its *expectation*), what it
 //! will be afterwards, and which operations to apply in between. Operands lie in one arena. Everything is kept from
 //! attempt to attempt and cleared, so that a steady transaction allocates nothing.
+//!
+//! Operations are numbered in the order of the program. A [`Mark`] is a number: what a scan sees of the set is what
+//! had been staged when the scan was made.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +37,15 @@ impl Intent {
             Intent::Put => None,
         }
     }
+}
+
+/// A moment in the life of a write set: everything staged before it, nothing staged after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark(u32);
+
+impl Mark {
+    /// Behind everything staged so far.
+    pub(crate) const NOW: Mark = Mark(NONE);
 }
 
 /// One unit that will change.
@@ -85,6 +97,8 @@ pub struct WriteSet {
     /// Whether any operation has to be evaluated; a set that only replaces words need not be looked at before it is
     /// installed.
     needs_evaluation: bool,
+    /// What the last mark may still want to see: operations below it are kept, though later ones replace what they did.
+    marked: u32,
     /// One bit per unit, so that most lookups of units that are not in the set end here.
     filter: u64,
     /// From addresses to items plus one, by open addressing; empty while the set is small.
@@ -124,7 +138,14 @@ impl WriteSet {
         self.arena.clear();
         self.users.clear();
         self.needs_evaluation = false;
+        self.marked = 0;
         self.filter = 0;
+    }
+
+    /// Now, as something to look back to.
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.marked = self.ops.len() as u32;
+        Mark(self.marked)
     }
 
     #[cfg(test)]
@@ -166,17 +187,25 @@ impl WriteSet {
         }
     }
 
-    /// Adds an operation to a unit's item (`None`: only the row's existence changes); returns the item's number.
-    pub(crate) fn stage(&mut self, at: CellAt, intent: Intent, op: Option<Op>) -> usize {
+    /// Adds an operation to a unit's item; returns the item's number.
+    pub(crate) fn stage(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
         let index = match self.find(at) {
             Some(index) => index,
             None => self.add_item(at, intent.expects()),
         };
         self.items[index].present = intent != Intent::Delete;
-        if let Some(op) = op {
-            self.add_op(index, op);
-        }
+        self.add_op(index, op);
         index
+    }
+
+    /// What an item was at a mark: `None` if nothing had been staged, otherwise whether the row existed.
+    pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
+        let item = &self.items[index];
+        if item.last_op < mark.0 {
+            return Some(item.present);
+        }
+        let last = self.ops_of(item).take_while(|&(number, _)| number < mark.0).last()?;
+        Some(last.1.code != Code::Delete)
     }
 
     fn add_item(&mut self, at: CellAt, expects: Option<bool>) -> usize {
@@ -226,8 +255,9 @@ impl WriteSet {
         self.ops.push((op, NONE));
         let item = self.items[index];
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
-        if item.first_op == NONE || replaces_unit && self.ops_of(&item).all(|(_, op)| op.is_plain()) {
-            // Nothing that could fail comes before it, so nothing of what it replaces is missed.
+        let replaceable = || item.first_op >= self.marked && self.ops_of(&item).all(|(_, op)| op.is_plain());
+        if item.first_op == NONE || replaces_unit && replaceable() {
+            // Nothing that could fail comes before it, nor anything a scan looks back to, so nothing of it is missed.
             let item = &mut self.items[index];
             (item.first_op, item.last_op) = (added, added);
             item.image = NONE;
@@ -275,8 +305,13 @@ impl WriteSet {
     /// # Errors
     /// The number of the operation that failed, and how.
     pub(crate) fn overlay(&self, index: usize, image: &mut [u64]) -> Result<(), (u32, Abort)> {
+        self.overlay_at(index, Mark::NOW, image)
+    }
+
+    /// As [`WriteSet::overlay`], with the operations staged before a mark.
+    pub(crate) fn overlay_at(&self, index: usize, mark: Mark, image: &mut [u64]) -> Result<(), (u32, Abort)> {
         let item = &self.items[index];
-        for (number, op) in self.ops_of(item) {
+        for (number, op) in self.ops_of(item).take_while(|&(number, _)| number < mark.0) {
             self.apply(item.at, op, image).map_err(|abort| (number, abort))?;
         }
         Ok(())

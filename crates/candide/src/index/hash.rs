@@ -21,7 +21,7 @@
 //! works in the new array. The last one to move a bucket makes the new array the current one.
 
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
-use crate::record::RecordAt;
+use crate::record::{RecordAt, WordRange};
 use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, Spin, lock, prefetch};
 use std::sync::Arc;
 
@@ -45,6 +45,8 @@ const RECORDS_PER_BUCKET: usize = 4;
 /// Buckets looked at to judge how full the table is, so many that chance alone never makes a table grow that is half as
 /// full; and the records among them that make it grow.
 const SAMPLE_BUCKETS: usize = 32;
+/// The most that one bucket counts for: keys that are to share a bucket do not make a table grow.
+const CROWD_MAX: usize = 8;
 const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
 /// Buckets an insert moves beside its own.
 const MOVES_PER_INSERT: usize = 8;
@@ -132,12 +134,34 @@ impl Drop for RetiredArray {
     }
 }
 
+/// The way through the buckets of an index.
+#[derive(Debug)]
+pub(crate) struct BucketCursor {
+    /// The address of the array that was current in the beginning.
+    array: u64,
+    /// The next bucket of that array.
+    bucket: usize,
+    /// Whose bucket alone is looked at.
+    wanted: Option<Wanted>,
+    /// Records of the buckets that have been looked at, still to be given out.
+    found: Vec<RecordAt>,
+}
+
+/// What all keys looked for begin with.
+#[derive(Debug)]
+struct Wanted {
+    prefix: Box<[u64]>,
+    hash: u64,
+}
+
 /// The index of one table.
 #[derive(Debug)]
 pub(crate) struct HashIndex {
     /// The address of the array that lookups begin in. Written when an array has been moved entirely.
     current: AtomicU64,
     key_words: usize,
+    /// The words of a key, from the first, that are hashed: fewer than all where keys that begin alike are looked for together.
+    hashed_words: usize,
     /// Words that the protocol keeps in each bucket.
     node_words: usize,
     seed: u64,
@@ -194,11 +218,12 @@ impl Array {
 }
 
 impl HashIndex {
-    /// An index for records whose key has `key_words` words, built for about `capacity` of them.
+    /// An index for records whose key has `key_words` words of which `hashed_words` are hashed, built for about `capacity`
+    /// of them.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         lines: &Arc<Slab>,
-        key_words: usize,
+        (key_words, hashed_words): (usize, usize),
         node_words: usize,
         capacity: usize,
         seed: u64,
@@ -209,6 +234,7 @@ impl HashIndex {
         Ok(HashIndex {
             current: AtomicU64::new(to_address(array)),
             key_words,
+            hashed_words,
             node_words,
             seed,
             memory: memory.clone(),
@@ -224,7 +250,7 @@ impl HashIndex {
     /// The hash of a key: one folded multiplication per word, keyed by the table's seed.
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u64]) -> u64 {
-        key.iter().fold(self.seed, |hash, &word| {
+        key[..self.hashed_words].iter().fold(self.seed, |hash, &word| {
             let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
             (product >> 64) as u64 ^ product as u64
         })
@@ -463,10 +489,12 @@ impl HashIndex {
         let mut records = 0;
         for neighbour in own..own + sample {
             let node = array.bucket(neighbour & array.bucket_mask as usize);
+            let mut here = 0;
             self.each_slot(node, |_, _, _| {
-                records += 1;
-                false
+                here += 1;
+                here == CROWD_MAX
             });
+            records += here;
         }
         records * SAMPLE_BUCKETS >= SAMPLE_RECORDS * sample
     }
@@ -587,6 +615,72 @@ impl HashIndex {
             (line, count) = (overflow, count + 1);
         }
         count
+    }
+
+    /// Begins a way through all records, or through those whose hashed words are those of `range`.
+    pub(crate) fn cursor(&self, range: &WordRange) -> BucketCursor {
+        let prefix = &range.lower.words()[..self.hashed_words];
+        let one_bucket = prefix == &range.upper.words()[..self.hashed_words];
+        let wanted = one_bucket.then(|| Wanted { prefix: prefix.into(), hash: self.hash(prefix) });
+        // Kept as an address: the cursor is used under the pin it is made under.
+        BucketCursor { array: self.current.load(Ordering::Acquire), bucket: 0, wanted, found: Vec::new() } // E8
+    }
+
+    /// Goes one record further, reporting each bucket's version to `observe` before any record of it is given out.
+    pub(crate) fn advance(&self, cursor: &mut BucketCursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<RecordAt> {
+        let array = self.array_at(cursor.array).expect("arrays are never at zero");
+        loop {
+            if let Some(record) = cursor.found.pop() {
+                return Some(record);
+            }
+            let last = if cursor.wanted.is_some() { 1 } else { array.buckets() };
+            if cursor.bucket == last {
+                return None;
+            }
+            let index = cursor.wanted.as_ref().map_or(cursor.bucket, |wanted| array.bucket_index(wanted.hash));
+            cursor.bucket += 1;
+            self.collect(array, index, cursor.wanted.as_ref(), &mut cursor.found, observe);
+        }
+    }
+
+    /// Observes a bucket, or those it has moved to, and collects its records.
+    fn collect(
+        &self,
+        array: &Array,
+        index: usize,
+        wanted: Option<&Wanted>,
+        found: &mut Vec<RecordAt>,
+        observe: &mut impl FnMut(NodeAt, u64),
+    ) {
+        let node = array.bucket(index);
+        let mut spin = Spin::default();
+        let version = loop {
+            let version = node.version(); // H2: before the slots.
+            if version & LOCK == 0 {
+                break version;
+            }
+            spin.wait();
+        };
+        if version & MOVED != 0 {
+            let next = self.next_of(array);
+            for half in [index, index + array.buckets()] {
+                if wanted.is_none_or(|wanted| next.bucket_index(wanted.hash) == half) {
+                    self.collect(next, half, wanted, found, observe);
+                }
+            }
+            return;
+        }
+        observe(node, version);
+        self.each_slot(node, |_, _, entry| {
+            let record = record_of(entry).expect("an occupied slot");
+            let is_wanted = |wanted: &Wanted| {
+                entry >> ADDRESS_BITS == wanted.hash >> ADDRESS_BITS && record.has_key(&wanted.prefix)
+            };
+            if wanted.is_none_or(is_wanted) {
+                found.push(record);
+            }
+            false
+        });
     }
 
     /// The slab of overflow lines.

@@ -1,6 +1,37 @@
 //! From keys to records.
 
 mod hash;
+mod table_index;
 
 pub use hash::NodeAt;
 pub(crate) use hash::{Found, HashIndex, Linked, Retire};
+pub(crate) use table_index::{Advance, Cursor, Linking, Place, TableIndex};
+
+/// A leaf that an insert has divided: whoever observed `node` at version `before` now needs all successors, which cover the same
+/// keys.
+#[derive(Debug)]
+pub struct NodeChange {
+    pub(crate) node: NodeAt,
+    pub(crate) before: u64,
+    pub(crate) successors: Vec<(NodeAt, u64)>,
+}
+
+impl NodeChange {
+    /// Replaces the node by its successors in an attempt's list of observations, whose parts `parts` points at.
+    pub(crate) fn replace<T: Copy>(&self, observed: &mut Vec<T>, parts: impl Fn(&mut T) -> (&mut NodeAt, &mut u64)) {
+        for index in 0..observed.len() {
+            let (node, version) = parts(&mut observed[index]);
+            if node.address() != self.node.address() || *version != self.before {
+                continue;
+            }
+            let (first, others) = self.successors.split_first().expect("a divided node has successors");
+            (*node, *version) = *first;
+            for successor in others {
+                let mut added = observed[index];
+                let (node, version) = parts(&mut added);
+                (*node, *version) = *successor;
+                observed.push(added);
+            }
+        }
+    }
+}

@@ -3,10 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::Protocol;
+use super::indexes::Indexes;
 use crate::access::WriteSet;
 use crate::epoch::Epochs;
 use crate::error::Abort;
-use crate::index::{HashIndex, NodeAt, Retire};
+use crate::index::{NodeAt, NodeChange, Retire, TableIndex};
 #[cfg(test)]
 use crate::memory::OutOfMemory;
 use crate::memory::{Cache, Memory, Slab};
@@ -38,10 +39,13 @@ pub(crate) struct TableCore {
     pub(crate) number: u16,
     pub(crate) name: Box<str>,
     pub(crate) row_type: &'static str,
+    /// Whether its rows are the entries of another table's secondary index.
+    pub(crate) is_index: bool,
     pub(crate) groups: &'static [crate::record::Group],
     pub(crate) layout: Layout,
-    pub(crate) index: HashIndex,
+    pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
+    pub(crate) indexes: Indexes,
     /// Where protocols with several versions of a unit keep them.
     #[cfg(test)]
     pub(crate) versions: Option<Arc<Slab>>,
@@ -122,7 +126,10 @@ pub(crate) struct Local {
     /// First cells of absent records that this session has to bury.
     pub(crate) burials: Vec<CellAt>,
     pub(crate) retired: Vec<Retired>,
-    pub(crate) retired_lines: Vec<Retire>,
+    /// What the index has left behind in the operation at hand, until it is known of which table.
+    pub(crate) retired_parts: Vec<Retire>,
+    /// Nodes divided by the operation at hand.
+    pub(crate) divided: Vec<NodeChange>,
     pub(crate) conflict: Option<ConflictNote>,
     /// This transaction has waited for the token's holder as long as it must: the holder may be waiting for it.
     pub(crate) has_yielded: bool,
@@ -138,10 +145,19 @@ impl Local {
             linked: Vec::new(),
             burials: Vec::new(),
             retired: Vec::new(),
-            retired_lines: Vec::new(),
+            retired_parts: Vec::new(),
+            divided: Vec::new(),
             conflict: None,
             has_yielded: false,
         }
+    }
+}
+
+impl Local {
+    /// Queues what the index of a table has left behind.
+    pub(crate) fn retire_parts(&mut self, table: u16) {
+        let parts = self.retired_parts.drain(..).map(|part| Retired::Index { table, part });
+        self.retired.extend(parts);
     }
 }
 
@@ -211,7 +227,8 @@ impl<'a, P: Protocol> Context<'a, P> {
     /// Takes a record out of its index for good; it is freed once nobody can hold it.
     pub(crate) fn unlink(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
         let key = record.key_words(table.layout.key_words());
-        table.index.unlink(record, table.index.hash(key.as_slice()), bequeath);
+        table.index.unlink(record, key.as_slice(), &mut self.local.retired_parts, bequeath);
+        self.local.retire_parts(table.number);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }
 }
@@ -225,7 +242,7 @@ impl Retired {
                 Cache::of(caches, slab).free(slab, record.block());
             }
             Retired::Index { table, part: Retire::Line(line) } => {
-                let slab = tables[usize::from(table)].index.lines();
+                let slab = tables[usize::from(table)].index.blocks();
                 Cache::of(caches, slab).free(slab, line);
             }
             Retired::Index { part: Retire::Array(array), .. } => drop(array),

@@ -4,6 +4,7 @@
 //! no indexes. Shared code sees no protocol's words. Each protocol is one file, with its proof at the top.
 
 mod engine;
+mod indexes;
 #[cfg(test)]
 mod mvcc;
 mod occ;
@@ -14,6 +15,7 @@ mod tictoc;
 
 pub use engine::Context;
 pub(crate) use engine::{Common, Engine, Local, Options, Retired, TableCore, Token};
+pub(crate) use indexes::{INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage};
 #[cfg(test)]
 pub(crate) use mvcc::Mvcc;
 pub use occ::Occ;
@@ -24,7 +26,7 @@ pub(crate) use tictoc::TicToc;
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::NodeAt;
+use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
 use std::fmt::Debug;
 
@@ -44,11 +46,12 @@ pub struct Committed {
     pub(crate) version: u64,
 }
 
-/// A key for which a lookup found no record, and what vouches for that.
+/// Keys without a record, and the node whose version vouches for their absence.
 #[derive(Debug, Clone, Copy)]
 pub struct Missing<'a> {
     pub(crate) table: u16,
-    pub(crate) key: &'a [u64],
+    /// The key that a lookup did not find; `None` if a scan went through the node.
+    pub(crate) key: Option<&'a [u64]>,
     pub(crate) node: NodeAt,
     pub(crate) version: u64,
 }
@@ -126,7 +129,27 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
 
-    /// Observes that a key has no record.
+    /// What a scan that begins now may look back to, of an attempt that applies its writes at once.
+    #[doc(hidden)]
+    fn mark(_attempt: &mut Self::Attempt) -> usize {
+        0
+    }
+
+    /// As [`Protocol::read`], of a unit that the attempt's write set did not hold at a mark: without the writes that the
+    /// attempt has applied since.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn read_at_mark(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        _mark: usize,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        Self::read(context, attempt, at, copy)
+    }
+
+    /// Observes that keys have no record.
     #[doc(hidden)]
     fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort>;
 
@@ -139,7 +162,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         writes: &mut WriteSet,
         at: CellAt,
         intent: Intent,
-        op: Option<Op>,
+        op: Op,
     ) -> Result<(), Abort> {
         writes.stage(at, intent, op);
         Ok(())
@@ -197,6 +220,10 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// vouched for the absence of keys in that node now is the new version, and for this key, the record.
     #[doc(hidden)]
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
+
+    /// The attempt itself has divided a node: what vouched for keys there now is all of its successors.
+    #[doc(hidden)]
+    fn divided(attempt: &mut Self::Attempt, change: &NodeChange);
 
     /// Called when an attempt ends for every record it has linked: true if it was left absent and the caller has to
     /// queue it for burial.

@@ -55,7 +55,7 @@ use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::NodeAt;
+use crate::index::{NodeAt, NodeChange};
 use crate::record::version::{self, NewVersion, Version, VersionState};
 use crate::record::{CellAt, Op, Words};
 use crate::sync::{AtomicU64, MODELLED, Ordering, Point, Spin, full_fence, pass};
@@ -154,7 +154,7 @@ impl Protocol for Mvcc {
         writes: &mut WriteSet,
         at: CellAt,
         intent: Intent,
-        op: Option<Op>,
+        op: Op,
     ) -> Result<(), Abort> {
         let index = writes.stage(at, intent, op);
         let item = &mut writes.items_mut()[index];
@@ -239,6 +239,10 @@ impl Protocol for Mvcc {
             // The node no longer tells us when someone else commits an insert of this key; the record does.
             attempt.reads.push((first, first.base().wts()));
         }
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        change.replace(&mut attempt.nodes, |(node, version, _)| (node, version));
     }
 
     fn left_absent(_first: CellAt) -> bool {

@@ -48,7 +48,7 @@ use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Failure, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::NodeAt;
+use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
 use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use std::panic::resume_unwind;
@@ -70,7 +70,7 @@ pub struct Attempt {
     last: Option<Tid>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct NodeRead {
     node: NodeAt,
     version: u64,
@@ -231,6 +231,10 @@ impl Protocol for Occ {
             // The node no longer tells us when someone else commits an insert of this key; the record does.
             attempt.reads.push((first, Tid::UNBORN));
         }
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
     fn left_absent(first: CellAt) -> bool {

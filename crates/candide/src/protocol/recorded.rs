@@ -18,7 +18,7 @@ use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::NodeAt;
+use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::marker::PhantomData;
@@ -175,13 +175,30 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Ok(seen)
     }
 
+    fn mark(attempt: &mut Self::Attempt) -> usize {
+        P::mark(&mut attempt.inner)
+    }
+
+    fn read_at_mark(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        mark: usize,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        let seen = P::read_at_mark(&mut inner(context), &mut attempt.inner, at, mark, copy)?;
+        attempt.reads.push(access(context, at, seen.version, seen.present));
+        Ok(seen)
+    }
+
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {
         P::peek(&attempt.inner, at)
     }
 
     fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort> {
-        let (table, key) = (missing.table, missing.key.into());
-        attempt.reads.push(Access { table, key, group: 0, version: None, present: false });
+        if let Missing { table, key: Some(key), .. } = missing {
+            attempt.reads.push(Access { table, key: key.into(), group: 0, version: None, present: false });
+        }
         P::absent(&mut inner(context), &mut attempt.inner, missing)
     }
 
@@ -191,7 +208,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         writes: &mut WriteSet,
         at: CellAt,
         intent: Intent,
-        op: Option<Op>,
+        op: Op,
     ) -> Result<(), Abort> {
         P::stage(&mut inner(context), &mut attempt.inner, writes, at, intent, op)
     }
@@ -245,6 +262,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
 
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         P::linked(&mut attempt.inner, node, before, after, first);
+    }
+
+    fn divided(attempt: &mut Self::Attempt, change: &NodeChange) {
+        P::divided(&mut attempt.inner, change);
     }
 
     fn left_absent(first: CellAt) -> bool {

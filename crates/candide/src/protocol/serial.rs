@@ -32,10 +32,11 @@ use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Failure, Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::NodeAt;
+use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
 use crate::sync::{self, Ordering};
 use std::any::Any;
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
@@ -108,14 +109,24 @@ pub struct Lock(sync::Exclusive);
 #[derive(Debug, Default)]
 pub struct Attempt {
     log: Vec<Undo>,
+    /// What a scan may look back to: records changed by log entries from the first mark on.
+    changed_since_mark: Option<HashSet<u64>>,
+    scratch: Vec<u64>,
     /// Old words, in the order of the log.
     words: Vec<u64>,
     /// Records that are linked and no rows (S2).
     deleted: Vec<CellAt>,
-    /// Records on which an update failed, and how: the transaction cannot commit any more.
-    failed: Vec<(CellAt, Abort)>,
+    /// Records on which an update failed, and how, with its place in the log: the transaction cannot commit any more.
+    failed: Vec<Failed>,
     /// What an updater panicked with: the commit goes on with it.
     panic: Option<Box<dyn Any + Send>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failed {
+    at: CellAt,
+    abort: Abort,
+    place: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +135,8 @@ enum Undo {
     Words { at: CellAt, first: u16, count: u16 },
     /// Unlink the record.
     Link { at: CellAt },
+    /// The record was a row, or was none, until here; `deleted` says what it is.
+    Existence { at: CellAt, was_row: bool },
 }
 
 impl<E: Exclusion> Protocol for InPlace<E> {
@@ -153,9 +166,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     ) -> Result<Seen, Abort> {
         let present = attempt.has(at);
         if present {
-            if let Some(&(_, abort)) = attempt.failed.iter().find(|(failed, _)| failed.address() == at.address()) {
-                return Err(abort);
-            }
+            attempt.check(at, usize::MAX)?;
             copy(Words::Shared(at.payload()));
         }
         Ok(Seen { present, version: 0 })
@@ -164,6 +175,30 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     #[inline(always)]
     fn peek(attempt: &Attempt, at: CellAt) -> bool {
         attempt.has(at)
+    }
+
+    fn mark(attempt: &mut Attempt) -> usize {
+        attempt.changed_since_mark.get_or_insert_default();
+        attempt.log.len()
+    }
+
+    fn read_at_mark(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mark: usize,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        let changed = attempt.changed_since_mark.as_ref().is_some_and(|changed| changed.contains(&at.address()));
+        if !changed {
+            return Self::read(context, attempt, at, copy);
+        }
+        let (present, image) = attempt.looking_back(at, mark);
+        if present {
+            copy(Words::Own(image));
+            attempt.check(at, mark)?;
+        }
+        Ok(Seen { present, version: 0 })
     }
 
     fn absent(_: &mut Context<'_, Self>, _: &mut Attempt, _: Missing<'_>) -> Result<(), Abort> {
@@ -177,15 +212,22 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         writes: &mut WriteSet,
         at: CellAt,
         intent: Intent,
-        op: Option<Op>,
+        op: Op,
     ) -> Result<(), Abort> {
+        let was_row = attempt.has(at);
         match intent {
             Intent::Delete => attempt.deleted.push(at),
             Intent::Insert | Intent::Put => attempt.deleted.retain(|deleted| deleted.address() != at.address()),
             Intent::Update => {}
         }
-        if let Some(op) = op {
+        if was_row != attempt.has(at) {
+            attempt.log.push(Undo::Existence { at, was_row });
+        }
+        if intent != Intent::Delete {
             attempt.apply(writes, at, intent, op);
+        }
+        if let Some(changed) = &mut attempt.changed_since_mark {
+            changed.insert(at.address());
         }
         Ok(())
     }
@@ -199,7 +241,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        if let Some(&(_, abort)) = attempt.failed.first() {
+        if let Some(&Failed { abort, .. }) = attempt.failed.first() {
             let panic = attempt.panic.take();
             Self::abort(context, attempt, writes);
             return panic.map_or(Err(abort), |panic| resume_unwind(panic));
@@ -222,7 +264,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         _writes: &WriteSet,
         _images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        let failed = attempt.failed.first().map(|&(_, abort)| abort);
+        let failed = attempt.failed.first().map(|failed| failed.abort);
         attempt.undo(context);
         Ok(failed)
     }
@@ -232,7 +274,12 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     fn linked(attempt: &mut Attempt, _node: NodeAt, _before: u64, _after: u64, first: CellAt) {
         attempt.log.push(Undo::Link { at: first });
         attempt.deleted.push(first);
+        if let Some(changed) = &mut attempt.changed_since_mark {
+            changed.insert(first.address());
+        }
     }
+
+    fn divided(_attempt: &mut Attempt, _change: &NodeChange) {}
 
     fn left_absent(_first: CellAt) -> bool {
         false
@@ -255,11 +302,47 @@ impl Attempt {
         self.deleted.clear();
         self.failed.clear();
         self.panic = None;
+        self.changed_since_mark = None;
     }
 
     #[inline(always)]
     fn has(&self, at: CellAt) -> bool {
         !self.deleted.iter().any(|deleted| deleted.address() == at.address())
+    }
+
+    /// Keeps a failure, with an entry of the log for its place.
+    fn fail(&mut self, at: CellAt, abort: Abort) {
+        self.failed.push(Failed { at, abort, place: self.log.len() });
+        self.log.push(Undo::Words { at, first: 0, count: 0 });
+    }
+
+    /// The failure of an update of this record before a place in the log.
+    fn check(&self, at: CellAt, mark: usize) -> Result<(), Abort> {
+        let failed = self.failed.iter().find(|failed| failed.at.address() == at.address() && failed.place < mark);
+        failed.map_or(Ok(()), |failed| Err(failed.abort))
+    }
+
+    /// Whether a record was a row when the log had `mark` entries, and its words.
+    fn looking_back(&mut self, at: CellAt, mark: usize) -> (bool, &[u64]) {
+        let mut present = self.has(at);
+        self.scratch.clear();
+        self.scratch.extend(at.payload().iter().map(|word| word.load(Ordering::Relaxed)));
+        let mut kept = self.words.len();
+        for undo in self.log[mark..].iter().rev() {
+            match *undo {
+                Undo::Words { at: changed, first, count } => {
+                    kept -= usize::from(count);
+                    if changed.address() == at.address() {
+                        let old = &self.words[kept..kept + usize::from(count)];
+                        self.scratch[usize::from(first)..][..old.len()].copy_from_slice(old);
+                    }
+                }
+                Undo::Link { at: linked } if linked.address() == at.address() => present = false,
+                Undo::Existence { at: changed, was_row } if changed.address() == at.address() => present = was_row,
+                Undo::Link { .. } | Undo::Existence { .. } => {}
+            }
+        }
+        (present, &self.scratch)
     }
 
     /// Takes everything back (S3).
@@ -275,6 +358,7 @@ impl Attempt {
                     self.words.truncate(kept);
                 }
                 Undo::Link { at } => unlink(context, at),
+                Undo::Existence { .. } => {}
             }
         }
         self.clear();
@@ -283,7 +367,7 @@ impl Attempt {
     /// Applies one operation. A failure is kept for the commit and for reads of this record, as in every protocol.
     #[inline]
     fn apply(&mut self, writes: &mut WriteSet, at: CellAt, intent: Intent, op: Op) {
-        let item = writes.stage(at, intent, Some(op));
+        let item = writes.stage(at, intent, op);
         match writes.evaluate(|item| Words::Shared(item.at.payload())) {
             Ok(()) => {
                 let range = usize::from(op.word)..usize::from(op.word + op.words);
@@ -291,9 +375,9 @@ impl Attempt {
                 self.log.push(Undo::Words { at, first: op.word, count: op.words });
                 writes.install(item, at.payload());
             }
-            Err(Failure::Outcome(abort)) => self.failed.push((at, abort)),
+            Err(Failure::Outcome(abort)) => self.fail(at, abort),
             Err(Failure::Panic(panic)) => {
-                self.failed.push((at, Abort::Guard));
+                self.fail(at, Abort::Guard);
                 self.panic.get_or_insert(panic);
             }
         }

@@ -55,7 +55,7 @@ use super::{Burial, Committed, Context, Missing, Occ, Protocol, Seen};
 use crate::access::{Failure, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::NodeAt;
+use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
 use crate::sync::{MODELLED, Ordering, Point, Spin, full_fence, pass};
 use std::panic::resume_unwind;
@@ -92,7 +92,7 @@ struct Read {
 }
 
 /// A node's version, and its nwts at that version.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct NodeRead {
     node: NodeAt,
     version: u64,
@@ -249,6 +249,11 @@ impl Protocol for TicToc {
             // the nwts of version `before` and an rts not below (T5), whatever has become of it since.
             attempt.reads.push(Read { at: first, wts, rts: wts });
         }
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        // The successors have inherited, so the timestamp observed in their origin goes for them too.
+        change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
     fn left_absent(first: CellAt) -> bool {
@@ -539,7 +544,7 @@ mod tests {
         let delete: Body<'_> = &|table, tx| table.delete(tx, &9);
         let is_buried: Body<'_> = &|table, _| {
             let mut linked = 0;
-            table.core_for_tests().index.for_each(|_| linked += 1);
+            table.core().index.for_each(|_| linked += 1);
             assert_eq!(linked, 3);
             Ok(())
         };

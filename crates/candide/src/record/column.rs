@@ -102,6 +102,17 @@ pub struct Place {
     pub(crate) mask: u64,
 }
 
+impl Place {
+    /// Whether two places have a bit in common.
+    pub(crate) fn overlaps(self, other: Place) -> bool {
+        let apart = self.group != other.group
+            || self.word + self.words <= other.word
+            || other.word + other.words <= self.word
+            || (self.mask << self.shift) & (other.mask << other.shift) == 0;
+        !apart
+    }
+}
+
 /// What a read asks for: a column, a tuple of projections, or [`Whole`] rows.
 ///
 /// Which groups it touches is known before anything is loaded; exactly those are observed. The trait cannot be implemented
@@ -126,6 +137,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     /// Calls `each` with the position within `unit` and the number of every run of words in it.
     #[doc(hidden)]
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize));
+
+    /// Calls `each` with the place of every column.
+    #[doc(hidden)]
+    fn places(&self, each: &mut impl FnMut(Place));
 
     /// The value, once the words are known to belong together.
     #[doc(hidden)]
@@ -176,6 +191,10 @@ impl<R: Record, T: Field> Projection<R> for Column<R, T> {
         }
     }
 
+    fn places(&self, each: &mut impl FnMut(Place)) {
+        each(self.place());
+    }
+
     #[inline(always)]
     fn value(&self, _key: &R::Key, words: &T::Buffer) -> T {
         T::from_buffer(words)
@@ -204,6 +223,12 @@ impl<R: Record> Projection<R> for Whole {
 
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
         each(0, unit.image_range(R::GROUPS).1);
+    }
+
+    fn places(&self, each: &mut impl FnMut(Place)) {
+        for (group, &Group { words, .. }) in R::GROUPS.iter().enumerate() {
+            each(Place { group: group as u8, word: 0, words: words as u16, shift: 0, mask: u64::MAX });
+        }
     }
 
     #[inline]
@@ -250,6 +275,10 @@ macro_rules! tuple_projections {
             #[inline(always)]
             fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
                 $(self.$index.runs(unit, each);)+
+            }
+
+            fn places(&self, each: &mut impl FnMut(Place)) {
+                $(self.$index.places(each);)+
             }
 
             #[inline(always)]

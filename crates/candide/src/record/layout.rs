@@ -6,8 +6,9 @@
 //!
 //! A *unit* is what one cell guards: a column group or, with timestamp splitting off, all of them.
 
-use super::Group;
+use super::packing::Packing;
 use super::schema::start_of;
+use super::{Group, Key};
 use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::sync::{AtomicU64, Ordering, prefetch};
 use std::sync::Arc;
@@ -68,9 +69,9 @@ impl RecordAt {
 
     /// A copy of the key, which has `count` words.
     pub(crate) fn key_words(self, count: usize) -> KeyWords {
-        let mut words = [0; KEY_WORDS_MAX];
-        words.iter_mut().take(count).enumerate().for_each(|(index, word)| *word = self.key_word(index));
-        KeyWords { words, count }
+        let mut words = KeyWords::zeros(count);
+        words.as_mut_slice().iter_mut().enumerate().for_each(|(index, word)| *word = self.key_word(index));
+        words
     }
 
     /// Writes the key of a record that is not linked yet (R3).
@@ -86,12 +87,27 @@ impl RecordAt {
 pub(crate) const KEY_WORDS_MAX: usize = 32;
 
 /// A copy of a record's key.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyWords {
     words: [u64; KEY_WORDS_MAX],
     count: usize,
 }
 
+impl AsRef<[u64]> for KeyWords {
+    fn as_ref(&self) -> &[u64] {
+        self.as_slice()
+    }
+}
+
 impl KeyWords {
+    pub(crate) fn zeros(count: usize) -> KeyWords {
+        KeyWords { words: [0; KEY_WORDS_MAX], count }
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u64] {
+        &mut self.words[..self.count]
+    }
+
     pub(crate) fn as_slice(&self) -> &[u64] {
         &self.words[..self.count]
     }
@@ -230,6 +246,9 @@ pub struct Unit {
 }
 
 impl Unit {
+    /// All of a row that is not split.
+    pub(crate) const ROW: Unit = Unit { split: false, index: 0 };
+
     pub(crate) fn index(self) -> usize {
         usize::from(self.index)
     }
@@ -283,6 +302,8 @@ impl Iterator for Units {
 pub(crate) struct Layout {
     table: u16,
     key_words: u16,
+    /// How keys become key words; `None` if they are taken as they are.
+    packing: Option<Packing>,
     split: bool,
     cell_words: u8,
     units: Box<[UnitPlace]>,
@@ -295,6 +316,22 @@ struct UnitPlace {
     words: u16,
 }
 
+/// The key of a record whose keys are packed so.
+#[inline(always)]
+pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<Packing>) -> K {
+    /// Keys of so few words are not worth a larger buffer.
+    const FEW: usize = 4;
+    match packing {
+        None if K::WORDS <= FEW => {
+            let mut words = [0; FEW];
+            words.iter_mut().take(K::WORDS).enumerate().for_each(|(index, word)| *word = record.key_word(index));
+            K::from_words(&words[..K::WORDS])
+        }
+        None => K::from_words(record.key_words(K::WORDS).as_slice()),
+        Some(packing) => K::from_words(packing.unpack(record.key_words(packing.words()).as_slice()).as_slice()),
+    }
+}
+
 /// The most words a record may have, cells and key included.
 pub(crate) const RECORD_WORDS_MAX: usize = u16::MAX as usize;
 
@@ -303,10 +340,12 @@ impl Layout {
     pub(crate) fn new(
         table: u16,
         key_words: usize,
+        packing: Option<Packing>,
         groups: &[Group],
         split: bool,
         cell_words: usize,
     ) -> Result<Layout, usize> {
+        let key_words = packing.map_or(key_words, |packing| packing.words());
         let all = [Group::new("row", start_of(groups, groups.len()))];
         let units_wanted = if split { groups } else { &all };
         let total_words = key_words + units_wanted.iter().map(|unit| cell_words + unit.words).sum::<usize>();
@@ -320,11 +359,22 @@ impl Layout {
             place
         };
         let units = units_wanted.iter().map(place).collect();
-        Ok(Layout { table, key_words: key_words as u16, split, cell_words: cell_words as u8, units, total_words })
+        let (key_words, cell_words) = (key_words as u16, cell_words as u8);
+        Ok(Layout { table, key_words, packing, split, cell_words, units, total_words })
     }
 
     pub(crate) fn key_words(&self) -> usize {
         usize::from(self.key_words)
+    }
+
+    pub(crate) fn packing(&self) -> Option<Packing> {
+        self.packing
+    }
+
+    /// The key of a record of a table whose keys are of this type.
+    #[inline(always)]
+    pub(crate) fn key_of<K: Key>(&self, record: RecordAt) -> K {
+        key_of(record, self.packing)
     }
 
     /// Words of a whole record.
@@ -369,7 +419,7 @@ mod tests {
 
     #[test]
     fn each_group_follows_its_cell_when_split() {
-        let layout = Layout::new(0, 1, &GROUPS, true, 2).unwrap();
+        let layout = Layout::new(0, 1, None, &GROUPS, true, 2).unwrap();
         assert_eq!(places(&layout), [(1, 2), (5, 1), (8, 4)]);
         assert_eq!(layout.total_words(), 14);
         assert_eq!(layout.units_of(0b101).map(Unit::index).collect::<Vec<_>>(), [0, 2]);
@@ -380,7 +430,7 @@ mod tests {
 
     #[test]
     fn one_cell_guards_all_groups_when_not_split() {
-        let layout = Layout::new(0, 3, &GROUPS, false, 1).unwrap();
+        let layout = Layout::new(0, 3, None, &GROUPS, false, 1).unwrap();
         assert_eq!(places(&layout), [(3, 7)]);
         assert_eq!(layout.total_words(), 11);
         assert_eq!(layout.units_of(0b101).map(Unit::index).collect::<Vec<_>>(), [0]);
@@ -392,7 +442,7 @@ mod tests {
     #[test]
     fn records_have_a_largest_size() {
         let groups = [Group::new("huge", 65_533)];
-        assert!(Layout::new(0, 1, &groups, true, 1).is_ok());
-        assert_eq!(Layout::new(0, 2, &groups, true, 1).unwrap_err(), 65_536);
+        assert!(Layout::new(0, 1, None, &groups, true, 1).is_ok());
+        assert_eq!(Layout::new(0, 2, None, &groups, true, 1).unwrap_err(), 65_536);
     }
 }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Bytes, KEY_WORDS_MAX, Key, Text};
+use super::{Bytes, KEY_WORDS_MAX, Key, Packing, Text};
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// One end of a range of keys.
@@ -54,6 +54,13 @@ impl WordRange {
             Bound::Unbounded => Edge::at(&[], K::WORDS, rest, true),
         };
         WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
+    }
+
+    /// The same range of packed keys.
+    pub(crate) fn packed(&self, packing: &Packing) -> WordRange {
+        let pack =
+            |edge: &Edge, rest| Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included);
+        WordRange { lower: pack(&self.lower, 0), upper: pack(&self.upper, u64::MAX) }
     }
 
     /// Whether the range is certain to hold no key, whatever is in the table.

@@ -5,7 +5,8 @@
 //! be combined, logged and shipped; a user's own is a small plain value and a function.
 
 use super::column::Place;
-use super::{Column, Field, Key, Number, Projection, Record, RecordAt, Unit, Words};
+use super::layout::key_of;
+use super::{Column, Field, Number, Packing, Projection, Record, RecordAt, Unit, Words};
 use crate::error::Abort;
 use std::mem::MaybeUninit;
 
@@ -24,6 +25,8 @@ pub enum Code {
     Min,
     /// Runs a user's updater over the whole unit.
     User,
+    /// Changes no word: the row ceases to exist.
+    Delete,
 }
 
 /// One operation on a unit.
@@ -51,10 +54,28 @@ pub struct Op {
 pub(crate) const NUMBER_OPERANDS: usize = 3;
 
 impl Op {
-    /// Whether it replaces whole words whatever they were, and so can never fail.
+    /// The operation that ends a row's existence.
+    pub(crate) const DELETE: Op = Op {
+        code: Code::Delete,
+        signed: false,
+        shift: 0,
+        at_least: false,
+        at_most: false,
+        mask: u64::MAX,
+        word: 0,
+        words: 0,
+        operand: 0,
+    };
+
+    /// The operation that sets words, without its operands.
+    pub(crate) fn set_words(word: u16, words: u16) -> Op {
+        Op { code: Code::Set, word, words, ..Op::DELETE }
+    }
+
+    /// Whether it replaces whole words (or none) whatever they were, and so can never fail.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.code == Code::Set && self.mask == u64::MAX && !self.at_least && !self.at_most
+        matches!(self.code, Code::Set | Code::Delete) && self.mask == u64::MAX && !self.at_least && !self.at_most
     }
 
     /// The one word that this operation, which is neither plain nor a user's, makes of `current`.
@@ -68,7 +89,7 @@ impl Op {
             Code::Sub => old - operand,
             Code::Max => old.max(operand),
             Code::Min => old.min(operand),
-            Code::User => unreachable!("a user's updater sees the whole unit"),
+            Code::User | Code::Delete => unreachable!("neither computes one word"),
         };
         if self.widen(new as u64) != new {
             return Err(Abort::Overflow);
@@ -264,15 +285,16 @@ type UserValue = [MaybeUninit<u64>; USER_WORDS];
 pub(crate) struct UserUpdate {
     value: UserValue,
     unit: Unit,
-    run: unsafe fn(&UserValue, Unit, RecordAt, &mut [u64]) -> Result<(), Abort>,
+    packing: Option<Packing>,
+    run: unsafe fn(&UserUpdate, RecordAt, &mut [u64]) -> Result<(), Abort>,
 }
 
 // SAFETY: the value was a `U: Updater`, and updaters are `Send`.
 unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
-    /// Forgets the type of an updater that is to be applied to `unit`.
-    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit) -> UserUpdate {
+    /// Forgets the type of an updater that is to be applied to `unit` of records whose keys are packed so.
+    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit, packing: Option<Packing>) -> UserUpdate {
         const {
             assert!(size_of::<U>() <= size_of::<UserValue>(), "an updater has at most 48 bytes");
             assert!(align_of::<U>() <= align_of::<UserValue>(), "an updater is aligned to at most 8 bytes");
@@ -280,40 +302,43 @@ impl UserUpdate {
         let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
         // SAFETY: `value` is large and aligned enough (asserted above), and `U: Copy` needs no drop.
         unsafe { value.as_mut_ptr().cast::<U>().write(updater) };
-        UserUpdate { value, unit, run: run::<R, U> }
+        UserUpdate { value, unit, packing, run: run::<R, U> }
     }
 
     /// Applies the updater to the image of its unit.
     pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
         // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`.
-        unsafe { (self.run)(&self.value, self.unit, record, image) }
+        unsafe { (self.run)(self, record, image) }
     }
 }
 
 /// # Safety
-/// `value` holds a `U`.
-unsafe fn run<R: Record, U: Updater<R>>(
-    value: &UserValue,
-    unit: Unit,
-    record: RecordAt,
-    image: &mut [u64],
-) -> Result<(), Abort> {
+/// The value of `update` is a `U`.
+unsafe fn run<R: Record, U: Updater<R>>(update: &UserUpdate, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
     // SAFETY: holds by this function's contract.
-    let updater = unsafe { value.as_ptr().cast::<U>().read() };
+    let updater = unsafe { update.value.as_ptr().cast::<U>().read() };
+    let unit = update.unit;
     let target = updater.target();
     let mut words = U::Target::EMPTY;
     target.copy(unit, Words::Own(image), &mut words);
-    let key = R::Key::from_words(record.key_words(R::Key::WORDS).as_slice());
+    let key = key_of(record, update.packing);
     let mut columns = target.value(&key, &words);
     updater.apply(&mut columns).map_err(|Refused| Abort::Guard)?;
-    target.assign(&key, &columns, &mut ImageSink::<R> { unit, image, record: std::marker::PhantomData })
+    target.assign(&key, &columns, &mut ImageSink::<R>::new(unit, image))
 }
 
 /// Sets words of an image.
-struct ImageSink<'a, R> {
+pub(crate) struct ImageSink<'a, R> {
     unit: Unit,
     image: &'a mut [u64],
     record: std::marker::PhantomData<R>,
+}
+
+impl<'a, R> ImageSink<'a, R> {
+    /// Sets words of an image of `unit`.
+    pub(crate) fn new(unit: Unit, image: &'a mut [u64]) -> ImageSink<'a, R> {
+        ImageSink { unit, image, record: std::marker::PhantomData }
+    }
 }
 
 impl<R: Record> Sink for ImageSink<'_, R> {

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod entries;
 mod garbage;
 mod retry;
 mod stage;
@@ -11,7 +12,7 @@ pub(crate) use garbage::Garbage;
 pub use retry::RunOptions;
 pub(crate) use retry::{Core, Public};
 pub(crate) use stage::Stager;
-pub(crate) use state::State;
+pub(crate) use state::{Mark, State};
 
 use crate::protocol::{Engine, Protocol};
 use std::cell::RefCell;

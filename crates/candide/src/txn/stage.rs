@@ -17,6 +17,8 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
     pub(crate) engine: &'a Engine<P>,
     pub(crate) table: &'a TableCore,
     pub(crate) record: RecordAt,
+    /// Whether columns of secondary indexes are left alone; otherwise the caller sees to the indexes.
+    pub(crate) refuses_indexed: bool,
     pub(crate) row: PhantomData<R>,
 }
 
@@ -24,6 +26,9 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     /// Stages an update of the columns at `place`, if the row exists.
     #[inline(always)]
     fn stage(&mut self, place: Place, op: Op, push: impl FnOnce(&mut State<P>) -> u32) -> Result<(), Abort> {
+        if self.refuses_indexed && !self.table.indexes.is_empty() && self.table.indexes.covers(place) {
+            return Err(Abort::Indexed);
+        }
         let unit = self.table.layout.unit_of(place.group);
         let at = self.table.layout.at(self.record, unit);
         if !self.state.can_update(self.engine, at)? {
@@ -31,7 +36,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         }
         let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
         let op = Op { word, operand: push(self.state), ..op };
-        self.state.stage(self.engine, at, Intent::Update, Some(op))
+        self.state.stage(self.engine, at, Intent::Update, op)
     }
 
     /// Stages a user's updater.
@@ -39,16 +44,22 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         let groups = updater.target().groups();
         let group = groups.trailing_zeros() as u8;
         assert!(groups.is_power_of_two(), "the columns of an updater's target lie in one group");
+        if !self.table.indexes.is_empty() {
+            let mut indexed = false;
+            updater.target().places(&mut |place| indexed |= self.table.indexes.covers(place));
+            if indexed {
+                return Err(Abort::Indexed);
+            }
+        }
         let unit = self.table.layout.unit_of(group);
         let words = self.table.layout.at(self.record, unit).payload_words() as u16;
-        let place = Place { group, word: 0, words, shift: 0, mask: u64::MAX };
         let at = self.table.layout.at(self.record, unit);
         if !self.state.can_update(self.engine, at)? {
             return Err(Abort::NotFound);
         }
-        let operand = self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit));
-        let op = Op { operand, ..set(place) };
-        self.state.stage(self.engine, at, Intent::Update, Some(Op { code: Code::User, ..op }))
+        let operand = self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, self.table.layout.packing()));
+        let op = Op { code: Code::User, operand, ..Op::set_words(0, words) };
+        self.state.stage(self.engine, at, Intent::Update, op)
     }
 
     /// Stages all words of a row.
@@ -58,9 +69,8 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         for unit in self.table.layout.units() {
             let at = self.table.layout.at(self.record, unit);
             let (start, count) = unit.image_range(R::GROUPS);
-            let place = Place { group: 0, word: 0, words: count as u16, shift: 0, mask: u64::MAX };
             let operand = self.state.writes.push_operands(image.words()[start..start + count].iter().copied());
-            self.state.stage(self.engine, at, intent, Some(Op { operand, ..set(place) }))?;
+            self.state.stage(self.engine, at, intent, Op { operand, ..Op::set_words(0, count as u16) })?;
         }
         Ok(())
     }
@@ -73,7 +83,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         }
         for unit in self.table.layout.units() {
             let at = self.table.layout.at(self.record, unit);
-            self.state.stage(self.engine, at, Intent::Delete, None)?;
+            self.state.stage(self.engine, at, Intent::Delete, Op::DELETE)?;
         }
         Ok(())
     }
@@ -87,7 +97,7 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
             return self.compute(place, false, arithmetic);
         }
         let words = (0..usize::from(place.words)).map(word);
-        self.stage(place, set(place), |state| state.writes.push_operands(words))
+        self.stage(place, Op::set_words(place.word, place.words), |state| state.writes.push_operands(words))
     }
 
     #[inline(always)]
@@ -100,24 +110,9 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
             at_least: at_least.is_some(),
             at_most: at_most.is_some(),
             mask: place.mask,
-            ..set(place)
+            ..Op::set_words(place.word, place.words)
         };
         let operands: [u64; NUMBER_OPERANDS] = [operand, at_least.unwrap_or(0), at_most.unwrap_or(0)];
         self.stage(place, op, |state| state.writes.push_operands(operands.into_iter()))
-    }
-}
-
-/// The operation that sets the words at a place, without its operands.
-fn set(place: Place) -> Op {
-    Op {
-        code: Code::Set,
-        signed: false,
-        shift: 0,
-        at_least: false,
-        at_most: false,
-        mask: u64::MAX,
-        word: place.word,
-        words: place.words,
-        operand: 0,
     }
 }

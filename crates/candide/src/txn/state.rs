@@ -12,10 +12,11 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Intent, WriteSet};
+use super::entries::Workbench;
+use crate::access::{self, Intent, WriteSet};
 use crate::error::Abort;
-use crate::index::{Found, Linked};
-use crate::protocol::{Committed, Context, Engine, Local, Missing, Protocol, Retired, TableCore};
+use crate::index::{Found, Linked, Linking, Place};
+use crate::protocol::{Committed, Context, Engine, Local, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
 
 /// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
@@ -33,8 +34,17 @@ pub(crate) struct State<P: Protocol> {
     /// The outcome of a pending update that this attempt has been shown; it can only end in it.
     failed: Option<Abort>,
     scratch: Vec<u64>,
+    pub(super) workbench: Workbench,
     operations: u32,
     next_revalidation: u32,
+}
+
+/// A moment in the life of a transaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    writes: access::Mark,
+    /// Of protocols that apply writes at once.
+    applied: usize,
 }
 
 impl<P: Protocol> State<P> {
@@ -47,6 +57,7 @@ impl<P: Protocol> State<P> {
             doomed: None,
             failed: None,
             scratch: Vec::new(),
+            workbench: Workbench::default(),
             operations: 0,
             next_revalidation: FIRST_REVALIDATION,
         }
@@ -111,16 +122,21 @@ impl<P: Protocol> State<P> {
         self.enter(engine)?;
         match self.writes.find(at) {
             None => self.observe(engine, at, copy),
-            Some(item) => self.read_own(engine, item, copy),
+            Some(item) if self.writes.items()[item].present => self.read_own(engine, item, access::Mark::NOW, copy),
+            Some(_) => Ok(false),
         }
     }
 
-    /// Reads a unit the transaction has written: the image below its operations, and they applied.
-    fn read_own(&mut self, engine: &Engine<P>, index: usize, mut copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
+    /// Reads a unit of a row that the transaction has written: the image below its operations, and those before the mark
+    /// applied.
+    fn read_own(
+        &mut self,
+        engine: &Engine<P>,
+        index: usize,
+        mark: access::Mark,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
         let item = self.writes.items()[index];
-        if !item.present {
-            return Ok(false);
-        }
         let mut image = std::mem::take(&mut self.scratch);
         image.clear();
         image.resize(item.at.payload_words(), 0);
@@ -136,7 +152,7 @@ impl<P: Protocol> State<P> {
                 below = Err(self.doom(abort));
             }
         }
-        let read = below.and_then(|_| match self.writes.overlay(index, &mut image) {
+        let read = below.and_then(|_| match self.writes.overlay_at(index, mark, &mut image) {
             Ok(()) => {
                 copy(Words::Own(&image));
                 Ok(true)
@@ -148,6 +164,32 @@ impl<P: Protocol> State<P> {
         });
         self.scratch = image;
         read
+    }
+
+    /// Now, as something that a scan can look back to.
+    pub(crate) fn mark(&mut self) -> Mark {
+        Mark { writes: self.writes.mark(), applied: P::mark(&mut self.attempt) }
+    }
+
+    /// Reads a unit as the transaction saw it at a mark; false if the row did not exist.
+    #[inline]
+    pub(crate) fn read_at_mark(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        mark: Mark,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
+        let own = self.writes.find(at).and_then(|item| Some((item, self.writes.present_at(item, mark.writes)?)));
+        match own {
+            Some((_, false)) => Ok(false),
+            Some((item, true)) => self.read_own(engine, item, mark.writes, copy),
+            None => {
+                let context = &mut Context::new(engine, &mut self.local);
+                let seen = P::read_at_mark(context, &mut self.attempt, at, mark.applied, copy);
+                seen.map(|seen| seen.present).map_err(|abort| self.doom(abort))
+            }
+        }
     }
 
     /// Whether the row exists as the transaction sees it; observed only if it is not `expected` to.
@@ -190,13 +232,7 @@ impl<P: Protocol> State<P> {
 
     /// Takes note of one write.
     #[inline(always)]
-    pub(crate) fn stage(
-        &mut self,
-        engine: &Engine<P>,
-        at: CellAt,
-        intent: Intent,
-        op: Option<Op>,
-    ) -> Result<(), Abort> {
+    pub(crate) fn stage(&mut self, engine: &Engine<P>, at: CellAt, intent: Intent, op: Op) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.local);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
         staged.map_err(|abort| {
@@ -223,7 +259,7 @@ impl<P: Protocol> State<P> {
     pub(crate) fn find(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Found, Abort> {
         self.admit(engine, table)?;
         table.check_key(key);
-        Ok(table.index.find(key, table.index.hash(key)))
+        Ok(table.index.find(key))
     }
 
     /// Observes that a key has no record.
@@ -232,8 +268,22 @@ impl<P: Protocol> State<P> {
         P::absent(context, &mut self.attempt, missing).map_err(|abort| self.doom(abort))
     }
 
+    /// The record of a key, linked absent if there was none.
+    pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
+        match self.find(engine, table, key)? {
+            Found::Record(record) => Ok(record),
+            Found::Nothing { .. } => self.link(engine, table, key, &mut Place::default()),
+        }
+    }
+
     /// The record for a key that has none, linked absent; or the one that somebody else has linked meanwhile.
-    pub(crate) fn link(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
+    pub(crate) fn link(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+        place: &mut Place,
+    ) -> Result<RecordAt, Abort> {
         // A link raises a node's version and so disturbs others like a commit does.
         let context = Context::new(engine, &mut self.local);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;
@@ -244,10 +294,13 @@ impl<P: Protocol> State<P> {
             P::unborn(table.layout.at(record, unit));
         }
         let born = |node| table.layout.units().for_each(|unit| P::born(node, table.layout.at(record, unit)));
-        let hash = table.index.hash(key);
-        let linked = table.index.link(record, key, hash, &mut local.caches, &mut local.retired_lines, born);
-        let parts = local.retired_lines.drain(..).map(|part| Retired::Index { table: table.number, part });
-        local.retired.extend(parts);
+        let mut linking =
+            Linking { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
+        let linked = table.index.link(record, key, place, &mut linking, born);
+        local.retire_parts(table.number);
+        for change in local.divided.drain(..) {
+            P::divided(&mut self.attempt, &change);
+        }
         match linked {
             Ok(Linked::New { node, before, after }) => {
                 let first = table.layout.at(record, table.layout.unit_of(0));

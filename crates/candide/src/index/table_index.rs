@@ -1,0 +1,147 @@
+//! The index of one table, of whichever kind.
+
+#![forbid(unsafe_code)]
+
+use super::hash::{BucketCursor, HashIndex};
+use super::{Found, Linked, NodeAt, NodeChange, Retire};
+use crate::memory::{Cache, OutOfMemory, Slab};
+use crate::record::{RecordAt, WordRange};
+use std::sync::Arc;
+
+/// An index.
+#[derive(Debug)]
+pub(crate) enum TableIndex {
+    Hash(HashIndex),
+}
+
+/// Where the last record was linked, so that its neighbour is linked without a search.
+#[derive(Debug, Default)]
+pub(crate) struct Place;
+
+/// What linking a record needs of its session, and leaves there.
+pub(crate) struct Linking<'a> {
+    pub(crate) caches: &'a mut Vec<Option<Cache>>,
+    pub(crate) retired: &'a mut Vec<Retire>,
+    /// Nodes that were divided on the way.
+    pub(crate) changes: &'a mut Vec<NodeChange>,
+}
+
+/// The way through a range of keys.
+#[derive(Debug)]
+pub(crate) enum Cursor {
+    Buckets(BucketCursor),
+}
+
+/// One step on the way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Advance {
+    Next(RecordAt),
+    End,
+}
+
+impl TableIndex {
+    /// Whether it keeps keys in order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        match self {
+            TableIndex::Hash(_) => false,
+        }
+    }
+
+    /// The record with this key, or the node whose version vouches for there being none. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: &[u64]) -> Found {
+        match self {
+            TableIndex::Hash(hash) => hash.find(key, hash.hash(key)),
+        }
+    }
+
+    /// As [`TableIndex::find`] for each of many keys, with the misses of all overlapped.
+    #[inline]
+    pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {
+        match self {
+            TableIndex::Hash(hash) => {
+                let hashes = keys.each_ref().map(|key| {
+                    let hashed = hash.hash(key.as_ref());
+                    hash.prefetch_bucket(hashed);
+                    hashed
+                });
+                let likely = hashes.map(|hashed| hash.likely_record(hashed));
+                std::array::from_fn(|number| match likely[number] {
+                    Some(record) if record.has_key(keys[number].as_ref()) => Found::Record(record),
+                    _ => hash.find(keys[number].as_ref(), hashes[number]),
+                })
+            }
+        }
+    }
+
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned.
+    ///
+    /// `born` runs under the node's lock, after its version has been raised: where a protocol lets the record inherit what
+    /// the node knew about the absent key.
+    pub(crate) fn link(
+        &self,
+        record: RecordAt,
+        key: &[u64],
+        _place: &mut Place,
+        linking: &mut Linking<'_>,
+        born: impl FnOnce(NodeAt),
+    ) -> Result<Linked, OutOfMemory> {
+        match self {
+            TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), linking.caches, linking.retired, born),
+        }
+    }
+
+    /// Takes `record`, which is dead, out of the index. The caller is pinned and retires the record afterwards.
+    ///
+    /// `bequeath` runs under the node's lock, before the record is taken out.
+    pub(crate) fn unlink(
+        &self,
+        record: RecordAt,
+        key: &[u64],
+        _retired: &mut Vec<Retire>,
+        bequeath: impl FnOnce(NodeAt),
+    ) {
+        match self {
+            TableIndex::Hash(hash) => hash.unlink(record, hash.hash(key), bequeath),
+        }
+    }
+
+    /// Begins a way through all keys in `range`; a hash index knows only the whole of its keys, and those that begin with
+    /// the words it hashes.
+    pub(crate) fn cursor(&self, range: &WordRange, _reverse: bool) -> Cursor {
+        match self {
+            TableIndex::Hash(hash) => Cursor::Buckets(hash.cursor(range)),
+        }
+    }
+
+    /// Goes one record further, reporting each node to `observe` before any record of it is given out.
+    pub(crate) fn advance(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Advance {
+        match (self, cursor) {
+            (TableIndex::Hash(hash), Cursor::Buckets(cursor)) => {
+                hash.advance(cursor, observe).map_or(Advance::End, Advance::Next)
+            }
+        }
+    }
+
+    /// Calls `each` with every linked record, present or not, once. The caller is pinned, and nothing is being linked,
+    /// unlinked or moved meanwhile.
+    pub(crate) fn for_each(&self, each: impl FnMut(RecordAt)) {
+        match self {
+            TableIndex::Hash(hash) => hash.for_each(each),
+        }
+    }
+
+    /// The slab that the index's retired blocks go back to.
+    pub(crate) fn blocks(&self) -> &Arc<Slab> {
+        match self {
+            TableIndex::Hash(hash) => hash.lines(),
+        }
+    }
+
+    /// Bytes of the index that belong to this table alone.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            TableIndex::Hash(hash) => hash.array_bytes(),
+        }
+    }
+}

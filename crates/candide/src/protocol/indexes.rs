@@ -1,0 +1,178 @@
+//! The secondary indexes of a table, without the row type.
+//!
+//! An index is a table of *entries*, which transactions keep like any other: entry `(index key, primary key)` is there when
+//! the row is. A unique index has entries `index key`, whose payload is the primary key.
+
+#![forbid(unsafe_code)]
+
+use super::TableCore;
+use crate::record::{IndexSpec, KEY_WORDS_MAX, Place};
+use crate::sync::{AtomicU64, Ordering};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Appends the index key of a row, given its primary key as the table keeps it and its other words.
+pub(crate) type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
+
+/// One secondary index.
+pub(crate) struct IndexCore {
+    pub(crate) name: Box<str>,
+    pub(crate) unique: bool,
+    /// The columns that the index key is made of, and the groups they lie in.
+    pub(crate) columns: Box<[Place]>,
+    pub(crate) groups: u64,
+    /// Words of the index key.
+    pub(crate) key_words: usize,
+    pub(crate) key_of: Box<KeyOf>,
+    pub(crate) entries: Arc<TableCore>,
+    /// Its place among the indexes of its table.
+    pub(crate) number: usize,
+}
+
+impl fmt::Debug for IndexCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexCore").field("name", &self.name).field("unique", &self.unique).finish_non_exhaustive()
+    }
+}
+
+/// What an index is to be, before there are entries.
+pub(crate) struct IndexPlan {
+    pub(crate) name: Box<str>,
+    pub(crate) unique: bool,
+    pub(crate) ordered: bool,
+    pub(crate) columns: Box<[Place]>,
+    pub(crate) key_words: usize,
+    pub(crate) key_of: Box<KeyOf>,
+}
+
+impl IndexPlan {
+    /// An index that a row type says it has.
+    pub(crate) fn of_spec(spec: &IndexSpec) -> IndexPlan {
+        let IndexSpec { name, unique, ordered, columns, key_words, key } = *spec;
+        let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| key(words, index_key));
+        IndexPlan { name: name.into(), unique, ordered, columns: columns.into(), key_words, key_of }
+    }
+
+    /// The words of an entry's key and of its payload, for rows whose key has `primary_words`.
+    pub(crate) fn entry_words(&self, primary_words: usize) -> (usize, usize) {
+        if self.unique { (self.key_words, primary_words) } else { (self.key_words + primary_words, 1) }
+    }
+
+    /// Whether its entries have a key that can be stored.
+    pub(crate) fn fits(&self, primary_words: usize) -> bool {
+        self.entry_words(primary_words).0 <= KEY_WORDS_MAX
+    }
+
+    pub(crate) fn with_entries(self, number: usize, entries: Arc<TableCore>) -> IndexCore {
+        let IndexPlan { name, unique, columns, key_words, key_of, .. } = self;
+        let groups = columns.iter().fold(0, |groups, place| groups | 1 << place.group);
+        IndexCore { name, unique, columns, groups, key_words, key_of, entries, number }
+    }
+}
+
+impl IndexCore {
+    /// Appends the key of a row's entry.
+    pub(crate) fn entry_key(&self, primary: &[u64], words: &[u64], key: &mut Vec<u64>) {
+        let begin = key.len();
+        (self.key_of)(primary, words, key);
+        assert!(key.len() - begin == self.key_words, "an index key has as many words as its index says");
+        if !self.unique {
+            key.extend_from_slice(primary);
+        }
+    }
+}
+
+/// The most indexes a table can have, dropped ones of other names included.
+pub(crate) const INDEXES_MAX: usize = 32;
+
+/// The secondary indexes of a table.
+///
+/// An index that comes to a table with rows goes through three stages, each begun only when no transaction is left that
+/// does not know of the one before: it is *kept* by all who write; it is *enforced*, if it is unique; it can be *read*.
+#[derive(Debug, Default)]
+pub(crate) struct Indexes {
+    slots: [OnceLock<IndexCore>; INDEXES_MAX],
+    /// Bit by bit for the slots. Written while the indexes of a table change, read by every write.
+    kept: AtomicU64,
+    enforced: AtomicU64,
+    readable: AtomicU64,
+}
+
+/// What can be said of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Kept,
+    Enforced,
+    Readable,
+}
+
+impl Indexes {
+    fn word(&self, stage: Stage) -> &AtomicU64 {
+        match stage {
+            Stage::Kept => &self.kept,
+            Stage::Enforced => &self.enforced,
+            Stage::Readable => &self.readable,
+        }
+    }
+
+    /// Whether there is no index to keep.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        // Relaxed: whoever has to know was pinned after the bit was set; the wait between the stages sees to that.
+        self.kept.load(Ordering::Relaxed) == 0
+    }
+
+    /// The indexes to keep.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &IndexCore> {
+        let mut left = self.kept.load(Ordering::Acquire); // E14
+        std::iter::from_fn(move || {
+            let number = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            self.slots.get(number)?.get()
+        })
+    }
+
+    /// The groups that the index keys of a row lie in.
+    pub(crate) fn groups(&self) -> u64 {
+        self.kept().fold(0, |groups, index| groups | index.groups)
+    }
+
+    /// Whether any index key has a part at this place.
+    pub(crate) fn covers(&self, place: Place) -> bool {
+        self.kept().any(|index| index.columns.iter().any(|column| column.overlaps(place)))
+    }
+
+    pub(crate) fn is_at(&self, index: &IndexCore, stage: Stage) -> bool {
+        self.word(stage).load(Ordering::Relaxed) & 1 << index.number != 0
+    }
+
+    /// Puts an index into a stage, or takes it out of it.
+    pub(crate) fn set(&self, index: &IndexCore, stage: Stage, on: bool) {
+        let bit = 1 << index.number;
+        // Release: who sees the bit sees the slot (E14).
+        if on {
+            self.word(stage).fetch_or(bit, Ordering::Release);
+        } else {
+            self.word(stage).fetch_and(!bit, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&IndexCore> {
+        self.slots.get(number)?.get()
+    }
+
+    /// An index by its name, whatever its stage.
+    pub(crate) fn named(&self, name: &str) -> Option<&IndexCore> {
+        self.slots.iter().filter_map(OnceLock::get).find(|index| *index.name == *name)
+    }
+
+    /// The number the next new index gets; `None` if there are too many. The caller keeps others from adding one.
+    pub(crate) fn next_number(&self) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.get().is_none())
+    }
+
+    /// Adds an index, at no stage yet.
+    pub(crate) fn add(&self, index: IndexCore) -> &IndexCore {
+        self.slots[index.number].get_or_init(|| index)
+    }
+}

@@ -1,0 +1,188 @@
+//! Scans: rows one after another, as the transaction was when the scan was made.
+
+#![forbid(unsafe_code)]
+
+use crate::error::Abort;
+use crate::index::{Advance, Cursor};
+use crate::protocol::{Missing, Protocol, TableCore};
+use crate::record::{KeyRange, Ordered, Projection, Record, RecordAt, WordRange};
+use crate::table::Table;
+use crate::txn::{Mark, State, Tx};
+
+/// The rows of a range of keys, or of a whole table, with some of their columns.
+///
+/// Gives `Ok((key, columns))` for every row there was when the scan was made, the transaction's own inserts, updates and
+/// deletes included; what the transaction does afterwards, to rows still to come too, does not show. After an error,
+/// which `?` passes on like that of any operation, it gives nothing more.
+///
+/// Rows are looked for as they are asked for, so a scan that is given up after some rows has observed the table up to
+/// there and no further. What it has gone through, rows and the gaps between them, is part of what the transaction has
+/// read: nobody else's insert can come in between.
+///
+/// It holds no borrow of the transaction's internals: rows of any table can be read and written between two of its
+/// rows.
+pub struct Scan<'t, R: Record, P: Protocol, Pr> {
+    table: &'t Table<R, P>,
+    tx: &'t Tx<'t, P>,
+    projection: Pr,
+    way: Way,
+}
+
+/// Where a scan is.
+#[derive(Debug)]
+pub(crate) struct Way {
+    cursor: Option<Cursor>,
+    mark: Mark,
+}
+
+impl Way {
+    /// Begins a way through a range of an index, as the transaction is now.
+    pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: &WordRange, reverse: bool) -> Way {
+        let cursor = (!range.is_empty()).then(|| table.index.cursor(range, reverse));
+        Way { cursor, mark: tx.state.borrow_mut().mark() }
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// Gives nothing more.
+    pub(crate) fn end(&mut self) {
+        self.cursor = None;
+    }
+
+    /// The next record, which may be absent.
+    pub(crate) fn next<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
+    ) -> Result<Option<RecordAt>, Abort> {
+        state.admit(tx.engine, table)?;
+        let Some(cursor) = &mut self.cursor else { return Ok(None) };
+        let mut observed = Ok(());
+        let advance = table.index.advance(cursor, &mut |node, version| {
+            if observed.is_ok() {
+                observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
+            }
+        });
+        observed?;
+        match advance {
+            Advance::Next(record) => Ok(Some(record)),
+            Advance::End => Ok(None),
+        }
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// All rows, in the order of their keys if the table is ordered, otherwise in none.
+    ///
+    /// As in any transaction nothing of what it goes through may have changed when it commits, so for a large table under
+    /// load this is not the way to look at everything.
+    ///
+    /// ```
+    /// # use candide::{Abort, Column, Database, Group, Hashed, Record};
+    /// # #[derive(Clone, Copy)]
+    /// # struct Account { id: u64, cents: i64 }
+    /// # impl Account { const CENTS: Column<Account, i64> = Column::new(0, 0, "cents"); }
+    /// # impl Record for Account {
+    /// #     type Key = u64;
+    /// #     type Index = Hashed;
+    /// #     type Image = [u64; 1];
+    /// #     const NAME: &'static str = "Account";
+    /// #     const GROUPS: &'static [Group] = &[Group::new("balance", 1)];
+    /// #     fn key(&self) -> u64 { self.id }
+    /// #     fn store(&self, words: &mut [u64]) { Self::CENTS.put(words, &self.cents); }
+    /// #     fn load(id: &u64, words: &[u64]) -> Account { Account { id: *id, cents: Self::CENTS.take(words) } }
+    /// # }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # db.run(|tx| (1..=3).try_for_each(|id| accounts.insert(tx, Account { id, cents: 10 })))?;
+    /// let total = db.run(|tx| accounts.iter(tx, Account::CENTS).map(|row| Ok::<_, Abort>(row?.1)).sum::<Result<i64, _>>())?;
+    /// assert_eq!(total, 30);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn iter<'t, Pr: Projection<R>>(&'t self, tx: &'t Tx<'_, P>, projection: Pr) -> Scan<'t, R, P, Pr> {
+        let words = self.core().layout.key_words();
+        self.scan_words(tx, &WordRange::beginning_with(&[], words), false, projection)
+    }
+
+    pub(crate) fn scan_words<'t, Pr: Projection<R>>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        range: &WordRange,
+        reverse: bool,
+        projection: Pr,
+    ) -> Scan<'t, R, P, Pr> {
+        Scan { table: self, tx, projection, way: Way::new(tx, self.core(), range, reverse) }
+    }
+}
+
+impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
+    /// The rows of a range of keys in their order: `scan(tx, 10..20, …)`, `scan(tx, .., …)`,
+    /// `scan(tx, Prefix((warehouse, district)), …)`.
+    ///
+    /// A range whose end is before its beginning holds nothing.
+    pub fn scan<'t, Pr: Projection<R>>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        range: impl KeyRange<R::Key>,
+        projection: Pr,
+    ) -> Scan<'t, R, P, Pr> {
+        self.scan_words(tx, &self.kept_range(&range), false, projection)
+    }
+
+    /// As [`Table::scan`], from the last key to the first.
+    pub fn scan_rev<'t, Pr: Projection<R>>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        range: impl KeyRange<R::Key>,
+        projection: Pr,
+    ) -> Scan<'t, R, P, Pr> {
+        self.scan_words(tx, &self.kept_range(&range), true, projection)
+    }
+
+    /// A range in the words that the table keeps.
+    fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
+        let range = range.word_range();
+        self.core().layout.packing().map_or(range, |packing| range.packed(&packing))
+    }
+}
+
+impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> {
+    type Item = Result<(R::Key, Pr::Value), Abort>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let state = &mut *self.tx.state.borrow_mut();
+        let core = self.table.core();
+        loop {
+            let row = self.way.next(self.tx, state, core).and_then(|record| {
+                let Some(record) = record else { return Ok(None) };
+                let key = core.layout.key_of(record);
+                let columns = self.table.read_at_mark(self.tx, state, &key, record, self.way.mark, self.projection)?;
+                Ok(Some(columns.map(|columns| (key, columns))))
+            });
+            match row {
+                Ok(Some(Some(row))) => return Some(Ok(row)),
+                // No row in the transaction's eyes.
+                Ok(Some(None)) => {}
+                Ok(None) => {
+                    self.way.end();
+                    return None;
+                }
+                Err(abort) => {
+                    self.way.end();
+                    return Some(Err(abort));
+                }
+            }
+        }
+    }
+}
+
+impl<R: Record, P: Protocol, Pr: Projection<R>> std::iter::FusedIterator for Scan<'_, R, P, Pr> {}
+
+impl<R: Record, P: Protocol, Pr> std::fmt::Debug for Scan<'_, R, P, Pr> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scan").field("table", &self.table).field("way", &self.way).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! What a change of a row does to the entries of its table's secondary indexes.
+
+#![forbid(unsafe_code)]
+
+use super::State;
+use crate::access::Intent;
+use crate::error::Abort;
+use crate::index::Found;
+use crate::protocol::{Engine, IndexCore, Protocol, Stage, TableCore};
+use crate::record::{Op, RecordAt, Unit};
+
+/// What the entries of rows are worked out with; kept from operation to operation.
+#[derive(Debug, Default)]
+pub(crate) struct Workbench {
+    /// The words of a row outside its key, as they are and as they will be. Of the row as it is, only the groups that matter to
+    /// an index are filled in.
+    before: Vec<u64>,
+    after: Vec<u64>,
+    /// Entry keys, one after another.
+    keys: Vec<u64>,
+    changes: Vec<Change>,
+}
+
+/// What is to become of the entries of one index.
+#[derive(Debug)]
+struct Change {
+    number: usize,
+    /// Where the key of the entry that goes lies among the keys.
+    old: Option<(usize, usize)>,
+    new: Option<RecordAt>,
+}
+
+/// A row's words before or after a change: none if there is no row.
+type Image<'a> = Option<&'a [u64]>;
+
+impl<P: Protocol> State<P> {
+    /// Stages what the insertion of a row means for the indexes of its table.
+    ///
+    /// # Errors
+    /// [`Abort::NotUnique`], before anything is staged.
+    pub(crate) fn enter_row(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        primary: &[u64],
+        row: impl FnOnce(&mut Vec<u64>),
+    ) -> Result<(), Abort> {
+        self.on_workbench(|state, bench| {
+            bench.after.clear();
+            row(&mut bench.after);
+            let Workbench { after, keys, changes, .. } = bench;
+            state.change_entries(engine, table, primary, (None, Some(after)), keys, changes)
+        })
+    }
+
+    /// Stages what the removal of a row, if it exists, means for the indexes of its table.
+    pub(crate) fn leave_row(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        primary: &[u64],
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        self.on_workbench(|state, bench| {
+            if !state.read_indexed(engine, table, record, &mut bench.before)? {
+                return Ok(());
+            }
+            let Workbench { before, keys, changes, .. } = bench;
+            state.change_entries(engine, table, primary, (Some(before), None), keys, changes)
+        })
+    }
+
+    /// Stages what a change of a row's words means for the indexes of its table. `change` is given the words that matter to
+    /// an index, or zeros if there is no row, and makes them what they will be.
+    ///
+    /// # Errors
+    /// [`Abort::NotUnique`], before anything is staged.
+    pub(crate) fn change_row(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        primary: &[u64],
+        record: RecordAt,
+        change: impl FnOnce(&mut Vec<u64>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        self.on_workbench(|state, bench| {
+            let Workbench { before, after, keys, changes } = bench;
+            let was_there = state.read_indexed(engine, table, record, before)?;
+            after.clone_from(before);
+            change(after)?;
+            state.change_entries(engine, table, primary, (was_there.then_some(before), Some(after)), keys, changes)
+        })
+    }
+
+    fn on_workbench(&mut self, work: impl FnOnce(&mut Self, &mut Workbench) -> Result<(), Abort>) -> Result<(), Abort> {
+        let mut bench = std::mem::take(&mut self.workbench);
+        let result = work(self, &mut bench);
+        self.workbench = bench;
+        result
+    }
+
+    /// Reads the groups of a row that matter to an index, as the transaction sees them; false if there is no row.
+    fn read_indexed(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &mut Vec<u64>,
+    ) -> Result<bool, Abort> {
+        image.clear();
+        image.resize(Unit::ROW.image_range(table.groups).1, 0);
+        for unit in table.layout.units_of(table.indexes.groups()) {
+            let (start, count) = unit.image_range(table.groups);
+            let copy =
+                |words: crate::record::Words<'_>| words.copy(0, count, |word, value| image[start + word] = value);
+            if !self.read(engine, table.layout.at(record, unit), copy)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Stages the entries of a row whose words change.
+    fn change_entries(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        primary: &[u64],
+        (before, after): (Image<'_>, Image<'_>),
+        keys: &mut Vec<u64>,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), Abort> {
+        keys.clear();
+        changes.clear();
+        // First everything that can be refused: linking may meet the memory limit, and a unique key may be taken.
+        for index in table.indexes.kept() {
+            let mut key = |image: &[u64]| {
+                let begin = keys.len();
+                index.entry_key(primary, image, keys);
+                (begin, keys.len())
+            };
+            let (old, new) = (before.map(&mut key), after.map(key));
+            if let (Some(old), Some(new)) = (old, new)
+                && keys[old.0..old.1] == keys[new.0..new.1]
+            {
+                continue;
+            }
+            let new = match new {
+                Some((begin, end)) => Some(self.place_entry(engine, table, index, &keys[begin..end])?),
+                None => None,
+            };
+            changes.push(Change { number: index.number, old, new });
+        }
+        for change in changes.iter() {
+            let index = table.indexes.get(change.number).expect("it was there a moment ago");
+            if let Some((begin, end)) = change.old {
+                self.delete_entry(engine, table, index, &keys[begin..end], primary)?;
+            }
+            if let Some(record) = change.new {
+                let is_enforced = index.unique && table.indexes.is_at(index, Stage::Enforced);
+                let intent = if is_enforced { Intent::Insert } else { Intent::Put };
+                self.stage_entry(engine, index, record, primary, intent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The record for a new entry; an error if the index is unique and has the entry already.
+    fn place_entry(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        key: &[u64],
+    ) -> Result<RecordAt, Abort> {
+        let record = self.record_for(engine, &index.entries, key)?;
+        let first = index.entries.layout.at(record, Unit::ROW);
+        if index.unique && table.indexes.is_at(index, Stage::Enforced) && !self.can_insert(engine, first)? {
+            return Err(Abort::NotUnique);
+        }
+        Ok(record)
+    }
+
+    /// Stages the end of an entry of the row with key `primary`, if there is one. (Only in an index that cannot be read yet can
+    /// it be missing, or be another row's.)
+    fn delete_entry(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        key: &[u64],
+        primary: &[u64],
+    ) -> Result<(), Abort> {
+        let Found::Record(record) = self.find(engine, &index.entries, key)? else { return Ok(()) };
+        let at = index.entries.layout.at(record, Unit::ROW);
+        if !self.can_delete(engine, at)? {
+            return Ok(());
+        }
+        if index.unique && !table.indexes.is_at(index, Stage::Readable) {
+            let mut is_own = false;
+            let compare = |words: crate::record::Words<'_>| {
+                is_own = primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
+            };
+            if !self.read(engine, at, compare)? || !is_own {
+                return Ok(());
+            }
+        }
+        self.stage(engine, at, Intent::Delete, Op::DELETE)
+    }
+
+    /// Stages an entry for the row with key `primary`.
+    pub(crate) fn stage_entry(
+        &mut self,
+        engine: &Engine<P>,
+        index: &IndexCore,
+        record: RecordAt,
+        primary: &[u64],
+        intent: Intent,
+    ) -> Result<(), Abort> {
+        let at = index.entries.layout.at(record, Unit::ROW);
+        let payload = if index.unique { primary } else { &[0] };
+        let operand = self.writes.push_operands(payload.iter().copied());
+        self.stage(engine, at, intent, Op { operand, ..Op::set_words(0, payload.len() as u16) })
+    }
+}
