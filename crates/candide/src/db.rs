@@ -7,7 +7,9 @@ use crate::error::{Abort, Error};
 use crate::index::{HashIndex, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Recorded, Transaction};
-use crate::protocol::{Common, Engine, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore, Token};
+use crate::protocol::{
+    Common, Engine, IndexCore, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore, Token,
+};
 use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, Layout, Packing, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
@@ -58,6 +60,8 @@ pub(crate) struct Inner<P: Protocol> {
     slabs_made: AtomicU64,
     lines: Arc<Slab>,
     collector: Mutex<Collector>,
+    /// Held by who adds or drops a secondary index.
+    pub(crate) index_changes: Mutex<()>,
     seed: u64,
 }
 
@@ -336,6 +340,7 @@ impl<P: Protocol> Builder<P> {
             slabs_made: AtomicU64::new(1),
             lines,
             collector: Mutex::new(collector),
+            index_changes: Mutex::new(()),
             seed: self.seed.unwrap_or_else(Random::process_seed),
         });
         let weak: std::sync::Weak<Inner<P>> = Arc::downgrade(&inner);
@@ -446,6 +451,30 @@ impl<P: Protocol> Inner<P> {
         Ok(Arc::new(entries))
     }
 
+    /// Adds an index to a table, at no stage yet. The caller keeps others from doing so.
+    pub(crate) fn add_index<'t>(&self, table: &'t TableCore, plan: IndexPlan) -> Result<&'t IndexCore, Error> {
+        if table.indexes.kept().any(|index| index.name == plan.name) {
+            return Err(Error::IndexExists { table: table.name.to_string(), index: plan.name.to_string() });
+        }
+        if plan.name.is_empty() {
+            return Err(Error::EmptyTableName);
+        }
+        if let Some(dropped) = table.indexes.dropped_like(&plan) {
+            return Ok(dropped);
+        }
+        let number = table.indexes.next_number().ok_or(Error::TooManyIndexes)?;
+        let mut types = lock(&self.types);
+        let mut tables = self.engine.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.new_entries(table, &plan, tables.len(), 0)?;
+        tables.push(entries.clone());
+        types.push(TypeId::of::<IndexCore>());
+        Ok(table.indexes.add(plan.with_entries(number, entries)))
+    }
+
+    pub(crate) fn memory_limit_error(&self) -> Error {
+        Error::MemoryLimit { limit_bytes: self.engine.options.memory_limit_bytes }
+    }
+
     fn new_core(&self, plan: Plan) -> Result<TableCore, Error> {
         let Plan { name, row_type, is_index, groups, split, key_words, .. } = plan;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
@@ -465,7 +494,7 @@ impl<P: Protocol> Inner<P> {
         let words = (key_words, plan.hashed_words);
         let index = HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, plan.capacity, self.seed)
             .map(TableIndex::Hash)
-            .map_err(|_| Error::MemoryLimit { limit_bytes: self.engine.options.memory_limit_bytes })?;
+            .map_err(|_| self.memory_limit_error())?;
         Ok(TableCore {
             database: self.engine.id,
             number,

@@ -26,14 +26,19 @@
 
 #![forbid(unsafe_code)]
 
+use crate::error::Error;
 use crate::sync::{
-    AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, full_fence, lock, mutant, store_then_full_fence,
+    AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, full_fence, lock, mutant, store_then_full_fence,
+    thread,
 };
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 
 /// Time between two passes.
 const PERIOD: Duration = Duration::from_millis(1);
+
+/// The longest anyone waits for running transactions to end.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Passes without any pin before the advancer parks: long enough that a busy program never wakes it.
 const IDLE_PASSES: u64 = 64;
@@ -232,6 +237,25 @@ impl Epochs {
             }
         }
         self.bound.fetch_max(smallest, Ordering::AcqRel); // E6
+    }
+
+    /// Waits until every transaction of the process that is running now has ended, with passes of its own.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if one goes on for ten seconds.
+    pub(crate) fn wait_for_others(&self) -> Result<(), Error> {
+        let begun = Instant::now();
+        let stamp = self.stamp();
+        loop {
+            self.pass();
+            if self.is_free(stamp) {
+                return Ok(());
+            }
+            if begun.elapsed() > WAIT_MAX {
+                return Err(Error::Busy);
+            }
+            thread::yield_now();
+        }
     }
 
     /// Lets the databases collect for their idle sessions; says whether garbage is left.

@@ -180,6 +180,32 @@ pub enum Error {
     },
     /// Raw iteration needs a database without running transactions.
     NotQuiescent,
+    /// The table has a secondary index of this name. Choose another name, or drop the index first.
+    IndexExists {
+        /// The table's name.
+        table: String,
+        /// The index's name.
+        index: String,
+    },
+    /// The table has no secondary index of this name that could be dropped: those that its row type names stay.
+    NoIndex {
+        /// The table's name.
+        table: String,
+        /// The name that was looked for.
+        index: String,
+    },
+    /// A table can have 32 secondary indexes, dropped ones of other shapes included.
+    TooManyIndexes,
+    /// Two rows have the same key in what was to become a unique index.
+    NotUnique {
+        /// The table's name.
+        table: String,
+    },
+    /// A transaction that was running before has not ended within ten seconds. Try again when it has; if it is this
+    /// thread's own, end it first.
+    Busy,
+    /// The engine refused a transaction that was part of the work.
+    Refused(Abort),
 }
 
 impl fmt::Display for Error {
@@ -198,6 +224,18 @@ impl fmt::Display for Error {
                 write!(f, "protocol {protocol} allows one session at a time; drop the other one first")
             }
             Error::NotQuiescent => f.write_str("transactions are running; raw iteration has to wait for them"),
+            Error::IndexExists { table, index } => {
+                write!(f, "table {table:?} has an index {index:?} already; choose another name or drop it first")
+            }
+            Error::NoIndex { table, index } => {
+                write!(f, "table {table:?} has no index {index:?} that was made by `create_index`")
+            }
+            Error::TooManyIndexes => f.write_str("a table can have 32 secondary indexes"),
+            Error::NotUnique { table } => {
+                write!(f, "two rows of table {table:?} have the same key, so the index cannot be unique")
+            }
+            Error::Busy => f.write_str("a transaction has been running for ten seconds; try again when it has ended"),
+            Error::Refused(abort) => write!(f, "a transaction of the work was refused: {abort}"),
         }
     }
 }

@@ -115,6 +115,7 @@ mod memory;
 mod protocol;
 mod record;
 mod scan;
+mod secondary;
 mod session;
 mod stats;
 mod sync;
@@ -132,6 +133,7 @@ pub use record::{
     Number, Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Update, Updater, Whole,
 };
 pub use scan::Scan;
+pub use secondary::{Index, IndexOptions, IndexScan};
 pub use session::{Conflict, Session};
 pub use stats::Stats;
 pub use table::{Row, Table};

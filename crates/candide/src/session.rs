@@ -4,7 +4,9 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::protocol::Protocol;
+use crate::index::Advance;
+use crate::protocol::{Protocol, TableCore};
+use crate::record::WordRange;
 use crate::stats::Stats;
 use crate::txn::{Core, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -59,6 +61,20 @@ impl<P: Protocol> Session<P> {
         let (value, effects) = self.core.run(&self.inner.engine, &options, body)?;
         effects.into_iter().for_each(|effect| effect());
         Ok(value)
+    }
+
+    /// The keys of all records that are linked, one after another, present or not.
+    pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
+        let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
+        let key_words = table.layout.key_words();
+        let mut keys = Vec::new();
+        epochs.pin(slot);
+        let mut cursor = table.index.cursor(&WordRange::beginning_with(&[], key_words), false);
+        while let Advance::Next(record) = table.index.advance(&mut cursor, &mut |_, _| {}) {
+            keys.extend_from_slice(record.key_words(key_words).as_slice());
+        }
+        epochs.unpin(slot);
+        keys
     }
 
     #[cfg(test)]

@@ -264,6 +264,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.core
     }
 
+    pub(crate) fn inner(&self) -> &Arc<Inner<P>> {
+        &self.inner
+    }
+
+    /// A handle on a record that has been found.
+    pub(crate) fn row_of<'t>(&'t self, tx: &'t Tx<'_, P>, key: R::Key, record: RecordAt) -> Row<'t, R, P> {
+        Row { table: self, tx, key, found: Found::Record(record) }
+    }
+
     /// Reads columns of a record as the transaction saw it at a mark.
     pub(crate) fn read_at_mark<Pr: Projection<R>>(
         &self,

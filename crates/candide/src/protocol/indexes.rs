@@ -83,7 +83,7 @@ impl IndexCore {
 }
 
 /// The most indexes a table can have, dropped ones of other names included.
-pub(crate) const INDEXES_MAX: usize = 32;
+const INDEXES_MAX: usize = 32;
 
 /// The secondary indexes of a table.
 ///
@@ -161,9 +161,16 @@ impl Indexes {
         self.slots.get(number)?.get()
     }
 
-    /// An index by its name, whatever its stage.
-    pub(crate) fn named(&self, name: &str) -> Option<&IndexCore> {
-        self.slots.iter().filter_map(OnceLock::get).find(|index| *index.name == *name)
+    /// An index that was dropped, and was what the plan asks for.
+    pub(crate) fn dropped_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
+        self.slots.iter().filter_map(OnceLock::get).find(|index| {
+            !self.is_at(index, Stage::Kept)
+                && index.name == plan.name
+                && index.unique == plan.unique
+                && index.columns == plan.columns
+                && index.key_words == plan.key_words
+                && index.entries.index.is_ordered() == plan.ordered
+        })
     }
 
     /// The number the next new index gets; `None` if there are too many. The caller keeps others from adding one.

@@ -15,7 +15,7 @@ mod tictoc;
 
 pub use engine::Context;
 pub(crate) use engine::{Common, Engine, Local, Options, Retired, TableCore, Token};
-pub(crate) use indexes::{INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage};
+pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, Stage};
 #[cfg(test)]
 pub(crate) use mvcc::Mvcc;
 pub use occ::Occ;

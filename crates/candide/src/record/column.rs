@@ -91,7 +91,7 @@ impl<R: Record, T: Field> Column<R, T> {
 pub struct Whole;
 
 /// Where a column's words go.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub(crate) group: u8,
     pub(crate) word: u16,

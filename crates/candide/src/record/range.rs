@@ -56,6 +56,17 @@ impl WordRange {
         WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
     }
 
+    /// The keys of `count` words that begin with a key of this range.
+    pub(crate) fn of_longer_keys(&self, count: usize) -> WordRange {
+        let longer = |edge: &Edge, rest| Edge::at(edge.words(), count, rest, edge.included);
+        // What begins with an excluded key is excluded, with an included one included.
+        let (behind, before) = (u64::MAX, 0);
+        WordRange {
+            lower: longer(&self.lower, if self.lower.included { before } else { behind }),
+            upper: longer(&self.upper, if self.upper.included { behind } else { before }),
+        }
+    }
+
     /// The same range of packed keys.
     pub(crate) fn packed(&self, packing: &Packing) -> WordRange {
         let pack =

@@ -7,7 +7,7 @@ use crate::access::Intent;
 use crate::error::Abort;
 use crate::index::Found;
 use crate::protocol::{Engine, IndexCore, Protocol, Stage, TableCore};
-use crate::record::{Op, RecordAt, Unit};
+use crate::record::{CellAt, Op, RecordAt, Unit, Words};
 
 /// What the entries of rows are worked out with; kept from operation to operation.
 #[derive(Debug, Default)]
@@ -111,8 +111,7 @@ impl<P: Protocol> State<P> {
         image.resize(Unit::ROW.image_range(table.groups).1, 0);
         for unit in table.layout.units_of(table.indexes.groups()) {
             let (start, count) = unit.image_range(table.groups);
-            let copy =
-                |words: crate::record::Words<'_>| words.copy(0, count, |word, value| image[start + word] = value);
+            let copy = |words: Words<'_>| words.copy(0, count, |word, value| image[start + word] = value);
             if !self.read(engine, table.layout.at(record, unit), copy)? {
                 return Ok(false);
             }
@@ -198,7 +197,7 @@ impl<P: Protocol> State<P> {
         }
         if index.unique && !table.indexes.is_at(index, Stage::Readable) {
             let mut is_own = false;
-            let compare = |words: crate::record::Words<'_>| {
+            let compare = |words: Words<'_>| {
                 is_own = primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
             };
             if !self.read(engine, at, compare)? || !is_own {
@@ -208,8 +207,62 @@ impl<P: Protocol> State<P> {
         self.stage(engine, at, Intent::Delete, Op::DELETE)
     }
 
+    /// Stages the end of a unit's row, if it is there.
+    pub(crate) fn delete_unit(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
+        if self.can_delete(engine, at)? { self.stage(engine, at, Intent::Delete, Op::DELETE) } else { Ok(()) }
+    }
+
+    /// Whether `entry` is the entry of the row of `record`, and that is there.
+    pub(crate) fn has_entry(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        record: RecordAt,
+        entry: RecordAt,
+    ) -> Result<bool, Abort> {
+        let mut row = Vec::new();
+        if !self.read_indexed(engine, table, record, &mut row)? {
+            return Ok(false);
+        }
+        let mut key = Vec::new();
+        index.entry_key(record.key_words(table.layout.key_words()).as_slice(), &row, &mut key);
+        Ok(entry.has_key(&key))
+    }
+
+    /// Stages the entry of the row of `record`, if that is there and its entry is not.
+    ///
+    /// # Errors
+    /// [`Abort::NotUnique`] if another row has its place.
+    pub(crate) fn enter_record(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        let (mut row, mut key) = (Vec::new(), Vec::new());
+        if !self.read_indexed(engine, table, record, &mut row)? {
+            return Ok(());
+        }
+        let primary = record.key_words(table.layout.key_words());
+        let primary = primary.as_slice();
+        index.entry_key(primary, &row, &mut key);
+        let entry = self.record_for(engine, &index.entries, &key)?;
+        let at = index.entries.layout.at(entry, Unit::ROW);
+        let mut is_own = !index.unique;
+        let compare = |words: Words<'_>| {
+            is_own |= index.unique && primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
+        };
+        match self.read(engine, at, compare)? {
+            false => self.stage_entry(engine, index, entry, primary, Intent::Insert),
+            true if is_own => Ok(()),
+            true => Err(Abort::NotUnique),
+        }
+    }
+
     /// Stages an entry for the row with key `primary`.
-    pub(crate) fn stage_entry(
+    fn stage_entry(
         &mut self,
         engine: &Engine<P>,
         index: &IndexCore,

@@ -166,6 +166,13 @@ impl<P: Protocol> State<P> {
         read
     }
 
+    /// Dooms the attempt, which has seen a unit and what goes with it at different times.
+    #[cold]
+    pub(crate) fn torn(&mut self, engine: &Engine<P>, at: CellAt) -> Abort {
+        let abort = Context::new(engine, &mut self.local).conflict(Abort::Existence, at);
+        self.doom(abort)
+    }
+
     /// Now, as something that a scan can look back to.
     pub(crate) fn mark(&mut self) -> Mark {
         Mark { writes: self.writes.mark(), applied: P::mark(&mut self.attempt) }
