@@ -556,6 +556,16 @@ impl<P: Protocol> Inner<P> {
         lock(&self.collector)
     }
 
+    /// Transactions committed so far.
+    pub(crate) fn commits(&self) -> u64 {
+        let current: u64 = {
+            let sessions = lock(&self.sessions);
+            let living = sessions.iter().filter(|member| !member.gone);
+            living.map(|member| member.public.counters.read().commits).sum()
+        };
+        current + lock(&self.past).commits
+    }
+
     /// Whether no session is in a transaction.
     pub(crate) fn is_quiescent(&self) -> bool {
         !lock(&self.sessions).iter().any(|member| member.public.slot.is_pinned())

@@ -204,6 +204,13 @@ pub enum Error {
     /// A transaction that was running before has not ended within ten seconds. Try again when it has; if it is this
     /// thread's own, end it first.
     Busy,
+    /// Loading rows ended early.
+    Load {
+        /// Rows that were inserted.
+        rows: usize,
+        /// Why the next were not.
+        cause: Abort,
+    },
     /// The engine refused a transaction that was part of the work.
     Refused(Abort),
 }
@@ -235,6 +242,7 @@ impl fmt::Display for Error {
                 write!(f, "two rows of table {table:?} have the same key, so the index cannot be unique")
             }
             Error::Busy => f.write_str("a transaction has been running for ten seconds; try again when it has ended"),
+            Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),
             Error::Refused(abort) => write!(f, "a transaction of the work was refused: {abort}"),
         }
     }

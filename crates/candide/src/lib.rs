@@ -107,6 +107,7 @@
 #![warn(missing_docs)]
 
 mod access;
+mod bulk;
 mod db;
 mod epoch;
 mod error;
@@ -118,12 +119,14 @@ mod scan;
 mod secondary;
 mod session;
 mod stats;
+mod stream;
 mod sync;
 mod table;
 #[cfg(test)]
 mod tests;
 mod txn;
 
+pub use bulk::LoadOptions;
 pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
 pub use protocol::recorded as history;
@@ -136,6 +139,7 @@ pub use scan::Scan;
 pub use secondary::{Index, IndexOptions, IndexScan};
 pub use session::{Conflict, Session};
 pub use stats::Stats;
+pub use stream::StreamError;
 pub use table::{Row, Table};
 pub use txn::{RunOptions, Tx};
 

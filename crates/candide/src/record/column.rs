@@ -157,6 +157,7 @@ mod private {
     pub trait Sealed {}
     impl<R, T> Sealed for Column<R, T> {}
     impl Sealed for Whole {}
+    impl Sealed for () {}
 }
 
 impl<R: Record, T: Field> Column<R, T> {
@@ -249,6 +250,29 @@ impl<R: Record> Projection<R> for Whole {
             sink.set(place, |index| image[start + index])?;
             start += words;
         }
+        Ok(())
+    }
+}
+
+/// Nothing but whether the row exists; it observes the first group. Scans that want keys only ask for this.
+impl<R: Record> Projection<R> for () {
+    type Value = ();
+    type Words = ();
+    const EMPTY: () = ();
+
+    fn groups(&self) -> u64 {
+        1
+    }
+
+    fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
+
+    fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
+
+    fn places(&self, _each: &mut impl FnMut(Place)) {}
+
+    fn value(&self, _key: &R::Key, _words: &()) {}
+
+    fn assign(&self, _key: &R::Key, _value: &(), _sink: &mut impl Sink) -> Result<(), Abort> {
         Ok(())
     }
 }

@@ -1,0 +1,149 @@
+//! Many rows at once: loading, clearing.
+
+#![forbid(unsafe_code)]
+
+use crate::error::{Abort, Error};
+use crate::protocol::Protocol;
+use crate::record::Record;
+use crate::session::Session;
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::table::Table;
+use crate::txn::Tx;
+use std::num::NonZeroUsize;
+
+/// Rows that [`Table::load`] inserts in one transaction.
+const ROWS_AT_ONCE: usize = 256;
+
+/// How [`Table::load`] works.
+#[derive(Clone, Copy)]
+pub struct LoadOptions<'a> {
+    workers: usize,
+    progress: Option<&'a (dyn Fn(usize) + Sync)>,
+}
+
+impl Default for LoadOptions<'_> {
+    fn default() -> Self {
+        LoadOptions { workers: 1, progress: None }
+    }
+}
+
+impl std::fmt::Debug for LoadOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadOptions").field("workers", &self.workers).finish_non_exhaustive()
+    }
+}
+
+impl<'a> LoadOptions<'a> {
+    /// One worker, no reports.
+    pub fn new() -> LoadOptions<'a> {
+        LoadOptions::default()
+    }
+
+    /// Inserts with so many threads. Protocols that allow one session use one.
+    #[must_use]
+    pub fn workers(self, workers: NonZeroUsize) -> LoadOptions<'a> {
+        LoadOptions { workers: workers.get(), ..self }
+    }
+
+    /// Calls `progress` with the number of rows that have been inserted, now and then, from any of the workers.
+    #[must_use]
+    pub fn progress(self, progress: &'a (dyn Fn(usize) + Sync)) -> LoadOptions<'a> {
+        LoadOptions { progress: Some(progress), ..self }
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Inserts all rows of an iterator in many transactions, which other threads may see and meet; gives their number. Fastest
+    /// if the rows come in the order of their keys.
+    ///
+    /// ```
+    /// # use candide::{Column, Database, Group, Hashed, LoadOptions, Record};
+    /// # #[derive(Clone, Copy)]
+    /// # struct Account { id: u64, cents: i64 }
+    /// # impl Account { const CENTS: Column<Account, i64> = Column::new(0, 0, "cents"); }
+    /// # impl Record for Account {
+    /// #     type Key = u64;
+    /// #     type Index = Hashed;
+    /// #     type Image = [u64; 1];
+    /// #     const NAME: &'static str = "Account";
+    /// #     const GROUPS: &'static [Group] = &[Group::new("balance", 1)];
+    /// #     fn key(&self) -> u64 { self.id }
+    /// #     fn store(&self, words: &mut [u64]) { Self::CENTS.put(words, &self.cents); }
+    /// #     fn load(id: &u64, words: &[u64]) -> Account { Account { id: *id, cents: Self::CENTS.take(words) } }
+    /// # }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// let rows = (0..10_000).map(|id| Account { id, cents: 100 });
+    /// let workers = std::thread::available_parallelism()?;
+    /// let loaded = accounts.load(rows, LoadOptions::new().workers(workers).progress(&|rows| eprintln!("{rows} rows")))?;
+    /// assert_eq!(loaded, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Load`] with the number of rows that were inserted, when one is refused: [`Abort::Duplicate`],
+    /// [`Abort::NotUnique`], [`Abort::MemoryLimit`]. [`Error::SecondSession`].
+    ///
+    /// # Panics
+    /// With the panic of the iterator or of `progress`.
+    pub fn load<I>(&self, rows: I, options: LoadOptions<'_>) -> Result<usize, Error>
+    where
+        I: IntoIterator<Item = R, IntoIter: Send>,
+    {
+        let workers = if P::ONE_SESSION { 1 } else { options.workers };
+        let sessions: Vec<_> = (0..workers).map(|_| Session::new(self.inner())).collect::<Result<_, _>>()?;
+        let source = Mutex::new(Some(rows.into_iter()));
+        let loaded = AtomicUsize::new(0);
+        let work = |session: Session<P>| self.load_some(session, &source, &loaded, options.progress);
+        let first_error = std::thread::scope(|scope| {
+            let workers: Vec<_> = sessions.into_iter().map(|session| scope.spawn(|| work(session))).collect();
+            let ends = workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ends.fold(None, |first: Option<Abort>, end| first.or(end.err()))
+        });
+        let rows = loaded.load(Ordering::Relaxed);
+        first_error.map_or(Ok(rows), |cause| Err(Error::Load { rows, cause }))
+    }
+
+    /// One worker's part. After a refusal nobody takes more rows.
+    fn load_some(
+        &self,
+        mut session: Session<P>,
+        source: &Mutex<Option<impl Iterator<Item = R>>>,
+        loaded: &AtomicUsize,
+        progress: Option<&(dyn Fn(usize) + Sync)>,
+    ) -> Result<(), Abort> {
+        let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
+        loop {
+            rows.clear();
+            if let Some(source) = &mut *lock(source) {
+                rows.extend(source.take(ROWS_AT_ONCE));
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+            if let Err(abort) = session.run(|tx| self.insert_many(tx, rows.iter().copied())) {
+                *lock(source) = None;
+                return Err(abort);
+            }
+            let total = loaded.fetch_add(rows.len(), Ordering::Relaxed) + rows.len();
+            if let Some(progress) = progress {
+                progress(total);
+            }
+        }
+    }
+
+    /// Deletes all rows; gives their number. All of it is one transaction, which remembers each row.
+    ///
+    /// # Errors
+    /// None but conflicts.
+    pub fn clear(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
+        let mut count = 0;
+        for row in self.iter(tx, ()) {
+            self.delete(tx, &row?.0)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,193 @@
+//! Export and import: the rows of a table as a stream of bytes.
+//!
+//! # Format
+//! Numbers are 64-bit words in little-endian order.
+//!
+//! ```text
+//! | "candide\x01" | schema | words of a key | words of a row outside its key |
+//! | n > 0 | n times: key words, other words | checksum of the n rows |        any number of times
+//! | 0 | number of rows in all |
+//! ```
+//!
+//! Keys are as [`Key::words`](crate::Key::words) gives them, other words as [`Record::store`] does; the schema is
+//! [`Record::SCHEMA`]. The checksum is FNV-1a over the words: from `0xcbf29ce484222325`, for each word
+//! `sum = (sum ^ word) * 0x100000001b3`.
+
+#![forbid(unsafe_code)]
+
+use crate::bulk::LoadOptions;
+use crate::error::Error;
+use crate::protocol::Protocol;
+use crate::record::{Buffer, Key, Record, image_words};
+use crate::table::Table;
+use std::fmt;
+use std::io::{self, Read, Write};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"candide\x01");
+/// Rows in one piece of the stream.
+const ROWS_AT_ONCE: usize = 1_024;
+
+/// Why a table could not be exported or imported.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// Reading or writing the stream failed.
+    Io(io::Error),
+    /// The stream is not, or not any more, what an export wrote.
+    Format(String),
+    /// The rows of the stream are stored otherwise than those of the table.
+    Schema {
+        /// The schema of the table.
+        wanted: u64,
+        /// The schema in the stream.
+        found: u64,
+    },
+    /// The database refused.
+    Refused(Error),
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StreamError::Io(error) => write!(f, "the stream failed: {error}"),
+            StreamError::Format(problem) => write!(f, "the stream is damaged or no export of a table: {problem}"),
+            StreamError::Schema { wanted, found } => write!(
+                f,
+                "the stream holds rows of schema {found:#018x}, the table rows of {wanted:#018x}; import into the row type \
+                 that was exported"
+            ),
+            StreamError::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StreamError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StreamError::Io(error) => Some(error),
+            StreamError::Refused(error) => Some(error),
+            StreamError::Format(_) | StreamError::Schema { .. } => None,
+        }
+    }
+}
+
+impl From<io::Error> for StreamError {
+    fn from(error: io::Error) -> StreamError {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return StreamError::Format("it ends in the middle".into());
+        }
+        StreamError::Io(error)
+    }
+}
+
+impl From<Error> for StreamError {
+    fn from(error: Error) -> StreamError {
+        StreamError::Refused(error)
+    }
+}
+
+/// The checksum of some words.
+fn checksum(words: &[u64]) -> u64 {
+    words.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &word| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+fn write_words(to: &mut impl Write, words: &[u64]) -> io::Result<()> {
+    words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
+}
+
+fn read_word(from: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    from.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Writes all rows to a stream, in no particular order; gives their number. No transaction may run meanwhile.
+    ///
+    /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones of them.
+    ///
+    /// # Errors
+    /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of writing. What has been written
+    /// is worthless then, and import refuses it.
+    pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
+        let row_words = image_words(R::GROUPS);
+        write_words(to, &[MAGIC, R::SCHEMA, R::Key::WORDS as u64, row_words as u64])?;
+        let (mut piece, mut total) = (Vec::new(), 0);
+        let mut written = Ok(());
+        let commits = self.inner().commits();
+        self.for_each_quiescent(|row| {
+            piece.extend_from_slice(row.key().words().as_ref());
+            let mut image = R::Image::ZERO;
+            row.store(image.words());
+            piece.extend_from_slice(image.words());
+            total += 1;
+            if total % ROWS_AT_ONCE as u64 == 0 && written.is_ok() {
+                written = write_piece(to, ROWS_AT_ONCE, &mut piece);
+            }
+        })?;
+        written?;
+        if !self.inner().is_quiescent() || self.inner().commits() != commits {
+            return Err(Error::NotQuiescent.into());
+        }
+        if !piece.is_empty() {
+            write_piece(to, (total % ROWS_AT_ONCE as u64) as usize, &mut piece)?;
+        }
+        write_words(to, &[0, total])?;
+        to.flush()?;
+        Ok(total)
+    }
+
+    /// Inserts the rows of a stream that [`Table::export`] has written; gives their number. They are inserted in many
+    /// transactions, each piece of the stream after its checksum has been found right.
+    ///
+    /// # Errors
+    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and those of [`Table::load`]. Rows of earlier
+    /// pieces have been inserted then.
+    pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
+        let (key_words, row_words) = (R::Key::WORDS, image_words(R::GROUPS));
+        if read_word(from)? != MAGIC {
+            return Err(StreamError::Format("it does not begin like one".into()));
+        }
+        let found = read_word(from)?;
+        if found != R::SCHEMA {
+            return Err(StreamError::Schema { wanted: R::SCHEMA, found });
+        }
+        if [read_word(from)?, read_word(from)?] != [key_words as u64, row_words as u64] {
+            return Err(StreamError::Format("its rows have another size than their schema says".into()));
+        }
+        let mut total = 0;
+        loop {
+            let count = read_word(from)?;
+            if count == 0 {
+                break;
+            }
+            if count > ROWS_AT_ONCE as u64 {
+                return Err(StreamError::Format(format!("a piece of {count} rows, where {ROWS_AT_ONCE} is the most")));
+            }
+            let words = count as usize * (key_words + row_words);
+            let piece: Vec<u64> = (0..words).map(|_| read_word(from)).collect::<Result<_, _>>()?;
+            if read_word(from)? != checksum(&piece) {
+                return Err(StreamError::Format(format!("the checksum after row {} is wrong", total + count)));
+            }
+            let rows = piece.chunks_exact(key_words + row_words).map(|row| {
+                let (key, words) = row.split_at(key_words);
+                R::load(&R::Key::from_words(key), words)
+            });
+            total += self.load(rows, LoadOptions::new())? as u64;
+        }
+        let claimed = read_word(from)?;
+        if claimed != total {
+            return Err(StreamError::Format(format!("it says it has {claimed} rows but had {total}")));
+        }
+        Ok(total)
+    }
+}
+
+/// Writes a piece of `rows` rows, and empties it.
+fn write_piece(to: &mut impl Write, rows: usize, piece: &mut Vec<u64>) -> io::Result<()> {
+    write_words(to, &[rows as u64])?;
+    write_words(to, piece)?;
+    write_words(to, &[checksum(piece)])?;
+    piece.clear();
+    Ok(())
+}
