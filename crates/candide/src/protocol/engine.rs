@@ -229,6 +229,7 @@ impl Retired {
                 Cache::of(caches, slab).free(slab, line);
             }
             Retired::Index { part: Retire::Array(array), .. } => drop(array),
+            Retired::Index { part: Retire::Node(_), .. } => unreachable!("no table has an ordered index yet"),
         }
     }
 }

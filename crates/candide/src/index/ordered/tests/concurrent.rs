@@ -1,0 +1,3 @@
+//! Many threads.
+
+use super::*;
