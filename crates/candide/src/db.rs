@@ -4,7 +4,7 @@
 
 use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
-use crate::index::{HashIndex, TableIndex};
+use crate::index::{HashIndex, OrderedIndex, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Recorded, Transaction};
 use crate::protocol::{
@@ -491,10 +491,15 @@ impl<P: Protocol> Inner<P> {
             let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
             Slab::new(slab, P::VERSION_WORDS + if split { largest } else { image_words(groups) }, memory)
         });
-        let words = (key_words, plan.hashed_words);
-        let index = HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, plan.capacity, self.seed)
-            .map(TableIndex::Hash)
-            .map_err(|_| self.memory_limit_error())?;
+        let index = if plan.ordered {
+            let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
+            let nodes = Slab::new(slab, OrderedIndex::NODE_WORDS, memory);
+            OrderedIndex::new(nodes, key_words, P::NODE_WORDS).map(TableIndex::Ordered)
+        } else {
+            let words = (key_words, plan.hashed_words);
+            HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, plan.capacity, self.seed).map(TableIndex::Hash)
+        };
+        let index = index.map_err(|_| self.memory_limit_error())?;
         Ok(TableCore {
             database: self.engine.id,
             number,

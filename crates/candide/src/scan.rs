@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Abort;
-use crate::index::{Advance, Cursor};
+use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
 use crate::record::{KeyRange, Ordered, Projection, Record, RecordAt, WordRange};
 use crate::table::Table;
@@ -37,8 +37,8 @@ pub(crate) struct Way {
 
 impl Way {
     /// Begins a way through a range of an index, as the transaction is now.
-    pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: &WordRange, reverse: bool) -> Way {
-        let cursor = (!range.is_empty()).then(|| table.index.cursor(range, reverse));
+    pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: &WordRange, direction: Direction) -> Way {
+        let cursor = (!range.is_empty()).then(|| table.index.cursor(range, direction));
         Way { cursor, mark: tx.state.borrow_mut().mark() }
     }
 
@@ -70,6 +70,7 @@ impl Way {
         match advance {
             Advance::Next(record) => Ok(Some(record)),
             Advance::End => Ok(None),
+            Advance::Doomed => Err(state.phantom(tx.engine, table.number)),
         }
     }
 }
@@ -104,17 +105,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     pub fn iter<'t, Pr: Projection<R>>(&'t self, tx: &'t Tx<'_, P>, projection: Pr) -> Scan<'t, R, P, Pr> {
         let words = self.core().layout.key_words();
-        self.scan_words(tx, &WordRange::beginning_with(&[], words), false, projection)
+        self.scan_words(tx, &WordRange::beginning_with(&[], words), Direction::Forward, projection)
     }
 
     pub(crate) fn scan_words<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
         range: &WordRange,
-        reverse: bool,
+        direction: Direction,
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
-        Scan { table: self, tx, projection, way: Way::new(tx, self.core(), range, reverse) }
+        Scan { table: self, tx, projection, way: Way::new(tx, self.core(), range, direction) }
     }
 }
 
@@ -129,7 +130,7 @@ impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
         range: impl KeyRange<R::Key>,
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
-        self.scan_words(tx, &self.kept_range(&range), false, projection)
+        self.scan_words(tx, &self.kept_range(&range), Direction::Forward, projection)
     }
 
     /// As [`Table::scan`], from the last key to the first.
@@ -139,7 +140,7 @@ impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
         range: impl KeyRange<R::Key>,
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
-        self.scan_words(tx, &self.kept_range(&range), true, projection)
+        self.scan_words(tx, &self.kept_range(&range), Direction::Reverse, projection)
     }
 
     /// A range in the words that the table keeps.

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Abort, Error};
-use crate::index::Found;
+use crate::index::{Direction, Found};
 use crate::protocol::{IndexCore, IndexPlan, Missing, Protocol, Stage, TableCore};
 use crate::record::{
     Hashed, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit, WordRange,
@@ -78,14 +78,14 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         key: &K,
         projection: Pr,
     ) -> IndexScan<'t, R, K, I, P, Pr> {
-        self.scan_words(tx, WordRange::beginning_with(key.words().as_ref(), K::WORDS), false, projection)
+        self.scan_words(tx, WordRange::beginning_with(key.words().as_ref(), K::WORDS), Direction::Forward, projection)
     }
 
     /// A handle on the row with this key in a unique index, or on the first one that is found; `None` if there is none,
     /// which is part of what the transaction has observed.
     pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &K) -> Result<Option<Row<'t, R, P>>, Abort> {
         let range = WordRange::beginning_with(key.words().as_ref(), K::WORDS);
-        let mut way = self.begin(tx, range, false);
+        let mut way = self.begin(tx, range, Direction::Forward);
         let state = &mut *tx.state.borrow_mut();
         let Some(record) = self.next_row(tx, state, &mut way)? else { return Ok(None) };
         let key = self.table.core().layout.key_of(record);
@@ -105,19 +105,19 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
     }
 
-    fn begin(&self, tx: &Tx<'_, P>, range: WordRange, reverse: bool) -> Way {
+    fn begin(&self, tx: &Tx<'_, P>, range: WordRange, direction: Direction) -> Way {
         let entries = &self.core().entries;
-        Way::new(tx, entries, &range.of_longer_keys(entries.layout.key_words()), reverse)
+        Way::new(tx, entries, &range.of_longer_keys(entries.layout.key_words()), direction)
     }
 
     fn scan_words<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
         range: WordRange,
-        reverse: bool,
+        direction: Direction,
         projection: Pr,
     ) -> IndexScan<'t, R, K, I, P, Pr> {
-        IndexScan { index: self, tx, projection, way: self.begin(tx, range, reverse) }
+        IndexScan { index: self, tx, projection, way: self.begin(tx, range, direction) }
     }
 
     /// The record of the next row on the way.
@@ -178,7 +178,7 @@ impl<R: Record, K: Key, P: Protocol> Index<R, K, Ordered, P> {
         range: impl KeyRange<K>,
         projection: Pr,
     ) -> IndexScan<'t, R, K, Ordered, P, Pr> {
-        self.scan_words(tx, range.word_range(), false, projection)
+        self.scan_words(tx, range.word_range(), Direction::Forward, projection)
     }
 
     /// As [`Index::scan`], from the last to the first.
@@ -188,7 +188,7 @@ impl<R: Record, K: Key, P: Protocol> Index<R, K, Ordered, P> {
         range: impl KeyRange<K>,
         projection: Pr,
     ) -> IndexScan<'t, R, K, Ordered, P, Pr> {
-        self.scan_words(tx, range.word_range(), true, projection)
+        self.scan_words(tx, range.word_range(), Direction::Reverse, projection)
     }
 }
 

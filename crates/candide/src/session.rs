@@ -4,7 +4,7 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::index::Advance;
+use crate::index::{Advance, Direction};
 use crate::protocol::{Protocol, TableCore};
 use crate::record::WordRange;
 use crate::stats::Stats;
@@ -69,7 +69,7 @@ impl<P: Protocol> Session<P> {
         let key_words = table.layout.key_words();
         let mut keys = Vec::new();
         epochs.pin(slot);
-        let mut cursor = table.index.cursor(&WordRange::beginning_with(&[], key_words), false);
+        let mut cursor = table.index.cursor(&WordRange::beginning_with(&[], key_words), Direction::Forward);
         while let Advance::Next(record) = table.index.advance(&mut cursor, &mut |_, _| {}) {
             keys.extend_from_slice(record.key_words(key_words).as_slice());
         }

@@ -30,8 +30,9 @@ const LINE_WORDS: usize = 8;
 /// The word of a line that links to its overflow line.
 const OVERFLOW: usize = LINE_WORDS - 1;
 
-const LOCK: u64 = 1;
-const MOVED: u64 = 2;
+/// Bits of a version word, here and in the ordered index.
+pub(super) const LOCK: u64 = 1;
+pub(super) const MOVED: u64 = 2;
 const VERSION_ONE: u64 = 4;
 
 /// Bits of a slot that are the address.
@@ -51,14 +52,20 @@ const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
 /// Buckets an insert moves beside its own.
 const MOVES_PER_INSERT: usize = 8;
 
-/// An index bucket: what an absent key is observed by.
+/// A bucket of a hash index or a leaf of an ordered one: what an absent key is observed by.
 ///
-/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays are retired, not freed.
+/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are retired, not freed.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeAt(Block);
 
 impl NodeAt {
-    /// The version word: version, lock, and whether the bucket has moved.
+    /// A handle on a block of the ordered index, which is larger than a bucket and begins like one.
+    #[inline(always)]
+    pub(super) fn new(block: Block) -> NodeAt {
+        NodeAt(block)
+    }
+
+    /// The version word: version, lock, and whether the bucket has moved or the leaf is dead.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.word(0).load(Ordering::Acquire) // E9
@@ -82,7 +89,7 @@ impl NodeAt {
     #[inline(always)]
     fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE_WORDS);
-        // SAFETY: a handle is made for a whole bucket of an array that outlives the holder's pin.
+        // SAFETY: a handle is made for a whole bucket of an array, or a leaf, that outlives the holder's pin.
         unsafe { self.0.word(index) }
     }
 
@@ -113,11 +120,11 @@ pub(crate) enum Linked {
     New { node: NodeAt, before: u64, after: u64 },
 }
 
-/// What growth leaves behind, to be freed once nobody can reach it.
+/// What growth, or the removal of a leaf, leaves behind, to be freed once nobody can reach it.
 #[derive(Debug)]
 pub(crate) enum Retire {
-    /// An overflow line.
-    Line(Block),
+    /// A node of an ordered index, or an overflow line.
+    Block(Block),
     /// A whole array, all moved.
     Array(RetiredArray),
 }
@@ -601,7 +608,7 @@ impl HashIndex {
         });
         let mut line = node;
         while let Some(overflow) = line.overflow() {
-            retired.push(Retire::Line(overflow.0));
+            retired.push(Retire::Block(overflow.0));
             line = overflow;
         }
         unlock_bucket(node, version | MOVED); // H3; publishes the halves.

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::hash::{BucketCursor, HashIndex};
+use super::ordered::{self, Direction, OrderedIndex, Place};
 use super::{Found, Linked, NodeAt, NodeChange, Retire};
 use crate::memory::{Cache, OutOfMemory, Slab};
 use crate::record::{RecordAt, WordRange};
@@ -12,11 +13,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) enum TableIndex {
     Hash(HashIndex),
+    Ordered(OrderedIndex),
 }
-
-/// Where the last record was linked, so that its neighbour is linked without a search.
-#[derive(Debug, Default)]
-pub(crate) struct Place;
 
 /// What linking a record needs of its session, and leaves there.
 pub(crate) struct Linking<'a> {
@@ -30,13 +28,18 @@ pub(crate) struct Linking<'a> {
 #[derive(Debug)]
 pub(crate) enum Cursor {
     Buckets(BucketCursor),
+    Leaves(ordered::Cursor),
 }
 
 /// One step on the way.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advance {
+    /// The next record in the range. It may be absent or dead; its cells say so.
     Next(RecordAt),
+    /// There are no more, and what says so has been observed.
     End,
+    /// What has been observed has changed for good: the transaction will not validate.
+    Doomed,
 }
 
 impl TableIndex {
@@ -44,6 +47,7 @@ impl TableIndex {
     pub(crate) fn is_ordered(&self) -> bool {
         match self {
             TableIndex::Hash(_) => false,
+            TableIndex::Ordered(_) => true,
         }
     }
 
@@ -52,6 +56,7 @@ impl TableIndex {
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
             TableIndex::Hash(hash) => hash.find(key, hash.hash(key)),
+            TableIndex::Ordered(ordered) => ordered.find(key),
         }
     }
 
@@ -71,6 +76,7 @@ impl TableIndex {
                     _ => hash.find(keys[number].as_ref(), hashes[number]),
                 })
             }
+            TableIndex::Ordered(ordered) => keys.each_ref().map(|key| ordered.find(key.as_ref())),
         }
     }
 
@@ -82,12 +88,15 @@ impl TableIndex {
         &self,
         record: RecordAt,
         key: &[u64],
-        _place: &mut Place,
+        place: &mut Place,
         linking: &mut Linking<'_>,
-        born: impl FnOnce(NodeAt),
+        born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         match self {
             TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), linking.caches, linking.retired, born),
+            TableIndex::Ordered(ordered) => {
+                ordered.link(record, key, place, linking.caches, linking.changes, born)
+            }
         }
     }
 
@@ -98,19 +107,21 @@ impl TableIndex {
         &self,
         record: RecordAt,
         key: &[u64],
-        _retired: &mut Vec<Retire>,
+        retired: &mut Vec<Retire>,
         bequeath: impl FnOnce(NodeAt),
     ) {
         match self {
             TableIndex::Hash(hash) => hash.unlink(record, hash.hash(key), bequeath),
+            TableIndex::Ordered(ordered) => ordered.unlink(record, key, retired, bequeath),
         }
     }
 
     /// Begins a way through all keys in `range`; a hash index knows only the whole of its keys, and those that begin with
     /// the words it hashes.
-    pub(crate) fn cursor(&self, range: &WordRange, _reverse: bool) -> Cursor {
+    pub(crate) fn cursor(&self, range: &WordRange, direction: Direction) -> Cursor {
         match self {
             TableIndex::Hash(hash) => Cursor::Buckets(hash.cursor(range)),
+            TableIndex::Ordered(ordered) => Cursor::Leaves(ordered.cursor(range, direction)),
         }
     }
 
@@ -120,6 +131,8 @@ impl TableIndex {
             (TableIndex::Hash(hash), Cursor::Buckets(cursor)) => {
                 hash.advance(cursor, observe).map_or(Advance::End, Advance::Next)
             }
+            (TableIndex::Ordered(ordered), Cursor::Leaves(cursor)) => ordered.advance(cursor, observe),
+            _ => unreachable!("a cursor is used with the index that made it"),
         }
     }
 
@@ -128,6 +141,7 @@ impl TableIndex {
     pub(crate) fn for_each(&self, each: impl FnMut(RecordAt)) {
         match self {
             TableIndex::Hash(hash) => hash.for_each(each),
+            TableIndex::Ordered(ordered) => ordered.for_each(each),
         }
     }
 
@@ -135,6 +149,7 @@ impl TableIndex {
     pub(crate) fn blocks(&self) -> &Arc<Slab> {
         match self {
             TableIndex::Hash(hash) => hash.lines(),
+            TableIndex::Ordered(ordered) => ordered.nodes(),
         }
     }
 
@@ -142,6 +157,7 @@ impl TableIndex {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             TableIndex::Hash(hash) => hash.array_bytes(),
+            TableIndex::Ordered(ordered) => ordered.nodes().reserved_bytes(),
         }
     }
 }

@@ -241,9 +241,9 @@ impl Retired {
                 let slab = &tables[usize::from(table)].records;
                 Cache::of(caches, slab).free(slab, record.block());
             }
-            Retired::Index { table, part: Retire::Line(line) } => {
+            Retired::Index { table, part: Retire::Block(block) } => {
                 let slab = tables[usize::from(table)].index.blocks();
-                Cache::of(caches, slab).free(slab, line);
+                Cache::of(caches, slab).free(slab, block);
             }
             Retired::Index { part: Retire::Array(array), .. } => drop(array),
         }

@@ -19,6 +19,7 @@ pub use key::Key;
 pub use layout::{CellAt, Unit, Words};
 pub(crate) use layout::{KEY_WORDS_MAX, KeyWords, Layout, RECORD_WORDS_MAX, RecordAt};
 pub(crate) use packing::Packing;
+pub(crate) use range::Edge;
 pub use range::{KeyPrefix, KeyRange, Prefix, WordRange};
 pub(crate) use schema::image_words;
 pub use schema::{Group, Record, schema_hash};

@@ -173,6 +173,13 @@ impl<P: Protocol> State<P> {
         self.doom(abort)
     }
 
+    /// Dooms the attempt, which has gone through a node that is no more.
+    #[cold]
+    pub(crate) fn phantom(&mut self, engine: &Engine<P>, table: u16) -> Abort {
+        let abort = Context::new(engine, &mut self.local).phantom(table);
+        self.doom(abort)
+    }
+
     /// Now, as something that a scan can look back to.
     pub(crate) fn mark(&mut self) -> Mark {
         Mark { writes: self.writes.mark(), applied: P::mark(&mut self.attempt) }

@@ -1,0 +1,263 @@
+//! Scans: one leaf after another, each observed before anything in it is given out.
+//!
+//! A cursor has a *frame* for each layer it is in: a copy of one leaf's slots in order, and how far it has come. The next
+//! leaf of a layer is the one that the slice beyond the last one's fence belongs to, found from the layer's root; so
+//! nothing in the tree has to stay as it is between two steps, and no leaf has to know its neighbours.
+//!
+//! # Where it begins
+//! The words in which both ends of the range agree lead to the layer in which they differ, and the leaves on the way are
+//! not observed: what changes in them is about other prefixes. That layer can only end, and its slot become a record's, when its
+//! last leaf, which then has been observed, dies. If there is no such layer, it can only begin by a link in the leaf where
+//! the way ends, and that leaf is observed.
+//!
+//! # Layers that end under a cursor
+//! A layer of which a leaf has been observed takes that observation with it, since all its leaves are dead (T4): the
+//! transaction cannot commit, and the cursor says so. A layer that ends before the cursor has read it is empty, and who
+//! fills its prefix again raises the version of the leaf that had its slot, which has been observed.
+
+use super::node::{Node, Value, WIDTH};
+use super::{OrderedIndex, descend, look};
+use crate::index::NodeAt;
+use crate::index::Advance;
+use crate::record::{Edge, RecordAt, WordRange};
+use crate::sync::{Spin, prefetch};
+use std::cmp::Ordering;
+
+/// How many slots ahead a record is fetched.
+const PREFETCH_AHEAD: usize = 4;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// The slice at which a range ends in layer `depth`, under a prefix of the edge's own words; nothing if it leaves no slice.
+/// `inward` is the neighbour of a slice on the range's side.
+fn end_slice(edge: &Edge, depth: usize, inward: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+    let slice = edge.words()[depth];
+    let is_last = depth + 1 == edge.words().len();
+    if is_last && !edge.is_included() { inward(slice) } else { Some(slice) }
+}
+
+/// The part of a layer that belongs to the range.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    /// The first and the last slice.
+    from: u64,
+    to: u64,
+    /// Whether the range's end cuts through the keys with that slice.
+    from_is_cut: bool,
+    to_is_cut: bool,
+}
+
+impl Part {
+    /// Whether this is the layer in which the ends of the range part, if they have not done so above.
+    fn parts_ways(&self, depth: usize, key_words: usize) -> bool {
+        self.from < self.to || depth + 1 == key_words
+    }
+}
+
+impl WordRange {
+    /// The part of layer `depth`, under a prefix through which the ends cut or do not; nothing if it is empty.
+    fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
+        let from = if lower_cuts { end_slice(&self.lower, depth, |slice| slice.checked_add(1))? } else { 0 };
+        let to = if upper_cuts { end_slice(&self.upper, depth, |slice| slice.checked_sub(1))? } else { u64::MAX };
+        let goes_on = depth + 1 < self.lower.words().len();
+        let (from_is_cut, to_is_cut) = (lower_cuts && goes_on, upper_cuts && goes_on);
+        (from <= to).then_some(Part { from, to, from_is_cut, to_is_cut })
+    }
+
+    /// Whether a record, whose key begins in range up to word `depth`, is in it.
+    fn holds(&self, record: RecordAt, depth: usize, lower_cuts: bool, upper_cuts: bool) -> bool {
+        // The first word that differs decides.
+        let order = |edge: &Edge| {
+            let mut words = edge.words().iter().enumerate().skip(depth + 1);
+            words.find_map(|(word, value)| Some(record.key_word(word).cmp(value)).filter(|order| order.is_ne()))
+        };
+        let above = !lower_cuts || order(&self.lower).map_or(self.lower.is_included(), Ordering::is_gt);
+        let below = !upper_cuts || order(&self.upper).map_or(self.upper.is_included(), Ordering::is_lt);
+        above && below
+    }
+}
+
+/// A cursor's place in one layer.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    root: Node,
+    depth: usize,
+    part: Part,
+    /// The slots of the current leaf that belong to the range, in the cursor's direction: slice and value word.
+    slots: [(u64, u64); WIDTH],
+    next: usize,
+    count: usize,
+    /// The slice that the next leaf is found by; nothing if there is no next leaf.
+    target: Option<u64>,
+    /// Whether a leaf of this layer has been observed.
+    has_observed: bool,
+}
+
+/// A scan under way. Valid during one pin; can be used again for another range, to use its memory again.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    range: WordRange,
+    direction: Direction,
+    frames: Vec<Frame>,
+    has_begun: bool,
+}
+
+impl Cursor {
+    /// Begins anew.
+    pub(crate) fn reset(&mut self, range: &WordRange, direction: Direction) {
+        (self.range, self.direction, self.has_begun) = (*range, direction, false);
+        self.frames.clear();
+    }
+
+    fn push(&mut self, root: Node, depth: usize, part: Part) {
+        let target = Some(if self.direction == Direction::Forward { part.from } else { part.to });
+        let slots = [(0, 0); WIDTH];
+        self.frames.push(Frame { root, depth, part, slots, next: 0, count: 0, target, has_observed: false });
+    }
+}
+
+impl Frame {
+    /// Whether the range's ends cut through the keys with this slice.
+    fn cuts(&self, slice: u64) -> (bool, bool) {
+        let Part { from, to, from_is_cut, to_is_cut } = self.part;
+        (from_is_cut && slice == from, to_is_cut && slice == to)
+    }
+
+    /// The next slot.
+    #[inline(always)]
+    fn take(&mut self) -> Option<(u64, Value)> {
+        let (slice, value) = *self.slots[..self.count].get(self.next)?;
+        if let Some(&(_, ahead)) = self.slots[..self.count].get(self.next + PREFETCH_AHEAD)
+            && let Value::Record(record) = Value::of(ahead)
+        {
+            prefetch(record.block().hint(0));
+        }
+        self.next += 1;
+        Some((slice, Value::of(value)))
+    }
+
+    /// Copies the leaf that `target` belongs to; the leaf and the version of the copy, or nothing if the layer is over.
+    fn load(&mut self, target: u64, direction: Direction) -> Option<(Node, u64)> {
+        let Part { from, to, .. } = self.part;
+        let is_forward = direction == Direction::Forward;
+        // The leaf may hold slices on the near side of the target: it has inherited them, or they have been scanned.
+        let wanted = if is_forward { target..=to } else { from..=target };
+        let mut spin = Spin::default();
+        loop {
+            let spot = descend::<true>(self.root, target, &mut ())?;
+            let permutation = spot.leaf.permutation();
+            let live = permutation.count();
+            let mut count = 0;
+            for rank in 0..live {
+                let slot = permutation.slot(if is_forward { rank } else { live - 1 - rank });
+                let (slice, value) = (spot.leaf.slice(slot), spot.leaf.value(slot));
+                self.slots[count] = (slice, value);
+                // A value that is gone has been unlinked since the permutation was loaded (T2).
+                count += usize::from(value != 0 && wanted.contains(&slice));
+            }
+            if spot.leaf.is_still(spot.version) {
+                (self.next, self.count) = (0, count);
+                self.target = if is_forward {
+                    (spot.high < to).then(|| spot.high + 1)
+                } else {
+                    (spot.low > from).then(|| spot.low - 1)
+                };
+                self.has_observed = true;
+                return Some((spot.leaf, spot.version));
+            }
+            spin.wait();
+        }
+    }
+}
+
+impl OrderedIndex {
+    /// A cursor before the first record of a range. Nothing is loaded or observed yet.
+    pub(crate) fn cursor(&self, range: &WordRange, direction: Direction) -> Cursor {
+        debug_assert_eq!(range.lower.words().len(), self.key_words);
+        Cursor { range: *range, direction, frames: Vec::new(), has_begun: false }
+    }
+
+    /// The next record of a range. `observe` is called with each leaf, and the version at which it was read, before any
+    /// of its records is given out. The caller is pinned, and has been since the cursor's first step.
+    pub(crate) fn advance(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Advance {
+        loop {
+            if !cursor.has_begun
+                && let Some(record) = self.begin(cursor, observe)
+            {
+                return Advance::Next(record);
+            }
+            let Some(frame) = cursor.frames.last_mut() else { return Advance::End };
+            if let Some((slice, value)) = frame.take() {
+                let depth = frame.depth;
+                let (lower_cuts, upper_cuts) = frame.cuts(slice);
+                match value {
+                    Value::Record(record) => {
+                        if !(lower_cuts || upper_cuts) || cursor.range.holds(record, depth, lower_cuts, upper_cuts) {
+                            return Advance::Next(record);
+                        }
+                    }
+                    Value::Layer(root) => {
+                        if let Some(part) = cursor.range.part(depth + 1, lower_cuts, upper_cuts) {
+                            Node::prefetch(root.address());
+                            cursor.push(root, depth + 1, part);
+                        }
+                    }
+                    Value::Nothing => unreachable!("slots without a value are not copied"),
+                }
+                continue;
+            }
+            let Some(target) = frame.target else {
+                cursor.frames.pop();
+                continue;
+            };
+            match frame.load(target, cursor.direction) {
+                Some((leaf, version)) => observe(leaf.handle(), version),
+                None if frame.has_observed => return Advance::Doomed,
+                None => {
+                    // It ended before we came. If nothing vouches for that yet, the way there has to.
+                    Spin::default().wait();
+                    cursor.frames.pop();
+                    cursor.has_begun = !cursor.frames.is_empty();
+                }
+            }
+        }
+    }
+
+    /// Goes to the layer in which the ends of the range part. If it is missing, observes the leaf that says so, and gives
+    /// out what is there instead.
+    fn begin(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<RecordAt> {
+        let mut spin = Spin::default();
+        cursor.has_begun = true;
+        if cursor.range.is_empty() {
+            return None;
+        }
+        let mut at_end = (true, true);
+        let (mut root, mut depth) = (self.root(), 0);
+        loop {
+            let part = cursor.range.part(depth, at_end.0, at_end.1).expect("the range has been found not to be empty");
+            if part.parts_ways(depth, self.key_words) {
+                cursor.push(root, depth, part);
+                return None;
+            }
+            let (lower_cuts, upper_cuts) = (part.from_is_cut, part.to_is_cut);
+            match look::<false>(root, part.from) {
+                Some((_, Value::Layer(next))) => {
+                    (root, depth, at_end) = (next, depth + 1, (lower_cuts, upper_cuts));
+                }
+                Some((spot, value)) => {
+                    observe(spot.leaf.handle(), spot.version);
+                    let Value::Record(record) = value else { return None };
+                    return cursor.range.holds(record, depth, lower_cuts, upper_cuts).then_some(record);
+                }
+                None => {
+                    spin.wait();
+                    (root, depth, at_end) = (self.root(), 0, (true, true));
+                }
+            }
+        }
+    }
+}

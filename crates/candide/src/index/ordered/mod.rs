@@ -1,0 +1,344 @@
+//! The ordered index: finds records, scans ranges of keys both ways, protects absent keys and ranges.
+//!
+//! # Shape
+//! A key is a fixed number of words, ordered by the first, then the second, and so on. The index is a trie of layers, one
+//! per word; each layer is a B+tree over that word, the *slice*. A leaf's value is a record, the only one with this prefix,
+//! or the root of the next layer, where two keys agree up to here. Nodes are 256 bytes, have neither siblings nor parents
+//! linked to them, and are read without locks: version, contents, version again, from the layer's root down. A lookup of a
+//! one-word key touches a node per level and does not touch the record. Prefixes that are words of their own have layers
+//! of their own, so ranges under different prefixes share no leaf.
+//!
+//! # Invariants
+//! * **T1** A node changes only under its lock. A link, a split, the beginning of a layer, and the node's death raise its
+//!   version; so does every change of an inner node. An unlinking raises it only where nodes keep timestamps.
+//! * **T2** Nothing moves within a leaf, and a slot outside its permutation has the value zero. So a lookup needs no
+//!   permutation, and an unlinking is, for whoever reads meanwhile, the loss of one record that is dead already.
+//! * **T3** The leaf that a slice belongs to is the one that a descent from the layer's root reaches. Each version's *fences*,
+//!   found on the descent, are slices that belong to the leaf while it keeps that version; they may be fewer than belong
+//!   to it, since it inherits the slices of removed neighbours without notice.
+//! * **T4** A layer's root never moves; it changes between leaf and inner node in place. Once it is dead, the layer is over,
+//!   and all its nodes are dead.
+//! * **T5** What has been loaded from a node leads nowhere before the node's version has been validated; and a child's
+//!   version counts only if the parent's is validated after it was loaded.
+//! * **T6** Locks are taken from above to below, from layer to layer and from parent to child; an inheriting leaf after the
+//!   child that dies beside it, whose parent is locked. They are held for a few hundred instructions, during which nothing
+//!   is allocated or freed.
+//! * **T7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers are pinned.
+//! * **T8** A new leaf has the protocol's words of the leaf whose slices it takes, before it can be found, and a dying leaf
+//!   leaves its words to the one that inherits its slices; words are timestamps, so the larger one counts.
+//!
+//! # How it changes
+//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; a free slot is written, then the
+//! permutation. *Split* (`split.rs`). A leaf that is full moves its upper half to a new leaf, which is complete before its
+//! parent, locked as well, links it. Full inner nodes on the way are split before, from the top, each together with a parent that
+//! has room; so nothing propagates upwards. A layer's root gives both halves to new nodes. At the right end of a layer nothing is
+//! moved, which keeps the nodes of ascending keys full. *Layers.* When a second key with the same slice arrives, the record's slot
+//! becomes the root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A leaf that becomes
+//! empty is taken out of its parent; a parent left with one child is replaced by it; a root left with one child takes over what
+//! that one contains; an empty layer loses its slot.
+//!
+//! # Why lookups are right
+//! By T5 a descent passes from parent to child at a moment when the child was the parent's, for this slice. From then on, the leaf
+//! loses the slice only by a split or by its death. Both change its version; so if that is the same after the contents have been
+//! read, they were the contents for this slice at that moment. A missing key is vouched for by the leaf and that version: whoever
+//! links it later raises the version of the leaf that it then belongs to, which is this one, a new one made by changing this
+//! one, or an heir of this one, which then is dead. For the same reason the heir needs no raised version: those who
+//! observed the dead leaf fail by its death, and those who observed the heir have seen nothing of what it inherits.
+//!
+//! # Why scans are right
+//! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each before any of its records is given
+//! out. The next leaf is where the slice beyond the last one's fence belongs; so each slice of the range belonged to an observed leaf,
+//! at its observed version, when it was read.
+//!
+//! # Own changes
+//! A transaction that restructures what it has observed exchanges its observations: see [`NodeChange`].
+
+mod cursor;
+#[cfg(all(test, loom))]
+mod loom;
+mod node;
+mod permutation;
+mod remove;
+mod split;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+pub(crate) use cursor::{Cursor, Direction};
+
+use super::{Found, Linked, NodeAt, NodeChange};
+use crate::memory::{Cache, OutOfMemory, Slab};
+use crate::record::RecordAt;
+use crate::sync::Spin;
+use node::{DEAD, INNER, KEYS, NODE_WORDS, Node, VERSION_ONE, Value, WIDTH};
+use std::sync::Arc;
+
+/// The index of one table.
+#[derive(Debug)]
+pub(crate) struct OrderedIndex {
+    /// The address of the first layer's root, which never moves and never dies.
+    root: u64,
+    key_words: usize,
+    /// Words that the protocol keeps in each leaf.
+    node_words: usize,
+    nodes: Arc<Slab>,
+}
+
+/// Where a record was linked last, so that the next one, if its key is near, needs no descent. Valid during one pin.
+#[derive(Debug, Default)]
+pub(crate) struct Place(Option<Near>);
+
+#[derive(Debug, Clone, Copy)]
+struct Near {
+    spot: Spot,
+    depth: usize,
+    /// The record that was linked there: its key begins with the layer's prefix.
+    record: RecordAt,
+}
+
+impl Place {
+    /// The leaf, and its layer, if the key belongs there and nothing has changed it since.
+    #[inline]
+    fn recall(&self, key: &[u64]) -> Option<(Spot, usize)> {
+        let Near { spot, depth, record } = self.0?;
+        let near = (spot.low..=spot.high).contains(&key[depth]) && record.has_key(&key[..depth]);
+        // Acquire, and before the contents, like any first look.
+        (near && spot.leaf.stable() == spot.version).then_some((spot, depth))
+    }
+}
+
+/// A leaf found by a descent, and slices that belong to it at this version (T3).
+#[derive(Debug, Clone, Copy)]
+struct Spot {
+    leaf: Node,
+    version: u64,
+    low: u64,
+    high: u64,
+}
+
+/// What a descent notes about the inner nodes it passes.
+trait Trail {
+    /// The descent begins, perhaps again.
+    fn begin(&mut self);
+
+    /// It has chosen a child of `node`; `high` is the node's upper fence.
+    fn pass(&mut self, node: Node, version: u64, high: u64);
+}
+
+impl Trail for () {
+    fn begin(&mut self) {}
+
+    fn pass(&mut self, _node: Node, _version: u64, _high: u64) {}
+}
+
+/// Goes down a layer to the leaf of `slice`; nothing if the layer is over. Fences are found only if asked for.
+#[inline(always)]
+fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -> Option<Spot> {
+    let mut spin = Spin::default();
+    'again: loop {
+        trail.begin();
+        let (mut node, mut version) = (root, root.stable());
+        if version & DEAD != 0 {
+            return None;
+        }
+        let (mut low, mut high) = (0, u64::MAX);
+        while version & INNER != 0 {
+            let rank = node.rank(slice);
+            let child = node.child(rank);
+            Node::prefetch(child);
+            trail.pass(node, version, high);
+            if FENCES {
+                // A separator is below the largest word, so that this does not overflow; but this may be no separator.
+                low = if rank > 0 { node.key(rank - 1).wrapping_add(1) } else { low };
+                high = if rank < KEYS { node.key(rank).min(high) } else { high };
+            }
+            // T5: before the address is used, and after the child's version is known.
+            if !node.is_still(version) {
+                spin.wait();
+                continue 'again;
+            }
+            let child = Node::at(child);
+            let child_version = child.stable();
+            if !node.is_still(version) {
+                spin.wait();
+                continue 'again;
+            }
+            debug_assert!(child_version & DEAD == 0, "a node dies under its parent's lock");
+            (node, version) = (child, child_version);
+        }
+        return Some(Spot { leaf: node, version, low, high });
+    }
+}
+
+/// Looks a slice up in a layer; nothing if the layer is over.
+#[inline(always)]
+fn look<const FENCES: bool>(root: Node, slice: u64) -> Option<(Spot, Value)> {
+    let mut spin = Spin::default();
+    loop {
+        let spot = descend::<FENCES>(root, slice, &mut ())?;
+        let value = spot.leaf.value_of(slice);
+        if spot.leaf.is_still(spot.version) {
+            return Some((spot, Value::of(value)));
+        }
+        spin.wait();
+    }
+}
+
+impl OrderedIndex {
+    /// Words of a node.
+    pub(crate) const NODE_WORDS: usize = NODE_WORDS;
+
+    /// An index for records whose key has `key_words` words, with its nodes in a slab of its own.
+    pub(crate) fn new(nodes: Arc<Slab>, key_words: usize, node_words: usize) -> Result<OrderedIndex, OutOfMemory> {
+        assert!(nodes.block_words() >= NODE_WORDS && key_words > 0 && node_words <= 2);
+        let block = Cache::of(&mut Vec::new(), &nodes).allocate(&nodes)?;
+        let root = Node::new_leaf(block);
+        root.clear_words(node_words);
+        Ok(OrderedIndex { root: root.address(), key_words, node_words, nodes })
+    }
+
+    /// The slab of nodes.
+    pub(crate) fn nodes(&self) -> &Arc<Slab> {
+        &self.nodes
+    }
+
+    #[inline(always)]
+    fn root(&self) -> Node {
+        Node::at(self.root)
+    }
+
+    /// Whether a record found in layer `depth` under the key's words up to there has this key.
+    #[inline(always)]
+    fn has_rest(&self, record: RecordAt, key: &[u64], depth: usize) -> bool {
+        (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
+    }
+
+    /// The record with this key, or the leaf whose version vouches for there being none. The caller is pinned.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u64]) -> Found {
+        debug_assert_eq!(key.len(), self.key_words);
+        let mut spin = Spin::default();
+        let (mut root, mut depth) = (self.root(), 0);
+        loop {
+            match look::<false>(root, key[depth]) {
+                Some((_, Value::Layer(next))) => (root, depth) = (next, depth + 1),
+                Some((_, Value::Record(record))) if self.has_rest(record, key, depth) => return Found::Record(record),
+                Some((spot, _)) => return Found::Nothing { node: spot.leaf.handle(), version: spot.version },
+                // The layer is over; whoever ended it is taking its slot away.
+                None => {
+                    spin.wait();
+                    (root, depth) = (self.root(), 0);
+                }
+            }
+        }
+    }
+
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned.
+    ///
+    /// The restructuring that this takes is in `changes`; it comes before the step from one version to the next that
+    /// [`Linked::New`] tells of. `born` runs under the lock of the record's leaf, or before that can be found: where a
+    /// protocol lets the record inherit what the leaf knew about the absent key.
+    ///
+    /// # Errors
+    /// If the memory limit leaves no room for a node; the index then contains what it did.
+    pub(crate) fn link(
+        &self,
+        record: RecordAt,
+        key: &[u64],
+        place: &mut Place,
+        caches: &mut Vec<Option<Cache>>,
+        changes: &mut Vec<NodeChange>,
+        mut born: impl FnMut(NodeAt),
+    ) -> Result<Linked, OutOfMemory> {
+        debug_assert_eq!(key.len(), self.key_words);
+        let mut spin = Spin::default();
+        let (mut root, mut depth) = (self.root(), 0);
+        let mut recalled = place.recall(key);
+        loop {
+            let looked = match recalled.take() {
+                Some((spot, near)) => {
+                    let value = spot.leaf.value_of(key[near]);
+                    // If it has changed, or this one cannot do it alone, the search begins at the top, after all.
+                    let room = spot.leaf.permutation().count() < WIDTH;
+                    if !spot.leaf.is_still(spot.version) || value != 0 || !room {
+                        continue;
+                    }
+                    depth = near;
+                    Some((spot, Value::Nothing))
+                }
+                None => look::<true>(root, key[depth]),
+            };
+            let linked = match looked {
+                None => None,
+                Some((_, Value::Layer(next))) => {
+                    (root, depth) = (next, depth + 1);
+                    continue;
+                }
+                Some((_, Value::Record(existing))) if self.has_rest(existing, key, depth) => {
+                    return Ok(Linked::Existing(existing));
+                }
+                Some((spot, Value::Record(other))) => {
+                    self.begin_layers(spot, depth, other, record, key, caches, changes, &mut born)?
+                }
+                Some((spot, Value::Nothing)) if spot.leaf.permutation().count() == WIDTH => {
+                    self.link_splitting(root, key[depth], depth, record, caches, changes, &mut born)?
+                }
+                Some((spot, Value::Nothing)) => link_at(spot, key[depth], depth, record, &mut born),
+            };
+            if let Some((near, linked)) = linked {
+                place.0 = Some(near);
+                return Ok(linked);
+            }
+            spin.wait();
+            (root, depth) = (self.root(), 0);
+        }
+    }
+
+    /// Calls `each` with every linked record, present or not, in the order of their keys. The caller is pinned, and nothing
+    /// is being linked or unlinked meanwhile.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(RecordAt)) {
+        self.for_each_below(self.root(), &mut |value| {
+            if let Value::Record(record) = value {
+                each(record);
+            }
+        });
+    }
+
+    /// Calls `each` with the records and the roots of layers below `node`, through all layers.
+    fn for_each_below(&self, node: Node, each: &mut impl FnMut(Value)) {
+        if node.stable() & INNER != 0 {
+            (0..node.children()).for_each(|index| self.for_each_below(Node::at(node.child(index)), each));
+            return;
+        }
+        for slot in node.permutation().live() {
+            let value = Value::of(node.value(slot));
+            each(value);
+            if let Value::Layer(root) = value {
+                self.for_each_below(root, each);
+            }
+        }
+    }
+}
+
+/// Links a record in a leaf in which its slice was missing; nothing if the leaf has changed since, or has no room.
+#[inline(always)]
+fn link_at(
+    spot: Spot,
+    slice: u64,
+    depth: usize,
+    record: RecordAt,
+    born: &mut impl FnMut(NodeAt),
+) -> Option<(Near, Linked)> {
+    let Spot { leaf, version, .. } = spot;
+    if !leaf.lock_at(version) {
+        return None;
+    }
+    // The version is the same, so at most something has been unlinked: the slice is still missing, and there is room.
+    leaf.insert(slice, Value::Record(record));
+    born(leaf.handle());
+    let after = version + VERSION_ONE;
+    leaf.unlock(after); // T1
+    Some((
+        Near { spot: Spot { version: after, ..spot }, depth, record },
+        Linked::New { node: leaf.handle(), before: version, after },
+    ))
+}

@@ -1,0 +1,395 @@
+//! Nodes: 32 words, a leaf or an inner node.
+//!
+//! ```text
+//!         0         1, 2             3             4..18    18..32
+//! leaf  | version | protocol words | permutation | slices | values   |
+//!
+//!         0         1, 2             3..17         17..32
+//! inner | version | unused         | keys        | children |
+//! ```
+//!
+//! The protocol's words stay unused in an inner node because a layer's root changes from one kind to the other under
+//! readers that go on raising timestamps in the leaf it was.
+//!
+//! Child `i` of an inner node holds the slices above key `i - 1`, up to and including key `i`. Unused keys are the largest
+//! word, which no separator is: the slices beyond it would be none. So a search needs no count.
+
+use super::permutation::Permutation;
+use crate::index::NodeAt;
+use crate::index::hash::{LOCK, MOVED};
+use crate::memory::Block;
+use crate::record::RecordAt;
+use crate::sync::{AtomicU64, MODELLED, Ordering, Spin, prefetch};
+
+/// Words of a node: four cache lines.
+pub(super) const NODE_WORDS: usize = 32;
+/// Slots of a leaf. Few under a model, so that splits are within its reach.
+pub(super) const WIDTH: usize = if MODELLED { 3 } else { 14 };
+/// Keys of an inner node; with one child more, both halves of a full one have two children at least.
+pub(super) const KEYS: usize = if MODELLED { 3 } else { 14 };
+
+const PERMUTATION: usize = 3;
+const SLICES: usize = 4;
+const VALUES: usize = 18;
+const INNER_KEYS: usize = 3;
+const CHILDREN: usize = 17;
+const _: () = assert!(SLICES + WIDTH <= VALUES && VALUES + WIDTH <= NODE_WORDS);
+const _: () = assert!(INNER_KEYS + KEYS <= CHILDREN && CHILDREN + KEYS < NODE_WORDS);
+
+/// The node is out of the tree, for ever.
+pub(super) const DEAD: u64 = MOVED;
+pub(super) const INNER: u64 = 4;
+pub(super) const VERSION_ONE: u64 = 8;
+
+/// The bit of a leaf's value that says that it is the root of the next layer, not a record.
+const LAYER: u64 = 1 << 63;
+
+/// What a slot of a leaf leads to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value {
+    Nothing,
+    Record(RecordAt),
+    Layer(Node),
+}
+
+impl Value {
+    /// The meaning of a leaf's value word, which the caller loaded from a leaf whose version has been validated since, or
+    /// that it has locked.
+    #[inline(always)]
+    pub(super) fn of(word: u64) -> Value {
+        match Block::at(word & !LAYER) {
+            None => Value::Nothing,
+            Some(block) if word & LAYER != 0 => Value::Layer(Node(block)),
+            // SAFETY: untagged values of a leaf are records of the table the index belongs to, laid out by its layout
+            // (R1), and the caller of the index is pinned (R2).
+            Some(block) => Value::Record(unsafe { RecordAt::new(block) }),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        match self {
+            Value::Nothing => 0,
+            Value::Record(record) => record.block().address(),
+            Value::Layer(root) => root.0.address() | LAYER,
+        }
+    }
+}
+
+/// A node that stays allocated while its holder is pinned (T7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Node(Block);
+
+impl Node {
+    /// An empty leaf in a block of the index's slab that the caller owns.
+    pub(super) fn new_leaf(block: Block) -> Node {
+        let node = Node(block);
+        node.word(0).store(0, Ordering::Relaxed);
+        node.clear_leaf();
+        node
+    }
+
+    /// An inner node without children in a block of the index's slab that the caller owns.
+    pub(super) fn new_inner(block: Block) -> Node {
+        let node = Node(block);
+        node.word(0).store(INNER, Ordering::Relaxed);
+        node.clear_inner();
+        node
+    }
+
+    /// The node at an address that is a root's, or a child's in a node whose version has been validated since.
+    #[inline(always)]
+    pub(super) fn at(address: u64) -> Node {
+        Node(Block::at(address).expect("a node is never at zero"))
+    }
+
+    pub(super) fn block(self) -> Block {
+        self.0
+    }
+
+    pub(super) fn address(self) -> u64 {
+        self.0.address()
+    }
+
+    /// The leaf as protocols know it.
+    #[inline(always)]
+    pub(super) fn handle(self) -> NodeAt {
+        NodeAt::new(self.0)
+    }
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> &AtomicU64 {
+        debug_assert!(index < NODE_WORDS);
+        // SAFETY: a handle is made for a whole node, which outlives the holder's pin (T7).
+        unsafe { self.0.word(index) }
+    }
+
+    /// Part of a node's contents. Acquire: whoever sees a word that is being changed sees the lock at the second look (E17),
+    /// and whoever sees an address sees what is behind it (E4).
+    #[inline(always)]
+    fn get(&self, index: usize) -> u64 {
+        self.word(index).load(Ordering::Acquire)
+    }
+
+    /// Changes part of a node that the caller has locked, or that nobody can reach yet.
+    #[inline(always)]
+    fn set(&self, index: usize, value: u64) {
+        self.word(index).store(value, Ordering::Release); // E17, E4
+    }
+
+    /// Brings a node's lines nearer, given its address or anything else.
+    #[inline(always)]
+    pub(super) fn prefetch(address: u64) {
+        if let Some(block) = Block::at(address) {
+            (0..NODE_WORDS / 8).for_each(|line| prefetch(block.hint(line * 8)));
+        }
+    }
+
+    /// Waits until the node is not locked; its version then. It may be dead.
+    #[inline(always)]
+    pub(super) fn stable(self) -> u64 {
+        let version = self.word(0).load(Ordering::Acquire); // E16
+        if version & LOCK == 0 { version } else { self.wait_until_stable() }
+    }
+
+    #[cold]
+    fn wait_until_stable(self) -> u64 {
+        let mut spin = Spin::default();
+        loop {
+            spin.wait();
+            let version = self.word(0).load(Ordering::Acquire); // E16
+            if version & LOCK == 0 {
+                return version;
+            }
+        }
+    }
+
+    /// The second look: whether everything loaded since `version` belongs to it. Relaxed, since those loads were Acquire
+    /// (E17).
+    #[inline(always)]
+    pub(super) fn is_still(self, version: u64) -> bool {
+        self.word(0).load(Ordering::Relaxed) == version
+    }
+
+    /// Locks the node if its version is still `version`, which is not a dead one's.
+    #[inline(always)]
+    pub(super) fn lock_at(self, version: u64) -> bool {
+        debug_assert!(version & (LOCK | DEAD) == 0);
+        // Acquire: what the last holder did is ours to see and to change (E16).
+        self.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; its version.
+    pub(super) fn lock(self) -> u64 {
+        let mut spin = Spin::default();
+        loop {
+            let version = self.stable();
+            debug_assert!(version & DEAD == 0, "its parent is locked");
+            if self.lock_at(version) {
+                return version;
+            }
+            spin.wait();
+        }
+    }
+
+    /// Ends the ownership of the node, leaving this version; whoever sees it sees what was done under the lock.
+    #[inline(always)]
+    pub(super) fn unlock(self, version: u64) {
+        self.word(0).store(version, Ordering::Release); // E16
+    }
+}
+
+/// What only a leaf has.
+impl Node {
+    #[inline(always)]
+    pub(super) fn permutation(self) -> Permutation {
+        Permutation(self.get(PERMUTATION))
+    }
+
+    pub(super) fn set_permutation(self, permutation: Permutation) {
+        self.set(PERMUTATION, permutation.0);
+    }
+
+    #[inline(always)]
+    pub(super) fn slice(self, slot: usize) -> u64 {
+        debug_assert!(slot < WIDTH);
+        self.get(SLICES + slot)
+    }
+
+    /// The value word of a slot: see [`Value::of`].
+    #[inline(always)]
+    pub(super) fn value(self, slot: usize) -> u64 {
+        debug_assert!(slot < WIDTH);
+        self.get(VALUES + slot)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_value(self, slot: usize, value: Value) {
+        debug_assert!(slot < WIDTH);
+        self.set(VALUES + slot, value.word());
+    }
+
+    /// The value word that belongs to `slice`, or zero. Free slots may have the slice of an earlier life, but no value.
+    #[inline(always)]
+    pub(super) fn value_of(self, slice: u64) -> u64 {
+        let mut equal = (0..WIDTH).fold(0, |equal, slot| equal | u32::from(self.slice(slot) == slice) << slot);
+        while equal != 0 {
+            let value = self.value(equal.trailing_zeros() as usize);
+            if value != 0 {
+                return value;
+            }
+            equal &= equal - 1;
+        }
+        0
+    }
+
+    /// The rank of the live slot that has this value, in a leaf the caller has locked.
+    pub(super) fn rank_of_value(self, value: Value) -> Option<usize> {
+        self.permutation().live().position(|slot| self.value(slot) == value.word())
+    }
+
+    /// How many live slices are smaller, in a leaf the caller has locked.
+    #[inline(always)]
+    pub(super) fn rank_of_slice(self, slice: u64) -> usize {
+        self.permutation().live().filter(|&slot| self.slice(slot) < slice).count()
+    }
+
+    /// Adds a slot to a leaf that has a free one, and that the caller has locked or nobody can reach yet.
+    #[inline(always)]
+    pub(super) fn insert(self, slice: u64, value: Value) {
+        let permutation = self.permutation();
+        let rank = self.rank_of_slice(slice);
+        let slot = permutation.slot(permutation.count());
+        self.set(SLICES + slot, slice);
+        self.set_value(slot, value);
+        self.set_permutation(permutation.insert(rank));
+    }
+
+    /// Frees the slot at `rank` of a leaf the caller has locked; whether that was the last one.
+    pub(super) fn remove(self, rank: usize) -> bool {
+        let permutation = self.permutation();
+        self.set_permutation(permutation.remove(rank));
+        self.set_value(permutation.slot(rank), Value::Nothing);
+        permutation.count() == 1
+    }
+
+    pub(super) fn clear_leaf(self) {
+        self.set_permutation(Permutation::first(0));
+        (0..WIDTH).for_each(|slot| self.set_value(slot, Value::Nothing));
+    }
+
+    /// Gives the protocol's words of a leaf that nobody can reach yet their first value.
+    pub(super) fn clear_words(self, node_words: usize) {
+        (0..node_words).for_each(|word| self.handle().node_word(word).store(0, Ordering::Relaxed));
+    }
+
+    /// Gives the protocol's words of `self`, which nobody can reach yet or the caller has locked, what those of another
+    /// locked leaf are.
+    pub(super) fn copy_words(self, from: Node, node_words: usize) {
+        for word in 0..node_words {
+            let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
+            self.handle().node_word(word).store(inherited, Ordering::Relaxed);
+        }
+    }
+
+    /// Raises the protocol's words of a locked leaf to those of another.
+    pub(super) fn raise_words(self, from: Node, node_words: usize) {
+        for word in 0..node_words {
+            let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
+            // Release as in `bequeath`: whoever sees it sees the leaf locked, or in a later version (E13).
+            self.handle().node_word(word).fetch_max(inherited, Ordering::Release);
+        }
+    }
+}
+
+/// What only an inner node has.
+impl Node {
+    #[inline(always)]
+    pub(super) fn key(self, index: usize) -> u64 {
+        debug_assert!(index < KEYS);
+        self.get(INNER_KEYS + index)
+    }
+
+    /// The address of a child, or zero.
+    #[inline(always)]
+    pub(super) fn child(self, index: usize) -> u64 {
+        debug_assert!(index <= KEYS);
+        self.get(CHILDREN + index)
+    }
+
+    fn set_key(self, index: usize, key: u64) {
+        self.set(INNER_KEYS + index, key);
+    }
+
+    pub(super) fn set_child(self, index: usize, child: u64) {
+        self.set(CHILDREN + index, child);
+    }
+
+    /// The child that `slice` belongs to.
+    #[inline(always)]
+    pub(super) fn rank(self, slice: u64) -> usize {
+        (0..KEYS).map(|index| usize::from(self.key(index) < slice)).sum()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_full(self) -> bool {
+        self.child(KEYS) != 0
+    }
+
+    /// The number of children of a node the caller has locked.
+    pub(super) fn children(self) -> usize {
+        (0..=KEYS).take_while(|&index| self.child(index) != 0).count()
+    }
+
+    pub(super) fn clear_inner(self) {
+        (0..KEYS).for_each(|index| self.set_key(index, u64::MAX));
+        (0..=KEYS).for_each(|index| self.set_child(index, 0));
+    }
+
+    /// Makes two nodes the only children.
+    pub(super) fn become_inner(self, left: Node, separator: u64, right: Node) {
+        self.clear_inner();
+        self.set_key(0, separator);
+        self.set_child(0, left.address());
+        self.set_child(1, right.address());
+    }
+
+    /// Appends children `first..=last` of another node, and the keys between them, to a node without any.
+    pub(super) fn copy_children(self, from: Node, first: usize, last: usize) {
+        (first..last).for_each(|index| self.set_key(index - first, from.key(index)));
+        (first..=last).for_each(|index| self.set_child(index - first, from.child(index)));
+    }
+
+    /// Leaves only the first `count` children, and the keys between them.
+    pub(super) fn truncate_children(self, count: usize) {
+        (count - 1..KEYS).for_each(|index| self.set_key(index, u64::MAX));
+        (count..=KEYS).for_each(|index| self.set_child(index, 0));
+    }
+
+    /// Adds a child after child `index`, with the separator between the two, to a node that is not full.
+    pub(super) fn insert_child(self, index: usize, separator: u64, child: Node) {
+        debug_assert!(!self.is_full());
+        for key in (index + 1..KEYS).rev() {
+            self.set_key(key, self.key(key - 1));
+            self.set_child(key + 1, self.child(key));
+        }
+        self.set_key(index, separator);
+        self.set_child(index + 1, child.address());
+    }
+
+    /// Takes child `index` out; its slices fall to the child before it, or to the one after it if it is the first.
+    pub(super) fn remove_child(self, index: usize) {
+        let children = self.children();
+        (index.saturating_sub(1)..children - 2).for_each(|key| self.set_key(key, self.key(key + 1)));
+        (index..children - 1).for_each(|child| self.set_child(child, self.child(child + 1)));
+        self.truncate_children(children - 1);
+    }
+
+    /// Gives the root of a layer, which the caller has locked, the contents of its last child, which it has locked, too;
+    /// the bit that says which kind of node it now is.
+    pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
+        (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
+        self.copy_words(child, node_words);
+        child_version & INNER
+    }
+}

@@ -1,0 +1,104 @@
+//! The order of a leaf's slots, in one word.
+
+use super::node::WIDTH;
+
+/// Bits of the count and of each slot number.
+const NIBBLE: u32 = 4;
+
+/// Which slots of a leaf are live, in the order of their slices, and which are free: a count in the lowest four bits,
+/// then the numbers of the live slots, then those of the free ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Permutation(pub(super) u64);
+
+const _: () = assert!(WIDTH < 16 && (WIDTH + 1) * NIBBLE as usize <= u64::BITS as usize);
+
+impl Permutation {
+    /// No slot is live, or the first `count` are, in their own order.
+    pub(super) fn first(count: usize) -> Permutation {
+        Permutation((0..WIDTH).fold(count as u64, |word, slot| word | (slot as u64) << shift(slot)))
+    }
+
+    /// How many slots are live. Never more than there are, even if the word was read while it changed its meaning.
+    #[inline(always)]
+    pub(super) fn count(self) -> usize {
+        (self.0 as usize & 15).min(WIDTH)
+    }
+
+    /// The slot at `rank`; for a rank not below the count, a free one. In bounds whatever the word holds.
+    #[inline(always)]
+    pub(super) fn slot(self, rank: usize) -> usize {
+        ((self.0 >> shift(rank)) as usize & 15).min(WIDTH - 1)
+    }
+
+    /// The live slots in order.
+    pub(super) fn live(self) -> impl DoubleEndedIterator<Item = usize> {
+        (0..self.count()).map(move |rank| self.slot(rank))
+    }
+
+    /// Makes the first free slot live at `rank`.
+    #[inline(always)]
+    pub(super) fn insert(self, rank: usize) -> Permutation {
+        let count = self.count();
+        debug_assert!(rank <= count && count < WIDTH);
+        let slot = self.slot(count) as u64;
+        let moved = self.0 & below(count) & !below(rank);
+        let kept = self.0 & (below(rank) | !below(count + 1));
+        Permutation((kept | moved << NIBBLE | slot << shift(rank)) + 1)
+    }
+
+    /// Makes the slot at `rank` the first free one.
+    pub(super) fn remove(self, rank: usize) -> Permutation {
+        let count = self.count();
+        debug_assert!(rank < count);
+        let slot = self.slot(rank) as u64;
+        let moved = self.0 & below(count) & !below(rank + 1);
+        let kept = self.0 & (below(rank) | !below(count));
+        Permutation((kept | moved >> NIBBLE | slot << shift(count - 1)) - 1)
+    }
+
+    /// Leaves only the first `count` of the live slots so.
+    pub(super) fn truncate(self, count: usize) -> Permutation {
+        debug_assert!(count <= self.count());
+        Permutation(self.0 & !15 | count as u64)
+    }
+}
+
+#[inline(always)]
+fn shift(rank: usize) -> u32 {
+    NIBBLE + NIBBLE * rank as u32
+}
+
+/// The bits of the count and of the slots below `rank`.
+#[inline(always)]
+fn below(rank: usize) -> u64 {
+    (1 << shift(rank)) - 1
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn live(permutation: Permutation) -> Vec<usize> {
+        permutation.live().collect()
+    }
+
+    #[test]
+    fn slots_come_and_go_in_order() {
+        let three = Permutation::first(0).insert(0).insert(0).insert(1);
+        assert_eq!(live(three), [1, 2, 0]);
+        let two = three.remove(1);
+        assert_eq!(live(two), [1, 0]);
+        assert_eq!(live(two.insert(2)), [1, 0, 2], "the slot freed last is taken first");
+        assert_eq!(live(three.truncate(1)), [1]);
+    }
+
+    #[test]
+    fn a_full_leaf_has_every_slot_once() {
+        let full = (0..WIDTH).fold(Permutation::first(0), |permutation, count| permutation.insert(count / 2));
+        let mut slots = live(full);
+        slots.sort_unstable();
+        assert_eq!(slots, (0..WIDTH).collect::<Vec<_>>());
+        assert_eq!((0..WIDTH).fold(full, |permutation, _| permutation.remove(0)).count(), 0);
+        assert_eq!(live(Permutation::first(WIDTH)), slots);
+    }
+}

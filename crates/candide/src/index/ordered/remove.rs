@@ -1,0 +1,216 @@
+//! Unlinking records, and taking out the leaves and layers that become empty by it.
+
+use super::node::{DEAD, INNER, Node, VERSION_ONE, Value};
+use super::{OrderedIndex, Spot, Trail, descend, look};
+use crate::index::{NodeAt, Retire};
+use crate::record::RecordAt;
+use crate::sync::{Spin, full_fence};
+
+/// The last two inner nodes of a descent, with their versions.
+#[derive(Default)]
+struct Ancestors {
+    parent: Option<(Node, u64)>,
+    grandparent: Option<(Node, u64)>,
+}
+
+impl Trail for Ancestors {
+    fn begin(&mut self) {
+        *self = Ancestors::default();
+    }
+
+    fn pass(&mut self, node: Node, version: u64, _high: u64) {
+        self.grandparent = self.parent.replace((node, version));
+    }
+}
+
+impl OrderedIndex {
+    /// Takes `record`, which is dead, out of its leaf. The caller is pinned and retires the record afterwards.
+    ///
+    /// `bequeath` runs under the leaf's lock, before the slot is cleared. The version is raised only where nodes keep
+    /// timestamps: in commit order, the dead record's own cell already fails everyone who saw its absence.
+    pub(crate) fn unlink(
+        &self,
+        record: RecordAt,
+        key: &[u64],
+        retired: &mut Vec<Retire>,
+        bequeath: impl FnOnce(NodeAt),
+    ) {
+        let (leaf, version, rank, depth) = self.lock_slot_of(record, key);
+        bequeath(leaf.handle());
+        let is_empty = leaf.remove(rank);
+        leaf.unlock(self.after_removal(version));
+        if is_empty {
+            self.prune(key, depth, retired);
+        }
+    }
+
+    /// The version of a leaf that has lost a slot (T1).
+    fn after_removal(&self, version: u64) -> u64 {
+        if self.node_words == 0 { version } else { version + VERSION_ONE }
+    }
+
+    /// Finds and locks the leaf that a linked record is in; the rank of its slot there, and the leaf's layer.
+    fn lock_slot_of(&self, record: RecordAt, key: &[u64]) -> (Node, u64, usize, usize) {
+        let mut spin = Spin::default();
+        let (mut root, mut depth) = (self.root(), 0);
+        loop {
+            match look::<false>(root, key[depth]) {
+                Some((_, Value::Layer(next))) => {
+                    (root, depth) = (next, depth + 1);
+                    continue;
+                }
+                // It stays in the leaf while the version is the same, since nobody else unlinks it.
+                Some((Spot { leaf, version, .. }, Value::Record(found)))
+                    if found == record && leaf.lock_at(version) =>
+                {
+                    let rank = leaf.rank_of_value(Value::Record(record)).expect("it has just been seen here");
+                    return (leaf, version, rank, depth);
+                }
+                // The leaf has changed since; or the record is on its way into a new layer.
+                _ => {}
+            }
+            spin.wait();
+            (root, depth) = (self.root(), 0);
+        }
+    }
+
+    /// Takes out the leaf of `key` in layer `depth`, if it is empty, and then layers that become empty by it. Whoever
+    /// empties a leaf calls this, so that none stays.
+    #[cold]
+    fn prune(&self, key: &[u64], mut depth: usize, retired: &mut Vec<Retire>) {
+        let mut spin = Spin::default();
+        'again: loop {
+            spin.wait();
+            let (mut root, mut holder) = (self.root(), None);
+            for &slice in &key[..depth] {
+                match look::<false>(root, slice) {
+                    Some((spot, Value::Layer(next))) => (root, holder) = (next, Some(spot)),
+                    // Somebody else has ended the layer.
+                    Some(_) => return,
+                    None => continue 'again,
+                }
+            }
+            let mut ancestors = Ancestors::default();
+            let Some(spot) = descend::<false>(root, key[depth], &mut ancestors) else { continue };
+            let is_empty = spot.leaf.permutation().count() == 0;
+            if !spot.leaf.is_still(spot.version) {
+                continue;
+            }
+            let removed = match (ancestors.parent, holder) {
+                _ if !is_empty => return,
+                (Some(parent), _) => self.remove_leaf(ancestors.grandparent, parent, spot, key[depth], retired),
+                (None, Some(holder)) => match self.remove_layer(holder, spot, retired) {
+                    Some(false) => true,
+                    Some(true) => {
+                        // The leaf that held it is empty now.
+                        depth -= 1;
+                        false
+                    }
+                    None => false,
+                },
+                // The index is empty.
+                (None, None) => return,
+            };
+            if removed {
+                return;
+            }
+        }
+    }
+
+    /// Ends a layer whose root is an empty leaf; whether that leaves the leaf that held it empty. Nothing if either has
+    /// changed.
+    fn remove_layer(&self, holder: Spot, root: Spot, retired: &mut Vec<Retire>) -> Option<bool> {
+        if !holder.leaf.lock_at(holder.version) {
+            return None;
+        }
+        if !root.leaf.lock_at(root.version) {
+            holder.leaf.unlock(holder.version);
+            return None;
+        }
+        // Both versions are those at which the root was an empty leaf, and the holder's slot led to it.
+        if self.node_words > 0 {
+            full_fence(); // E1, as in `inherit`.
+            holder.leaf.raise_words(root.leaf, self.node_words); // T8
+        }
+        root.leaf.unlock(root.version | DEAD); // T4
+        let rank = holder.leaf.rank_of_value(Value::Layer(root.leaf)).expect("a layer has a slot while it is not dead");
+        let is_empty = holder.leaf.remove(rank);
+        holder.leaf.unlock(self.after_removal(holder.version));
+        retired.push(Retire::Block(root.leaf.block()));
+        Some(is_empty)
+    }
+
+    /// Takes an empty leaf out of its parent, and the parent out of its own if that leaves it one child; whether it was
+    /// possible.
+    fn remove_leaf(
+        &self,
+        grandparent: Option<(Node, u64)>,
+        (parent, parent_version): (Node, u64),
+        Spot { leaf, version, .. }: Spot,
+        slice: u64,
+        retired: &mut Vec<Retire>,
+    ) -> bool {
+        // Whether the grandparent is needed is known once the parent is locked, which must come second.
+        let above = if parent.child(2) == 0 { grandparent } else { None };
+        if above.is_some_and(|(above, above_version)| !above.lock_at(above_version)) {
+            return false;
+        }
+        let parent_is_ours = parent.lock_at(parent_version);
+        if !parent_is_ours || !leaf.lock_at(version) {
+            if parent_is_ours {
+                parent.unlock(parent_version);
+            }
+            if let Some((above, above_version)) = above {
+                above.unlock(above_version);
+            }
+            return false;
+        }
+        // The versions are those at which the leaf was empty and the parent had as many children as it seemed.
+        let index = parent.rank(slice);
+        let heir = Node::at(parent.child(if index == 0 { 1 } else { index - 1 }));
+        if self.node_words > 0 {
+            self.inherit(leaf, heir, index > 0);
+        }
+        leaf.unlock(version | DEAD);
+        let other = if parent.children() > 2 {
+            parent.remove_child(index);
+            parent.unlock(parent_version + VERSION_ONE);
+            None
+        } else if let Some((above, above_version)) = above {
+            above.set_child(above.rank(slice), heir.address());
+            parent.unlock(parent_version | DEAD);
+            above.unlock(above_version + VERSION_ONE);
+            Some(parent)
+        } else {
+            // The parent is the layer's root, and stays (T4).
+            let heir_version = heir.lock();
+            if self.node_words > 0 {
+                full_fence(); // E1, as in `inherit`.
+            }
+            let kind = parent.take_over(heir, heir_version, self.node_words);
+            heir.unlock(heir_version | DEAD);
+            parent.unlock((parent_version & !INNER | kind) + VERSION_ONE);
+            Some(heir)
+        };
+        retired.push(Retire::Block(leaf.block()));
+        retired.extend(other.map(|node| Retire::Block(node.block())));
+        true
+    }
+
+    /// Leaves the words of a dying leaf, which is locked like its parent, to the leaf that its slices fall to: the last one
+    /// below its left neighbour, or the first one below its right.
+    fn inherit(&self, leaf: Node, heir: Node, is_left: bool) {
+        let (mut heir, mut version) = (heir, heir.lock());
+        while version & INNER != 0 {
+            // T6: no node below can die while the one above it is locked.
+            let child = Node::at(heir.child(if is_left { heir.children() - 1 } else { 0 }));
+            let child_version = child.lock();
+            heir.unlock(version);
+            (heir, version) = (child, child_version);
+        }
+        // An absent reader raises the leaf's timestamp and then looks at the version; we have locked and now copy (E1).
+        full_fence();
+        heir.raise_words(leaf, self.node_words); // T8
+        heir.unlock(version + VERSION_ONE);
+    }
+}

@@ -1,0 +1,285 @@
+//! What an insert restructures: leaves and inner nodes that are full, and slots that become layers.
+
+use super::node::{INNER, KEYS, Node, VERSION_ONE, Value, WIDTH};
+use super::permutation::Permutation;
+use super::{Near, OrderedIndex, Spot, Trail, descend};
+use crate::index::{Linked, NodeAt, NodeChange};
+use crate::memory::{Block, Cache, OutOfMemory};
+use crate::record::{KEY_WORDS_MAX, RecordAt};
+use crate::sync::full_fence;
+
+/// Blocks at hand while nodes are locked.
+pub(super) struct Spare {
+    blocks: [Option<Block>; KEY_WORDS_MAX],
+    count: usize,
+}
+
+impl Spare {
+    /// Fetches `count` blocks, or none.
+    fn fetch(index: &OrderedIndex, count: usize, caches: &mut Vec<Option<Cache>>) -> Result<Spare, OutOfMemory> {
+        let mut spare = Spare { blocks: [None; KEY_WORDS_MAX], count: 0 };
+        while spare.count < count {
+            match Cache::of(caches, &index.nodes).allocate(&index.nodes) {
+                Ok(block) => spare.blocks[spare.count] = Some(block),
+                Err(refused) => {
+                    spare.give_back(index, caches);
+                    return Err(refused);
+                }
+            }
+            spare.count += 1;
+        }
+        Ok(spare)
+    }
+
+    fn take(&mut self) -> Block {
+        self.count -= 1;
+        self.blocks[self.count].take().expect("fetched before the lock")
+    }
+
+    fn give_back(mut self, index: &OrderedIndex, caches: &mut Vec<Option<Cache>>) {
+        while self.count > 0 {
+            let block = self.take();
+            Cache::of(caches, &index.nodes).free(&index.nodes, block);
+        }
+    }
+}
+
+/// An inner node as it was passed.
+#[derive(Clone, Copy)]
+struct Passed {
+    node: Node,
+    version: u64,
+    high: u64,
+}
+
+/// The last inner node of a descent, and the topmost full one with the one above it.
+#[derive(Default)]
+struct Fullness {
+    parent: Option<Passed>,
+    full: Option<(Option<Passed>, Passed)>,
+}
+
+impl Trail for Fullness {
+    fn begin(&mut self) {
+        *self = Fullness::default();
+    }
+
+    fn pass(&mut self, node: Node, version: u64, high: u64) {
+        let passed = Passed { node, version, high };
+        if self.full.is_none() && node.is_full() {
+            self.full = Some((self.parent, passed));
+        }
+        self.parent = Some(passed);
+    }
+}
+
+/// Locks a node, and the one above it before, if both have the versions at which they were passed.
+fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
+    if above.is_some_and(|above| !above.node.lock_at(above.version)) {
+        return false;
+    }
+    if node.lock_at(version) {
+        return true;
+    }
+    if let Some(above) = above {
+        above.node.unlock(above.version);
+    }
+    false
+}
+
+impl OrderedIndex {
+    /// Links a record in a leaf that was full: splits it, or else a full node above it; nothing if the search has to begin
+    /// again.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "the rest of one function")]
+    pub(super) fn link_splitting(
+        &self,
+        root: Node,
+        slice: u64,
+        depth: usize,
+        record: RecordAt,
+        caches: &mut Vec<Option<Cache>>,
+        changes: &mut Vec<NodeChange>,
+        born: &mut impl FnMut(NodeAt),
+    ) -> Result<Option<(Near, Linked)>, OutOfMemory> {
+        // A split takes one node, that of a root two.
+        let mut spare = Spare::fetch(self, 2, caches)?;
+        let mut fullness = Fullness::default();
+        let mut linked = None;
+        match descend::<true>(root, slice, &mut fullness) {
+            None => {}
+            Some(_) if let Some((above, full)) = fullness.full => split_inner(above, full, slice, &mut spare),
+            Some(spot) => {
+                linked = self.split_leaf(fullness.parent, spot, slice, depth, record, changes, &mut spare, born);
+            }
+        }
+        spare.give_back(self, caches);
+        Ok(linked)
+    }
+
+    /// Splits a leaf and links a record in one of the halves; nothing if it has changed, or is not as full as it seemed.
+    #[expect(clippy::too_many_arguments, reason = "the rest of one function")]
+    fn split_leaf(
+        &self,
+        above: Option<Passed>,
+        spot: Spot,
+        slice: u64,
+        depth: usize,
+        record: RecordAt,
+        changes: &mut Vec<NodeChange>,
+        spare: &mut Spare,
+        born: &mut impl FnMut(NodeAt),
+    ) -> Option<(Near, Linked)> {
+        let Spot { leaf, version, low, high } = spot;
+        if !lock_both(above, leaf, version) {
+            return None;
+        }
+        let permutation = leaf.permutation();
+        if permutation.count() < WIDTH || leaf.value_of(slice) != 0 {
+            leaf.unlock(version);
+            if let Some(above) = above {
+                above.node.unlock(above.version);
+            }
+            return None;
+        }
+        if self.node_words > 0 {
+            // An absent reader raises the leaf's timestamp and then looks at the version; we have locked and now copy (E1).
+            full_fence();
+        }
+        let appending = high == u64::MAX && leaf.rank_of_slice(slice) == WIDTH;
+        let kept = if appending { WIDTH } else { WIDTH.div_ceil(2) };
+        let separator = leaf.slice(permutation.slot(kept - 1));
+        let right = self.new_leaf_from(leaf, permutation, kept..WIDTH, spare.take());
+        let middle = version + VERSION_ONE;
+        let (left, left_version) = match above {
+            Some(above) => {
+                leaf.set_permutation(permutation.truncate(kept));
+                permutation.live().skip(kept).for_each(|slot| leaf.set_value(slot, Value::Nothing)); // T2
+                above.node.insert_child(above.node.rank(separator), separator, right);
+                (leaf, middle)
+            }
+            None => {
+                let left = self.new_leaf_from(leaf, permutation, 0..kept, spare.take());
+                leaf.become_inner(left, separator, right); // T4
+                (left, 0)
+            }
+        };
+        let goes_right = slice > separator;
+        let (home, before) = if goes_right { (right, 0) } else { (left, left_version) };
+        let after = before + VERSION_ONE;
+        home.insert(slice, Value::Record(record));
+        born(home.handle());
+        // Nobody finds the new leaves while the node above is locked, or the root is.
+        home.unlock(after);
+        match above {
+            Some(above) => {
+                if goes_right {
+                    leaf.unlock(middle);
+                }
+                above.node.unlock(above.version + VERSION_ONE);
+            }
+            None => leaf.unlock(middle | INNER),
+        }
+        let successors = vec![(left.handle(), left_version), (right.handle(), 0)];
+        changes.push(NodeChange { node: leaf.handle(), before: version, successors });
+        let (low, high) = if goes_right { (separator + 1, high) } else { (low, separator) };
+        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record };
+        Some((near, Linked::New { node: home.handle(), before, after }))
+    }
+
+    /// A new leaf with what another, which is locked, has in the slots at `ranks`, and with its protocol words (T8).
+    fn new_leaf_from(&self, leaf: Node, permutation: Permutation, ranks: std::ops::Range<usize>, block: Block) -> Node {
+        let new = Node::new_leaf(block);
+        new.copy_words(leaf, self.node_words);
+        for slot in ranks.map(|rank| permutation.slot(rank)) {
+            new.insert(leaf.slice(slot), Value::of(leaf.value(slot)));
+        }
+        new
+    }
+
+    /// Turns the slot of `other`, whose key begins like that of `record`, into a chain of layers, in the last of which the two
+    /// differ; nothing if the leaf has changed.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "the rest of one function")]
+    pub(super) fn begin_layers(
+        &self,
+        spot: Spot,
+        depth: usize,
+        other: RecordAt,
+        record: RecordAt,
+        key: &[u64],
+        caches: &mut Vec<Option<Cache>>,
+        changes: &mut Vec<NodeChange>,
+        born: &mut impl FnMut(NodeAt),
+    ) -> Result<Option<(Near, Linked)>, OutOfMemory> {
+        let Spot { leaf, version, .. } = spot;
+        let last = (depth + 1..self.key_words).find(|&word| other.key_word(word) != key[word]);
+        let last = last.expect("the keys differ, and the words before are those of the leaf's prefix and slot");
+        let mut spare = Spare::fetch(self, last - depth, caches)?;
+        if !leaf.lock_at(version) {
+            spare.give_back(self, caches);
+            return Ok(None);
+        }
+        let Some(rank) = leaf.rank_of_value(Value::Record(other)) else {
+            // Unlinked meanwhile, which does not raise the version.
+            leaf.unlock(version);
+            spare.give_back(self, caches);
+            return Ok(None);
+        };
+        if self.node_words > 0 {
+            full_fence(); // E1, as in `split_leaf`.
+        }
+        let home = Node::new_leaf(spare.take());
+        home.copy_words(leaf, self.node_words);
+        home.insert(other.key_word(last), Value::Record(other));
+        home.insert(key[last], Value::Record(record));
+        home.unlock(VERSION_ONE);
+        let mut chain = [home; KEY_WORDS_MAX];
+        let mut layers = 1;
+        for &slice in key[depth + 1..last].iter().rev() {
+            let above = Node::new_leaf(spare.take());
+            above.copy_words(leaf, self.node_words);
+            above.insert(slice, Value::Layer(chain[layers - 1]));
+            chain[layers] = above;
+            layers += 1;
+        }
+        born(home.handle());
+        leaf.set_value(leaf.permutation().slot(rank), Value::Layer(chain[layers - 1]));
+        let after = version + VERSION_ONE;
+        leaf.unlock(after); // T1
+        let mut successors = vec![(leaf.handle(), after)];
+        successors.extend(chain[..layers].iter().map(|leaf| (leaf.handle(), 0)));
+        changes.push(NodeChange { node: leaf.handle(), before: version, successors });
+        let whole = Spot { leaf: home, version: VERSION_ONE, low: 0, high: u64::MAX };
+        let linked = Linked::New { node: home.handle(), before: 0, after: VERSION_ONE };
+        Ok(Some((Near { spot: whole, depth: last, record }, linked)))
+    }
+}
+
+/// Splits a full inner node below one that has room, or a layer's root, if nothing has changed.
+fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Spare) {
+    let Passed { node, version, high } = full;
+    if !lock_both(above, node, version) {
+        return;
+    }
+    let appending = high == u64::MAX && node.rank(slice) == KEYS;
+    // The key that goes up; as many children stay on its left as its index says, and one more.
+    let middle = if appending { KEYS - 2 } else { KEYS / 2 };
+    let separator = node.key(middle);
+    let right = Node::new_inner(spare.take());
+    right.copy_children(node, middle + 1, KEYS);
+    match above {
+        Some(above) => {
+            node.truncate_children(middle + 1);
+            above.node.insert_child(above.node.rank(separator), separator, right);
+            node.unlock(version + VERSION_ONE);
+            above.node.unlock(above.version + VERSION_ONE);
+        }
+        None => {
+            let left = Node::new_inner(spare.take());
+            left.copy_children(node, 0, middle);
+            node.become_inner(left, separator, right); // T4
+            node.unlock(version + VERSION_ONE);
+        }
+    }
+}

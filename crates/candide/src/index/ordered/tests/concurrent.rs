@@ -1,0 +1,205 @@
+//! Many threads.
+
+use super::*;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+const THREADS: usize = 4;
+const STEPS: usize = 15_000;
+
+/// Raises a flag at the end of a scope, also by a panic, so that nobody waits for a thread that is gone.
+struct Raise<'a>(&'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Scans over and over until told to stop; what is always there is always seen, everything is in order and in range.
+fn scan_until(done: &AtomicBool, rows: &Rows, domain: Domain, steady: &BTreeSet<Vec<u64>>, seed: u64) -> usize {
+    let mut random = Random::seeded(seed);
+    let (mut scans, mut doomed) = (0, 0);
+    while !done.load(Ordering::Relaxed) {
+        let range = domain.range(rows.key_words, &mut random);
+        let direction = direction(&mut random);
+        let Some(mut keys) = try_scan(rows, &range, direction, &mut Vec::new()) else {
+            doomed += 1;
+            continue;
+        };
+        if direction == Direction::Reverse {
+            keys.reverse();
+        }
+        assert!(keys.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(keys.iter().all(|key| contains(&range, key)));
+        let mut missing = steady.iter().filter(|key| contains(&range, key) && keys.binary_search(key).is_err());
+        assert_eq!(missing.next(), None, "{range:?} {direction:?}");
+        scans += 1;
+    }
+    println!("{scans} scans, {doomed} doomed");
+    scans
+}
+
+fn try_scan(
+    rows: &Rows,
+    range: &KeyRange,
+    direction: Direction,
+    observed: &mut Vec<(NodeAt, u64)>,
+) -> Option<Vec<Vec<u64>>> {
+    let mut cursor = rows.index.cursor(range, direction);
+    let mut keys = Vec::new();
+    loop {
+        match rows.index.advance(&mut cursor, &mut |node, version| observed.push((node, version))) {
+            Advance::Next(record) => keys.push(rows.key(record)),
+            Advance::End => return Some(keys),
+            Advance::Doomed => return None,
+        }
+    }
+}
+
+/// Threads come and go with keys while others scan. Who links a key owns it until it unlinks it; where keys are shared, links
+/// of the same key compete.
+fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool) {
+    let rows = Rows::new(key_words, node_words);
+    let mut own = Own::default();
+    let mut random = Random::seeded(key_words as u64);
+    let mut steady = BTreeSet::new();
+    for _ in 0..200 {
+        let key = domain.key(key_words, &mut random);
+        if rows.link(&mut own, &key).is_some() {
+            steady.insert(key);
+        }
+    }
+    let done = AtomicBool::new(false);
+    let owned: BTreeSet<Vec<u64>> = thread::scope(|scope| {
+        let (rows, steady, done) = (&rows, &steady, &done);
+        let scanners: Vec<_> =
+            (0..2).map(|seed| scope.spawn(move || scan_until(done, rows, domain, steady, 100 + seed))).collect();
+        let writer = |thread: usize| {
+            let mut own = Own::default();
+            let mut random = Random::seeded(7 * (thread as u64 + 1));
+            let mut owned = BTreeMap::new();
+            for step in 0..STEPS {
+                let mut key = domain.key(key_words, &mut random);
+                if !shared {
+                    let last = key_words - 1;
+                    key[last] = key[last] / THREADS as u64 * THREADS as u64 + thread as u64;
+                }
+                let growing = step / (STEPS / 6) % 2 == 0;
+                if steady.contains(&key) {
+                    assert!(rows.find(&key).is_some());
+                } else if let Some(&record) = owned.get(&key) {
+                    assert_eq!(rows.find(&key), Some(record));
+                    rows.unlink(&mut own, record);
+                    owned.remove(&key);
+                } else if growing {
+                    assert!(shared || rows.find(&key).is_none());
+                    if step % 2 == 0 {
+                        own.place = Place::default();
+                    }
+                    match rows.try_link(&mut own, &key, |_| ()).unwrap() {
+                        (record, Linked::New { .. }) => assert!(owned.insert(key, record).is_none()),
+                        (_, Linked::Existing(_)) => assert!(shared),
+                    }
+                } else if let Some((_, record)) = owned.pop_first() {
+                    rows.unlink(&mut own, record);
+                }
+            }
+            owned.into_keys().collect::<Vec<_>>()
+        };
+        let stop = Raise(done);
+        let writers: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || writer(thread))).collect();
+        let owned = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        drop(stop);
+        assert!(scanners.into_iter().all(|scanner| scanner.join().unwrap() > 0));
+        owned
+    });
+    println!("{} nodes, {} records left", rows.check(), owned.len() + steady.len());
+    let all = KeyRange { lower: Edge::unbounded(), upper: Edge::unbounded() };
+    let expected: BTreeSet<_> = owned.union(&steady).cloned().collect();
+    assert!(rows.scan(&all, Direction::Forward).0.iter().eq(&expected));
+    for key in expected {
+        rows.unlink(&mut own, rows.find(&key).unwrap());
+    }
+    assert_eq!(rows.check(), 1);
+}
+
+#[test]
+fn threads_with_keys_of_their_own() {
+    for (key_words, domain) in [(1, Domain::Small), (1, Domain::Huge), (2, Domain::Small), (3, Domain::Huge)] {
+        come_and_go(key_words, 0, domain, false);
+    }
+}
+
+#[test]
+fn threads_that_compete_for_keys() {
+    for (key_words, domain) in [(1, Domain::Small), (2, Domain::Tiny), (2, Domain::Small), (4, Domain::Tiny)] {
+        come_and_go(key_words, 0, domain, true);
+    }
+}
+
+#[test]
+fn leaves_that_keep_timestamps() {
+    for (key_words, domain) in [(1, Domain::Huge), (2, Domain::Tiny), (2, Domain::Small)] {
+        come_and_go(key_words, 2, domain, true);
+    }
+}
+
+/// Keys are linked one after another. A scan whose observations all still hold at its end has seen everything that had been
+/// linked at one moment: a beginning of the sequence.
+#[test]
+fn a_valid_scan_is_a_snapshot() {
+    for (key_words, domain) in [(1, Domain::Huge), (2, Domain::Small), (3, Domain::Tiny)] {
+        let rows = Rows::new(key_words, 0);
+        let mut random = Random::seeded(11);
+        let mut sequence = Vec::new();
+        let mut numbers = BTreeMap::new();
+        for _ in 0..20_000 {
+            let key = domain.key(key_words, &mut random);
+            if !numbers.contains_key(&key) {
+                numbers.insert(key.clone(), sequence.len());
+                sequence.push(key);
+            }
+        }
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (rows, done, numbers) = (&rows, &done, &numbers);
+            let check = move |seed| {
+                let mut random = Random::seeded(seed);
+                let (mut valid, mut failed) = (0, 0);
+                while !done.load(Ordering::Relaxed) {
+                    let range = domain.range(key_words, &mut random);
+                    let mut observed = Vec::new();
+                    let Some(keys) = try_scan(rows, &range, direction(&mut random), &mut observed) else {
+                        panic!("nothing is removed");
+                    };
+                    if !observed.iter().all(|(node, version)| node.version() == *version) {
+                        failed += 1;
+                        continue;
+                    }
+                    valid += 1;
+                    let seen: BTreeSet<usize> = keys.iter().map(|key| numbers[key]).collect();
+                    let Some(&last) = seen.last() else { continue };
+                    let in_range = numbers.iter().filter(|&(key, &number)| number <= last && contains(&range, key));
+                    assert_eq!(in_range.count(), seen.len(), "a phantom");
+                }
+                println!("{valid} valid scans, {failed} failed");
+            };
+            let scanners: Vec<_> = (0..2).map(|seed| scope.spawn(move || check(seed))).collect();
+            let stop = Raise(done);
+            let mut own = Own::default();
+            for key in &sequence {
+                assert!(rows.link(&mut own, key).is_some());
+                if own.changes.len() % 64 == 1 {
+                    thread::yield_now();
+                }
+            }
+            drop(stop);
+            scanners.into_iter().for_each(|scanner| scanner.join().unwrap());
+        });
+        assert_eq!(
+            rows.scan(&KeyRange { lower: Edge::unbounded(), upper: Edge::unbounded() }, Direction::Forward).0.len(),
+            sequence.len()
+        );
+    }
+}
