@@ -145,10 +145,23 @@ impl Node {
         }
     }
 
+    /// Makes loom consider a switch of threads here. By itself it would not: it forgets that one thread has loaded a word
+    /// once another loads it too, and so does not see that the other's next store might have come before the first load.
+    #[cfg(loom)]
+    fn crossing(self) {
+        // The last word is unused under a model, and a Relaxed exchange orders nothing else.
+        self.word(NODE_WORDS - 1).fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn crossing(self) {}
+
     /// Waits until the node is not locked; its version then. It may be dead.
     #[inline(always)]
     pub(super) fn stable(self) -> u64 {
         let version = self.word(0).load(Ordering::Acquire); // E16
+        self.crossing();
         if version & LOCK == 0 { version } else { self.wait_until_stable() }
     }
 
@@ -168,6 +181,7 @@ impl Node {
     /// (E17).
     #[inline(always)]
     pub(super) fn is_still(self, version: u64) -> bool {
+        self.crossing();
         self.word(0).load(Ordering::Relaxed) == version
     }
 
@@ -176,7 +190,10 @@ impl Node {
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0);
         // Acquire: what the last holder did is ours to see and to change (E16).
-        self.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let locked =
+            self.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        self.crossing();
+        locked
     }
 
     /// Locks a node that cannot die meanwhile, since the caller has locked the one above; its version.
@@ -195,6 +212,7 @@ impl Node {
     /// Ends the ownership of the node, leaving this version; whoever sees it sees what was done under the lock.
     #[inline(always)]
     pub(super) fn unlock(self, version: u64) {
+        self.crossing();
         self.word(0).store(version, Ordering::Release); // E16
     }
 }
