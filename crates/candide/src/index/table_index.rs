@@ -26,6 +26,7 @@ pub(crate) struct Linking<'a> {
 
 /// The way through a range of keys.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a scan has one, where it was made; a box would cost more than a copy")]
 pub(crate) enum Cursor {
     Buckets(BucketCursor),
     Leaves(ordered::Cursor),
@@ -94,9 +95,7 @@ impl TableIndex {
     ) -> Result<Linked, OutOfMemory> {
         match self {
             TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), linking.caches, linking.retired, born),
-            TableIndex::Ordered(ordered) => {
-                ordered.link(record, key, place, linking.caches, linking.changes, born)
-            }
+            TableIndex::Ordered(ordered) => ordered.link(record, key, place, linking.caches, linking.changes, born),
         }
     }
 

@@ -17,8 +17,8 @@
 
 use super::node::{Node, Value, WIDTH};
 use super::{OrderedIndex, descend, look};
-use crate::index::NodeAt;
 use crate::index::Advance;
+use crate::index::NodeAt;
 use crate::record::{Edge, RecordAt, WordRange};
 use crate::sync::{Spin, prefetch};
 use std::cmp::Ordering;
@@ -107,12 +107,6 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Begins anew.
-    pub(crate) fn reset(&mut self, range: &WordRange, direction: Direction) {
-        (self.range, self.direction, self.has_begun) = (*range, direction, false);
-        self.frames.clear();
-    }
-
     fn push(&mut self, root: Node, depth: usize, part: Part) {
         let target = Some(if self.direction == Direction::Forward { part.from } else { part.to });
         let slots = [(0, 0); WIDTH];
@@ -238,7 +232,8 @@ impl OrderedIndex {
         let mut at_end = (true, true);
         let (mut root, mut depth) = (self.root(), 0);
         loop {
-            let part = cursor.range.part(depth, at_end.0, at_end.1).expect("the range has been found not to be empty");
+            // Nothing lies between two neighbours.
+            let part = cursor.range.part(depth, at_end.0, at_end.1)?;
             if part.parts_ways(depth, self.key_words) {
                 cursor.push(root, depth, part);
                 return None;

@@ -2,9 +2,9 @@
 //! to a leaf and at most as many forced switches as each states.
 
 use super::*;
-use crate::index::Retire;
+use crate::index::{Advance, Retire};
 use crate::memory::{Memory, SlabId};
-use crate::record::{Group, Layout};
+use crate::record::{Group, Layout, WordRange};
 use crate::sync::{AtomicU64, Ordering, full_fence, thread};
 
 /// Explores `scene` with at most `preemptions` forced switches.
@@ -32,7 +32,7 @@ struct Rows {
 
 impl Rows {
     fn new<const WORDS: usize>(keys: &[[u64; WORDS]]) -> Arc<Rows> {
-        let layout = Layout::new(0, WORDS, &[Group::new("a", 1)], true, 0).unwrap();
+        let layout = Layout::new(0, WORDS, None, &[Group::new("a", 1)], true, 0).unwrap();
         let memory = Arc::new(Memory::new(usize::MAX));
         let records = Slab::new(SlabId(0), layout.total_words(), &memory);
         let nodes = Slab::new(SlabId(1), OrderedIndex::NODE_WORDS, &memory);
@@ -68,7 +68,7 @@ impl Rows {
 
     /// The last words of the keys of a whole scan; nothing if it was doomed.
     fn scan(&self, direction: Direction) -> Option<Vec<u64>> {
-        let range = KeyRange { lower: Edge::unbounded(), upper: Edge::unbounded() };
+        let range = WordRange::beginning_with(&[], self.layout.key_words());
         let mut cursor = self.index.cursor(&range, direction);
         let mut keys = Vec::new();
         loop {

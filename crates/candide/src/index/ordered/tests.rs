@@ -1,9 +1,9 @@
 //! The index against a map, and under many threads; what its versions promise, taken literally.
 
 use super::*;
-use crate::index::Retire;
+use crate::index::{Advance, Retire};
 use crate::memory::{Memory, SlabId};
-use crate::record::{Group, Layout};
+use crate::record::{Group, Layout, WordRange};
 use crate::sync::{Ordering, Random};
 use node::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,60 @@ use std::collections::{BTreeMap, BTreeSet};
 mod concurrent;
 mod model;
 mod phantoms;
+
+/// How an end of a range treats the keys that begin with its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Included,
+    Excluded,
+    Unbounded,
+}
+
+/// One end of a range: the keys that begin with so many words.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    words: [u64; 4],
+    len: usize,
+    bound: Bound,
+}
+
+/// The keys between two ends, of whatever length.
+#[derive(Debug, Clone, Copy)]
+struct KeyRange {
+    lower: Edge,
+    upper: Edge,
+}
+
+impl Edge {
+    fn new(words: &[u64], bound: Bound) -> Edge {
+        let mut all = [0; 4];
+        all[..words.len()].copy_from_slice(words);
+        Edge { words: all, len: words.len(), bound }
+    }
+
+    fn unbounded() -> Edge {
+        Edge::new(&[], Bound::Unbounded)
+    }
+
+    /// The end of keys of `key_words` words; `rest` makes the included ones.
+    fn of_whole_keys(&self, key_words: usize, rest: u64) -> crate::record::Edge {
+        let included = self.bound != Bound::Excluded;
+        let rest = if included { rest } else { !rest };
+        let len = if self.bound == Bound::Unbounded { 0 } else { self.len };
+        crate::record::Edge::at(&self.words[..len], key_words, rest, included)
+    }
+}
+
+impl KeyRange {
+    fn all() -> KeyRange {
+        KeyRange { lower: Edge::unbounded(), upper: Edge::unbounded() }
+    }
+
+    fn of_whole_keys(&self, key_words: usize) -> WordRange {
+        let lower = self.lower.of_whole_keys(key_words, 0);
+        WordRange { lower, upper: self.upper.of_whole_keys(key_words, u64::MAX) }
+    }
+}
 
 /// An index and what its records need. Nothing that is unlinked is used again, as under a pin that never ends.
 struct Rows {
@@ -35,7 +89,7 @@ impl Rows {
     }
 
     fn with_limit(key_words: usize, node_words: usize, bytes_max: usize) -> Rows {
-        let layout = Layout::new(0, key_words, &[Group::new("a", 1)], true, 0).unwrap();
+        let layout = Layout::new(0, key_words, None, &[Group::new("a", 1)], true, 0).unwrap();
         let free = Arc::new(Memory::new(usize::MAX));
         let records = Slab::new(SlabId(0), layout.total_words(), &free);
         let nodes = Slab::new(SlabId(1), OrderedIndex::NODE_WORDS, &Arc::new(Memory::new(bytes_max)));
@@ -82,7 +136,7 @@ impl Rows {
 
     /// The keys of a whole scan, and what it observed.
     fn scan(&self, range: &KeyRange, direction: Direction) -> (Vec<Vec<u64>>, Vec<(NodeAt, u64)>) {
-        let mut cursor = self.index.cursor(range, direction);
+        let mut cursor = self.index.cursor(&range.of_whole_keys(self.key_words), direction);
         let (mut keys, mut observed) = (Vec::new(), Vec::new());
         loop {
             match self.index.advance(&mut cursor, &mut |node, version| observed.push((node, version))) {

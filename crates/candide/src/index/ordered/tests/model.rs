@@ -9,7 +9,7 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
     let mut model = BTreeMap::<Vec<u64>, RecordAt>::new();
     let mut most = 0;
     for step in 0..steps {
-        let growing = step / (steps / 4) % 2 == 0;
+        let growing = (step / (steps / 4)).is_multiple_of(2);
         let key = if growing || below(&mut random, 4) == 0 {
             domain.key(key_words, &mut random)
         } else {
@@ -66,7 +66,7 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
 }
 
 fn block_of(retired: &Retire) -> crate::memory::Block {
-    let Retire::Node(block) = retired else { panic!("an ordered index has only nodes") };
+    let Retire::Block(block) = retired else { panic!("an ordered index has only nodes") };
     *block
 }
 
@@ -130,7 +130,7 @@ fn the_longest_keys_make_the_deepest_trie() {
     let records: Vec<_> = (0..40).map(|last| rows.link(&mut own, &key(last)).unwrap()).collect();
     assert!(rows.check() > 32);
     assert_eq!(rows.find(&key(13)), Some(records[13]));
-    let all = KeyRange { lower: Edge::unbounded(), upper: Edge::unbounded() };
+    let all = KeyRange::all();
     assert_eq!(rows.scan(&all, Direction::Reverse).0, (0..40).rev().map(key).collect::<Vec<_>>());
     records.into_iter().for_each(|record| rows.unlink(&mut own, record));
     assert_eq!(rows.check(), 1);
@@ -154,7 +154,7 @@ fn a_refused_node_changes_nothing() {
     assert!(linked.len() > 500, "{}", linked.len());
     rows.check();
     assert_eq!(rows.find(&refused), None);
-    let all = KeyRange { lower: Edge::unbounded(), upper: Edge::unbounded() };
+    let all = KeyRange::all();
     assert!(rows.scan(&all, Direction::Forward).0.iter().eq(&linked));
 }
 
