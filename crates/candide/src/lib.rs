@@ -127,8 +127,9 @@ pub use error::{Abort, Error};
 pub use protocol::recorded as history;
 pub use protocol::{GlobalLock, Occ, Protocol, Serial};
 pub use record::{
-    Buffer, Bytes, Column, ColumnUpdate, Field, Group, Hashed, IndexKind, IndexOf, IndexSpec, Key, KeyPrefix, KeyRange,
-    Number, Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Update, Updater, Whole,
+    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
+    Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,
+    TextTooLong, Updatable, Update, Updater, Whole,
 };
 pub use session::{Conflict, Session};
 pub use stats::Stats;

@@ -12,7 +12,7 @@ mod update;
 #[cfg(test)]
 pub(crate) mod version;
 
-pub use column::{Column, Place, Projection, Whole};
+pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection, Updatable, Whole};
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
 pub use key::Key;
 pub use layout::{CellAt, Unit, Words};

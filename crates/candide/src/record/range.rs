@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::key::OneWord;
 use super::{Bytes, KEY_WORDS_MAX, Key, Text};
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -118,11 +119,11 @@ impl<K: Key> KeyRange<K> for RangeFull {
 
 macro_rules! tuple_prefixes {
     ($($($name:ident $index:tt),+ of $($rest:ident),+;)*) => {$(
-        impl<$($name: Key<Words = [u64; 1]>,)+ $($rest: Key<Words = [u64; 1]>),+> KeyPrefix<($($name,)+ $($rest,)+)>
+        impl<$($name: Key<Words: OneWord>,)+ $($rest: Key<Words: OneWord>),+> KeyPrefix<($($name,)+ $($rest,)+)>
             for ($($name,)+)
         {
             fn word_range(&self) -> WordRange {
-                let words = [$(self.$index.words()[0]),+];
+                let words = [$(self.$index.words().word()),+];
                 WordRange::beginning_with(&words, <($($name,)+ $($rest,)+)>::WORDS)
             }
         }
