@@ -122,6 +122,8 @@ mod table;
 mod tests;
 mod txn;
 
+#[cfg(feature = "derive")]
+pub use candide_derive::{Key, Record};
 pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
 pub use protocol::recorded as history;
@@ -139,6 +141,7 @@ pub use txn::{RunOptions, Tx};
 /// What code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]
 pub mod derived {
+    pub use crate::record::packing::{Packing, Size, append, join, no_variant};
     pub use crate::record::{Place, WordRange, schema_hash};
 }
 

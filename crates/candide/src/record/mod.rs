@@ -4,6 +4,7 @@ mod column;
 mod field;
 mod key;
 mod layout;
+pub mod packing;
 mod range;
 mod schema;
 mod secondary;

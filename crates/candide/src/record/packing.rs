@@ -1,0 +1,123 @@
+//! What derived code has computed while compiling: places of columns, words of keys.
+
+#![forbid(unsafe_code)]
+
+use super::{Field, KEY_WORDS_MAX, Key};
+
+/// The size of a column.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    bits: u32,
+    words: usize,
+}
+
+impl Size {
+    /// The size of columns of type `T`.
+    pub const fn of<T: Field>() -> Size {
+        Size { bits: T::BITS, words: T::WORDS }
+    }
+}
+
+/// Where the columns of a group lie: those of a word or more first, in order, then the others, large before small, each
+/// in the first word that has room for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Packing<const N: usize> {
+    /// The words of the group.
+    pub words: usize,
+    /// The word and the bit at which each column begins.
+    pub places: [(usize, u32); N],
+}
+
+impl<const N: usize> Packing<N> {
+    /// Packs columns of these sizes.
+    pub const fn new(sizes: [Size; N]) -> Packing<N> {
+        let mut places = [(0, 0); N];
+        let (mut words, mut index) = (0, 0);
+        while index < N {
+            if sizes[index].bits >= 64 {
+                places[index] = (words, 0);
+                words += sizes[index].words;
+            }
+            index += 1;
+        }
+        let first_shared = words;
+        let mut used = [0; N];
+        let mut bits = 63;
+        while bits > 0 {
+            // Earlier words have no room for a column of this size.
+            let mut word = 0;
+            index = 0;
+            while index < N {
+                if sizes[index].bits == bits {
+                    while used[word] + bits > 64 {
+                        word += 1;
+                    }
+                    places[index] = (first_shared + word, used[word]);
+                    used[word] += bits;
+                    if words <= first_shared + word {
+                        words = first_shared + word + 1;
+                    }
+                }
+                index += 1;
+            }
+            bits -= 1;
+        }
+        Packing { words, places }
+    }
+}
+
+/// The components' words (or widths of words), one after another.
+pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]; M]) -> [T; N] {
+    assert!(N <= KEY_WORDS_MAX, "a key has at most 32 words");
+    let (mut all, mut count, mut part) = ([zero; N], 0, 0);
+    while part < M {
+        let mut index = 0;
+        while index < parts[part].len() {
+            all[count] = parts[part][index];
+            count += 1;
+            index += 1;
+        }
+        part += 1;
+    }
+    all
+}
+
+/// Appends the words of `key`.
+pub fn append<K: Key>(key: K, words: &mut Vec<u64>) {
+    words.extend_from_slice(key.words().as_ref());
+}
+
+/// The word of an enum's value is the position of a variant, which this one is not.
+pub fn no_variant(name: &str, position: u64) -> ! {
+    unreachable!("{name} has no variant number {position}; the words of a value were read back whole")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Text;
+
+    #[test]
+    fn large_columns_come_first_and_small_ones_fill_words() {
+        let packing = Packing::new([
+            Size::of::<bool>(),
+            Size::of::<u32>(),
+            Size::of::<Text<9>>(),
+            Size::of::<u16>(),
+            Size::of::<u32>(),
+            Size::of::<u64>(),
+            Size::of::<char>(),
+        ]);
+        assert_eq!(packing.places, [(5, 37), (4, 0), (0, 0), (5, 21), (4, 32), (3, 0), (5, 0)]);
+        assert_eq!(packing.words, 6);
+    }
+
+    #[test]
+    fn room_that_a_large_column_leaves_is_used_by_smaller_ones() {
+        let sizes = [Size::of::<Option<u32>>(), Size::of::<Option<u32>>(), Size::of::<u16>(), Size::of::<u16>()];
+        let packing = Packing::new(sizes);
+        assert_eq!(packing.places, [(0, 0), (1, 0), (0, 33), (1, 33)]);
+        assert_eq!(Packing::new([Size::of::<bool>(); 64]).words, 1);
+        assert_eq!(Packing::new([Size::of::<bool>(); 65]).words, 2);
+    }
+}
