@@ -1,10 +1,10 @@
 //! Reading the attributes of the derives.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Meta, Path, Token, parenthesized};
+use syn::{Attribute, LitStr, Meta, Path, Token, parenthesized};
 
 /// The errors found so far: all of them are shown at once.
 #[derive(Default)]
@@ -37,11 +37,6 @@ impl Errors {
 /// Sets an option that may be given once.
 fn once<T>(option: &mut Option<T>, value: T, error: impl FnOnce(&str) -> syn::Error) -> syn::Result<()> {
     if option.replace(value).is_some() { Err(error("this option is given twice")) } else { Ok(()) }
-}
-
-/// An attribute without options.
-pub(crate) fn word(attribute: &Attribute) -> syn::Result<()> {
-    attribute.meta.require_path_only().map(|_| ())
 }
 
 /// The one identifier in an attribute's parentheses.
@@ -141,6 +136,17 @@ pub(crate) fn constant(name: &Ident) -> Ident {
 }
 
 /// An identifier as a literal of its text.
-pub(crate) fn literal(name: &Ident) -> syn::LitStr {
-    syn::LitStr::new(&name.unraw().to_string(), Span::call_site())
+pub(crate) fn literal(name: &Ident) -> LitStr {
+    LitStr::new(&name.unraw().to_string(), Span::call_site())
+}
+
+/// `path` as if it had been written at `place`, so that an error in what uses it is reported there.
+pub(crate) fn moved(path: &Path, place: Span) -> TokenStream {
+    let moved = |mut token: TokenTree| {
+        // What `$crate` means depends on the macro that says it.
+        let is_macros = matches!(&token, TokenTree::Ident(ident) if ident == "$crate");
+        token.set_span(if is_macros { token.span() } else { place });
+        token
+    };
+    path.to_token_stream().into_iter().map(moved).collect()
 }

@@ -1,6 +1,6 @@
 //! `#[derive(Key)]`: the code for a composite key or an enum.
 
-use crate::attributes::{Errors, TypeOptions, literal};
+use crate::attributes::{Errors, TypeOptions, literal, moved};
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::punctuated::Punctuated;
@@ -26,10 +26,17 @@ pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
             TokenStream::new()
         }
     };
-    errors.or(quote! {
+    let code = quote! {
         #[allow(unused_qualifications)]
         const _: () = { #code };
-    })
+    };
+    errors.or(code)
+}
+
+/// The beginning of an implementation; where the type has its name, so that what it lacks for the trait is reported there.
+fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
+    let (path, name) = (moved(path, ident.span()), Ident::new(name, ident.span()));
+    quote_spanned!(ident.span()=> impl #path::#name for #ident)
 }
 
 /// A composite: the words of the components one after another.
@@ -42,71 +49,33 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
             errors.at(attribute, "every field of a key is a component; this attribute is for the fields of a record");
         }
     }
-    let types: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
-    let members: Vec<Member> = fields.members().collect();
-    let count = |types: &[&Type]| {
-        let counts = types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #path::Key>::WORDS));
-        quote!(#(#counts)+*)
+    let components: Vec<Component> =
+        fields.iter().zip(fields.members()).map(|(field, member)| Component { path, ty: &field.ty, member }).collect();
+    let members: Vec<&Member> = components.iter().map(|component| &component.member).collect();
+    let count = count(&components);
+    let widths = components.iter().map(|component| component.item("WIDTHS"));
+    let parts = components.iter().map(|Component { member, .. }| quote!(&self.#member));
+    let parts = components.iter().zip(parts).map(|(component, value)| component.words(value));
+    let from_words = components.iter().enumerate().map(|(number, component)| {
+        let (from_words, before) = (component.item("from_words"), self::count(&components[..number]));
+        quote!(#from_words(&__words[#before..]))
+    });
+    let header = header(path, "Key", ident);
+    let prefixes = (1..components.len()).map(|length| prefix(path, ident, &components[..length]));
+    let field = match &components[..] {
+        [component] => newtype_field(path, ident, component),
+        _ => TokenStream::new(),
     };
-    let from_words = (0..types.len()).map(|number| {
-        let (ty, before) = (types[number], count(&types[..number]));
-        let before = if number == 0 { quote!(0) } else { before };
-        quote_spanned!(ty.span()=> <#ty as #path::Key>::from_words(&__words[#before..]))
-    });
-    let prefixes = (1..types.len()).map(|length| {
-        let (first, words) = (&types[..length], count(&types[..length]));
-        let numbers = (0..length).map(syn::Index::from);
-        quote! {
-            #[automatically_derived]
-            impl #path::KeyPrefix<#ident> for (#(#first,)*) {
-                fn word_range(&self) -> #path::derived::WordRange {
-                    let __words: [::core::primitive::u64; #words] = #path::derived::join(
-                        0,
-                        [#(::core::convert::AsRef::as_ref(&#path::Key::words(&self.#numbers))),*],
-                    );
-                    #path::derived::WordRange::beginning_with(&__words, <#ident as #path::Key>::WORDS)
-                }
-            }
-        }
-    });
-    let words = count(&types);
-    // Code that does not need its components to be fields unless somebody uses the key as one.
-    let field = (types.len() == 1).then(|| {
-        let (ty, member) = (types[0], &members[0]);
-        quote! {
-            #[automatically_derived]
-            impl #path::Field for #ident
-            where
-                for<'__candide> #ty: #path::Field,
-            {
-                const BITS: ::core::primitive::u32 = <#ty as #path::Field>::BITS;
-                type Buffer = <#ty as #path::Field>::Buffer;
-
-                #[inline(always)]
-                fn word(&self, __index: ::core::primitive::usize) -> ::core::primitive::u64 {
-                    #path::Field::word(&self.#member, __index)
-                }
-
-                #[inline(always)]
-                fn from_buffer(__buffer: &Self::Buffer) -> Self {
-                    #ident { #member: #path::Field::from_buffer(__buffer) }
-                }
-            }
-        }
-    });
     quote! {
         #[automatically_derived]
-        impl #path::Key for #ident {
-            type Words = [::core::primitive::u64; #words];
+        #header {
+            type Words = [::core::primitive::u64; #count];
             const WIDTHS: &'static [::core::primitive::u32] =
-                &#path::derived::join::<::core::primitive::u32, { #words }, _>(0, [#(<#types as #path::Key>::WIDTHS),*]);
+                &#path::derived::join::<::core::primitive::u32, { #count }, _>(0, [#(#widths),*]);
 
             #[inline(always)]
             fn words(&self) -> Self::Words {
-                #path::derived::join(
-                    0,
-                    [#(::core::convert::AsRef::as_ref(&#path::Key::words(&self.#members))),*],
-                )
+                #path::derived::join(0, [#(#parts),*])
             }
 
             #[inline(always)]
@@ -117,6 +86,76 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
 
         #(#prefixes)*
         #field
+    }
+}
+
+/// A component of a composite key. What is made of it has its place, so that an unsuitable type is reported there.
+struct Component<'a> {
+    path: &'a Path,
+    ty: &'a Type,
+    member: Member,
+}
+
+impl Component<'_> {
+    /// An item of its `Key`.
+    fn item(&self, name: &str) -> TokenStream {
+        let (ty, place) = (self.ty, self.ty.span());
+        let (path, name) = (moved(self.path, place), Ident::new(name, place));
+        quote_spanned!(place=> <#ty as #path::Key>::#name)
+    }
+
+    /// The words of a value, as a slice.
+    fn words(&self, value: TokenStream) -> TokenStream {
+        let words = self.item("words");
+        quote_spanned!(self.ty.span()=> ::core::convert::AsRef::as_ref(&#words(#value)))
+    }
+}
+
+/// How many words components have together.
+fn count(components: &[Component]) -> TokenStream {
+    let counts = components.iter().map(|component| component.item("WORDS"));
+    if components.is_empty() { quote!(0) } else { quote!(#(#counts)+*) }
+}
+
+/// The tuple of the first components as a beginning of the key.
+fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
+    let (types, count) = (first.iter().map(|component| component.ty), count(first));
+    let parts = (0..).map(syn::Index::from).zip(first).map(|(number, first)| first.words(quote!(&self.#number)));
+    quote! {
+        #[automatically_derived]
+        impl #path::KeyPrefix<#ident> for (#(#types,)*) {
+            fn word_range(&self) -> #path::derived::WordRange {
+                let __words: [::core::primitive::u64; #count] = #path::derived::join(0, [#(#parts),*]);
+                #path::derived::WordRange::beginning_with(&__words, <#ident as #path::Key>::WORDS)
+            }
+        }
+    }
+}
+
+/// A struct around a field is a field, too. The bound, if it named no lifetime, would have to hold even for keys that are not
+/// used as columns.
+fn newtype_field(path: &Path, ident: &Ident, Component { ty, member, .. }: &Component) -> TokenStream {
+    let header = header(path, "Field", ident);
+    quote! {
+        #[automatically_derived]
+        #header
+        where
+            for<'__candide> #ty: #path::Field,
+        {
+            const BITS: ::core::primitive::u32 = <#ty as #path::Field>::BITS;
+            const WORDS: ::core::primitive::usize = <#ty as #path::Field>::WORDS;
+            type Buffer = <#ty as #path::Field>::Buffer;
+
+            #[inline(always)]
+            fn word(&self, __index: ::core::primitive::usize) -> ::core::primitive::u64 {
+                <#ty as #path::Field>::word(&self.#member, __index)
+            }
+
+            #[inline(always)]
+            fn from_buffer(__buffer: &Self::Buffer) -> Self {
+                #ident { #member: <#ty as #path::Field>::from_buffer(__buffer) }
+            }
+        }
     }
 }
 
@@ -132,9 +171,23 @@ fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>
     let last = variants.len().saturating_sub(1) as u64;
     let bits = (u64::BITS - last.leading_zeros()).max(1);
     let name = literal(ident);
+    let (key_header, field_header) = (header(path, "Key", ident), header(path, "Field", ident));
     let names: Vec<&Ident> = variants.iter().map(|variant| &variant.ident).collect();
     let positions: Vec<u64> = (0..).take(names.len()).collect();
+    // Derived `Ord` goes by the discriminants, and scans should agree with it.
+    let are_explicit = variants.iter().any(|variant| variant.discriminant.is_some());
+    let in_order = names.windows(2).filter(|_| are_explicit).map(|pair| {
+        let (one, next) = (pair[0], pair[1]);
+        quote_spanned! {next.span()=>
+            const _: () = ::core::assert!(
+                (#ident::#one as ::core::primitive::i128) < (#ident::#next as ::core::primitive::i128),
+                "the variants of a key are declared in the order of their discriminants"
+            );
+        }
+    });
     quote! {
+        #(#in_order)*
+
         const __CANDIDE_BITS: ::core::primitive::u32 = #bits;
 
         #[inline(always)]
@@ -153,7 +206,7 @@ fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>
         }
 
         #[automatically_derived]
-        impl #path::Key for #ident {
+        #key_header {
             type Words = [::core::primitive::u64; 1];
             const WIDTHS: &'static [::core::primitive::u32] = &[__CANDIDE_BITS];
 
@@ -169,7 +222,7 @@ fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>
         }
 
         #[automatically_derived]
-        impl #path::Field for #ident {
+        #field_header {
             const BITS: ::core::primitive::u32 = __CANDIDE_BITS;
             type Buffer = [::core::primitive::u64; 1];
 

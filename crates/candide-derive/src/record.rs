@@ -1,9 +1,9 @@
 //! `#[derive(Record)]`: what a struct says about its rows.
 
-use crate::attributes::{Errors, IndexOptions, Kind, TypeOptions, constant, literal, one_name, word};
+use crate::attributes::{Errors, IndexOptions, Kind, TypeOptions, constant, literal, one_name};
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Fields, Path, Type, Visibility};
+use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
 
 /// The most components a tuple key has.
 const TUPLE_MAX: usize = 4;
@@ -65,7 +65,9 @@ impl FieldAttributes {
         for attribute in attributes {
             let path = attribute.path();
             let twice = if path.is_ident("key") {
-                errors.take(word(attribute));
+                if !matches!(attribute.meta, Meta::Path(_)) {
+                    errors.at(attribute, "`#[key]` of a field has no options");
+                }
                 std::mem::replace(&mut read.key, true)
             } else if path.is_ident("column") {
                 let message = "a column's constant has a name: `#[column(NAME)]`";

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::field::{mask_of, place_of_element};
+use super::packing::Packing;
 use super::schema::start_of;
 use super::{Buffer, Field, Group, Key, Record, Sink, Unit, Words};
 use crate::error::Abort;
@@ -161,7 +162,7 @@ impl<R: Record, K> std::fmt::Debug for KeyColumn<R, K> {
     }
 }
 
-impl<R: Record, K: Key> KeyColumn<R, K> {
+impl<R: Record, K> KeyColumn<R, K> {
     /// The component that `component` takes from a key.
     pub const fn new(name: &'static str, component: fn(&R::Key) -> K) -> KeyColumn<R, K> {
         KeyColumn { name, component }
@@ -170,6 +171,21 @@ impl<R: Record, K: Key> KeyColumn<R, K> {
     /// The component's name.
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+}
+
+/// A column as derived code makes it: number `number` of those that were packed into a group.
+impl<R, T, A> Column<R, T, A> {
+    #[doc(hidden)]
+    pub const fn derived<const N: usize>(
+        group: usize,
+        packing: Packing<N>,
+        number: usize,
+        name: &'static str,
+    ) -> Column<R, T, A> {
+        let (word, shift) = packing.places[number];
+        assert!(word <= u16::MAX as usize, "a row has at most 65,535 words");
+        Column { group: group as u8, word: word as u16, shift: shift as u8, name, types: PhantomData }
     }
 }
 

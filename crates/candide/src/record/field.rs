@@ -50,8 +50,8 @@ impl<const N: usize> Buffer for [u64; N] {
 #[diagnostic::on_unimplemented(
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
-    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums that \
-            derive `candide::Key`, and options and arrays of these"
+    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
+            of one field that derive `candide::Key`, and options and arrays of these"
 )]
 pub trait Field: Copy + Send + Sync + 'static {
     /// Size in bits. Below 64 the field can share its word.

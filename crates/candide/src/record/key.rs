@@ -7,7 +7,8 @@ use super::{Bytes, Field, Text};
 /// A type that a primary key, or the key of a secondary index, can have.
 ///
 /// A key becomes a fixed number of words whose order, compared one after another, is the key's order. Each component of
-/// a composite key begins a word of its own.
+/// a composite key begins a word of its own. Derived, by `#[derive(Key)]`, for structs of components that have any number of
+/// words, and for enums without fields.
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
@@ -133,11 +134,14 @@ where
 
 /// The words of keys that have one: what the components of tuples need.
 #[diagnostic::on_unimplemented(
-    message = "keys of several words cannot be components of a tuple",
-    label = "a key with a part of several words",
+    message = "a key of several words cannot be part of a tuple or an option that is a key",
+    label = "a key of several words, or a tuple with one",
     note = "a struct that derives `candide::Key` may have components of any number of words"
 )]
 pub trait OneWord: AsRef<[u64]> {
+    /// What derived code asks for, to be told if there is no such thing.
+    const CHECK: () = ();
+
     /// The word.
     fn word(&self) -> u64;
 }

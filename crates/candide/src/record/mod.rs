@@ -15,7 +15,7 @@ pub(crate) mod version;
 
 pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection, Updatable, Whole};
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
-pub use key::Key;
+pub use key::{Key, OneWord};
 pub use layout::{CellAt, Unit, Words};
 pub(crate) use layout::{KEY_WORDS_MAX, Layout, RECORD_WORDS_MAX, RecordAt};
 pub use range::{KeyPrefix, KeyRange, Prefix, WordRange};

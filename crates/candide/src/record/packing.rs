@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Field, KEY_WORDS_MAX, Key};
+use super::{Column, ColumnKind, Field, KEY_WORDS_MAX, Record};
 
 /// The size of a column.
 #[derive(Debug, Clone, Copy)]
@@ -11,10 +11,36 @@ pub struct Size {
     words: usize,
 }
 
-impl Size {
-    /// The size of columns of type `T`.
-    pub const fn of<T: Field>() -> Size {
-        Size { bits: T::BITS, words: T::WORDS }
+/// What derived code does with columns of a type. It says `<T as ColumnType>::…` every time: compilers then make one error of a
+/// type that columns cannot have, and not one of each thing that is done.
+#[diagnostic::on_unimplemented(
+    message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
+    label = "not a type for columns",
+    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
+            of one field that derive `candide::Key`, and options and arrays of these"
+)]
+pub trait ColumnType: Sized {
+    /// The size of such columns.
+    const SIZE: Size;
+
+    /// Writes a value into the words of a row.
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, Self, A>, words: &mut [u64]);
+
+    /// Reads the value from the words of a row.
+    fn take<R: Record, A: ColumnKind>(column: Column<R, Self, A>, words: &[u64]) -> Self;
+}
+
+impl<T: Field> ColumnType for T {
+    const SIZE: Size = Size { bits: T::BITS, words: T::WORDS };
+
+    #[inline(always)]
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, T, A>, words: &mut [u64]) {
+        column.put(words, self);
+    }
+
+    #[inline(always)]
+    fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, words: &[u64]) -> T {
+        column.take(words)
     }
 }
 
@@ -25,7 +51,7 @@ pub struct Packing<const N: usize> {
     /// The words of the group.
     pub words: usize,
     /// The word and the bit at which each column begins.
-    pub places: [(usize, u32); N],
+    pub(super) places: [(usize, u32); N],
 }
 
 impl<const N: usize> Packing<N> {
@@ -82,11 +108,6 @@ pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]
     all
 }
 
-/// Appends the words of `key`.
-pub fn append<K: Key>(key: K, words: &mut Vec<u64>) {
-    words.extend_from_slice(key.words().as_ref());
-}
-
 /// The word of an enum's value is the position of a variant, which this one is not.
 pub fn no_variant(name: &str, position: u64) -> ! {
     unreachable!("{name} has no variant number {position}; the words of a value were read back whole")
@@ -100,13 +121,13 @@ mod tests {
     #[test]
     fn large_columns_come_first_and_small_ones_fill_words() {
         let packing = Packing::new([
-            Size::of::<bool>(),
-            Size::of::<u32>(),
-            Size::of::<Text<9>>(),
-            Size::of::<u16>(),
-            Size::of::<u32>(),
-            Size::of::<u64>(),
-            Size::of::<char>(),
+            <bool>::SIZE,
+            <u32>::SIZE,
+            <Text<9>>::SIZE,
+            <u16>::SIZE,
+            <u32>::SIZE,
+            <u64>::SIZE,
+            <char>::SIZE,
         ]);
         assert_eq!(packing.places, [(5, 37), (4, 0), (0, 0), (5, 21), (4, 32), (3, 0), (5, 0)]);
         assert_eq!(packing.words, 6);
@@ -114,10 +135,10 @@ mod tests {
 
     #[test]
     fn room_that_a_large_column_leaves_is_used_by_smaller_ones() {
-        let sizes = [Size::of::<Option<u32>>(), Size::of::<Option<u32>>(), Size::of::<u16>(), Size::of::<u16>()];
+        let sizes = [<Option<u32>>::SIZE, <Option<u32>>::SIZE, <u16>::SIZE, <u16>::SIZE];
         let packing = Packing::new(sizes);
         assert_eq!(packing.places, [(0, 0), (1, 0), (0, 33), (1, 33)]);
-        assert_eq!(Packing::new([Size::of::<bool>(); 64]).words, 1);
-        assert_eq!(Packing::new([Size::of::<bool>(); 65]).words, 2);
+        assert_eq!(Packing::new([<bool>::SIZE; 64]).words, 1);
+        assert_eq!(Packing::new([<bool>::SIZE; 65]).words, 2);
     }
 }

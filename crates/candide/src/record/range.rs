@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::key::OneWord;
-use super::{Bytes, KEY_WORDS_MAX, Key, Text};
+use super::{Bytes, KEY_WORDS_MAX, Key, OneWord, Text};
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// One end of a range of keys.

@@ -251,7 +251,40 @@ pub struct Refused;
 /// updated; possibly more than once. It must depend on nothing but its value and its argument, and must not use
 /// the database. If it panics, the transaction has no effect and the panic goes on to the caller of `run`.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
-    /// The columns it reads and writes; they lie in one group, and no index keeps any of them.
+    /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This compiles only without
+    /// the attribute `#[index]`:
+    ///
+    /// ```compile_fail,E0080
+    /// use candide::{Column, Database, Indexed, Record, Refused, Updater};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// struct Account {
+    ///     #[key]
+    ///     id: u64,
+    ///     #[index]
+    ///     owner: u32,
+    /// }
+    ///
+    /// #[derive(Clone, Copy)]
+    /// struct Disown;
+    ///
+    /// impl Updater<Account> for Disown {
+    ///     type Target = Column<Account, u32, Indexed>;
+    ///
+    ///     fn target(&self) -> Self::Target {
+    ///         Account::OWNER
+    ///     }
+    ///     fn apply(&self, owner: &mut u32) -> Result<(), Refused> {
+    ///         *owner = 0;
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let db = Database::new();
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// db.run(|tx| accounts.update_with(tx, &1, Disown))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     type Target: Projection<R>;
 
     /// The columns it reads and writes.
