@@ -7,7 +7,7 @@
 //!
 //! The two take turns, so that a machine whose speed drifts does so for both; medians are compared.
 
-use candide::{Abort, Column, Database, Group, Hashed, Record, Session, Table};
+use candide::{Abort, Database, Record, Session, Table};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,32 +18,11 @@ const DURATION: Duration = Duration::from_secs(1);
 /// Measurements of each kind.
 const ROUNDS: usize = 15;
 
-#[derive(Clone, Copy)]
+#[derive(Record, Clone, Copy)]
 struct Counter {
+    #[key]
     key: u64,
     count: u64,
-}
-
-impl Counter {
-    const COUNT: Column<Counter, u64> = Column::new(0, 0, "count");
-}
-
-impl Record for Counter {
-    type Key = u64;
-    type Index = Hashed;
-    type Image = [u64; 1];
-    const NAME: &'static str = "Counter";
-    const GROUPS: &'static [Group] = &[Group::new("count", 1)];
-
-    fn key(&self) -> u64 {
-        self.key
-    }
-    fn store(&self, words: &mut [u64]) {
-        Self::COUNT.put(words, &self.count);
-    }
-    fn load(key: &u64, words: &[u64]) -> Counter {
-        Counter { key: *key, count: Self::COUNT.take(words) }
-    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

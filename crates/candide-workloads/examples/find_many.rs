@@ -6,7 +6,7 @@
 //!
 //! The table is many times the last-level cache. The two take turns, and medians are compared.
 
-use candide::{Abort, Bytes, Column, Database, Group, Hashed, Record, TableOptions};
+use candide::{Abort, Bytes, Database, Record, TableOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -17,32 +17,11 @@ const TRANSACTIONS: usize = 100_000;
 /// Measurements of each kind.
 const ROUNDS: usize = 9;
 
-#[derive(Clone, Copy)]
+#[derive(Record, Clone, Copy)]
 struct Row {
+    #[key]
     key: u64,
     value: Bytes<100>,
-}
-
-impl Row {
-    const VALUE: Column<Row, Bytes<100>> = Column::new(0, 0, "value");
-}
-
-impl Record for Row {
-    type Key = u64;
-    type Index = Hashed;
-    type Image = [u64; 13];
-    const NAME: &'static str = "Row";
-    const GROUPS: &'static [Group] = &[Group::new("value", 13)];
-
-    fn key(&self) -> u64 {
-        self.key
-    }
-    fn store(&self, words: &mut [u64]) {
-        Self::VALUE.put(words, &self.value);
-    }
-    fn load(key: &u64, words: &[u64]) -> Row {
-        Row { key: *key, value: Self::VALUE.take(words) }
-    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

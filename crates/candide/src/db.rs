@@ -10,7 +10,7 @@ use crate::protocol::recorded::{Recorded, Transaction};
 use crate::protocol::{
     Common, Engine, IndexCore, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore, Token,
 };
-use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, Layout, Packing, RECORD_WORDS_MAX, Record, image_words};
+use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
 use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique};
@@ -358,7 +358,7 @@ struct Plan {
     is_index: bool,
     groups: &'static [Group],
     split: bool,
-    packing: Option<Packing>,
+    packing: Option<KeyPacking>,
     /// Words of the keys it keeps, and those of them that a hash index hashes.
     key_words: usize,
     hashed_words: usize,
@@ -392,7 +392,7 @@ impl<P: Protocol> Inner<P> {
             return Err(Error::EmptyTableName);
         }
         check_row_type::<R>()?;
-        let packing = if options.components_share_words { Packing::new(R::Key::WIDTHS) } else { None };
+        let packing = if options.components_share_words { KeyPacking::new(R::Key::WIDTHS) } else { None };
         let key_words = packing.map_or(R::Key::WORDS, |packing| packing.words());
         let table = Arc::new(self.new_core(Plan {
             name: name.into(),

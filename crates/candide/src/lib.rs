@@ -5,38 +5,16 @@
 //! written to disk.
 //!
 //! ```
-//! use candide::{Abort, Column, Database, Group, Hashed, Record, Whole};
+//! use candide::{Abort, Database, Record, Whole};
 //!
 //! /// An account. The balance is a column group of its own: reading the owner never conflicts with a transfer.
-//! #[derive(Debug, Clone, Copy, PartialEq)]
+//! #[derive(Record, Clone, Copy, Debug, PartialEq)]
 //! struct Account {
+//!     #[key]
 //!     id: u64,
 //!     owner: u32,
+//!     #[group(balance)]
 //!     cents: i64,
-//! }
-//!
-//! impl Account {
-//!     const OWNER: Column<Account, u32> = Column::new(0, 0, "owner");
-//!     const CENTS: Column<Account, i64> = Column::new(1, 0, "cents");
-//! }
-//!
-//! impl Record for Account {
-//!     type Key = u64;
-//!     type Index = Hashed;
-//!     type Image = [u64; 2];
-//!     const NAME: &'static str = "Account";
-//!     const GROUPS: &'static [Group] = &[Group::new("profile", 1), Group::new("balance", 1)];
-//!
-//!     fn key(&self) -> u64 {
-//!         self.id
-//!     }
-//!     fn store(&self, words: &mut [u64]) {
-//!         Self::OWNER.put(words, &self.owner);
-//!         Self::CENTS.put(words, &self.cents);
-//!     }
-//!     fn load(id: &u64, words: &[u64]) -> Account {
-//!         Account { id: *id, owner: Self::OWNER.take(words), cents: Self::CENTS.take(words) }
-//!     }
 //! }
 //!
 //! let db = Database::new();
@@ -66,8 +44,8 @@
 //! on is true in the serial order; the transaction then has had no effect.
 //!
 //! # Rows, groups and projections
-//! A [`Record`] is plain data, kept inline in 64-bit words. Its [`Group`]s are the units of conflict; declaring one is all
-//! there is to timestamp splitting. A read names what it wants as a value, a [`Column`], a tuple, or [`Whole`], and observes
+//! A [`Record`](macro@Record) is plain data, kept inline in 64-bit words. Its groups are the units of conflict; declaring one
+//! is all there is to timestamp splitting. A read names what it wants as a value, a [`Column`], a tuple, or [`Whole`], and observes
 //! exactly the groups those lie in.
 //!
 //! # Updates
@@ -127,13 +105,16 @@ mod tests;
 mod txn;
 
 pub use bulk::LoadOptions;
+#[cfg(feature = "derive")]
+pub use candide_derive::{Key, Record};
 pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
 pub use protocol::recorded as history;
 pub use protocol::{GlobalLock, Occ, Protocol, Serial};
 pub use record::{
-    Buffer, Bytes, Column, ColumnUpdate, Field, Group, Hashed, IndexKind, IndexOf, IndexSpec, Key, KeyPrefix, KeyRange,
-    Number, Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Update, Updater, Whole,
+    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
+    Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,
+    TextTooLong, Updatable, Update, Updater, Whole,
 };
 pub use scan::Scan;
 pub use secondary::{Index, IndexOptions, IndexScan};
@@ -146,7 +127,8 @@ pub use txn::{RunOptions, Tx};
 /// What code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]
 pub mod derived {
-    pub use crate::record::{Place, WordRange, schema_hash};
+    pub use crate::record::packing::{ColumnType, Packing, join, no_variant};
+    pub use crate::record::{OneWord, Place, WordRange, schema_hash};
 }
 
 #[cfg(doctest)]

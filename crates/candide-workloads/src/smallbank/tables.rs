@@ -1,13 +1,10 @@
 //! The tables: accounts, the names that lead to them, and the two balances of each.
 
-use candide::{Abort, Column, Database, Error, Group, Hashed, Protocol, Record, Table, TableOptions, Text, Tx};
+use candide::{Abort, Database, Error, Protocol, Record, Table, TableOptions, Text, Tx};
 use fastrand::Rng;
 
 /// A customer's name.
 pub(super) type CustomerName = Text<64>;
-
-/// Words of a customer's name: its bytes, and one for its length.
-const NAME_WORDS: usize = 64 / 8 + 1;
 
 /// The name of customer number `id`: the number, padded with zeros.
 pub(super) fn name_of(id: u64) -> CustomerName {
@@ -25,105 +22,33 @@ pub(super) fn name_of(id: u64) -> CustomerName {
 }
 
 /// A customer, by number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 pub struct Account {
     /// The customer's number.
+    #[key]
     pub id: u64,
     /// The customer's name.
     pub name: Text<64>,
-}
-
-impl Account {
-    /// The customer's name.
-    pub const NAME: Column<Account, Text<64>> = Column::new(0, 0, "name");
-}
-
-impl Record for Account {
-    type Key = u64;
-    type Index = Hashed;
-    type Image = [u64; NAME_WORDS];
-    const NAME: &'static str = "Account";
-    const GROUPS: &'static [Group] = &[Group::new("row", NAME_WORDS)];
-
-    fn key(&self) -> u64 {
-        self.id
-    }
-
-    fn store(&self, words: &mut [u64]) {
-        Account::NAME.put(words, &self.name);
-    }
-
-    fn load(key: &u64, words: &[u64]) -> Self {
-        Account { id: *key, name: Account::NAME.take(words) }
-    }
 }
 
 /// A customer, by name: the index that most transactions begin with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 pub struct Customer {
     /// The customer's name.
+    #[key]
     pub name: Text<64>,
     /// The customer's number.
     pub id: u64,
 }
 
-impl Customer {
-    /// The customer's number.
-    pub const ID: Column<Customer, u64> = Column::new(0, 0, "id");
-}
-
-impl Record for Customer {
-    type Key = Text<64>;
-    type Index = Hashed;
-    type Image = [u64; 1];
-    const NAME: &'static str = "Customer";
-    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
-
-    fn key(&self) -> Text<64> {
-        self.name
-    }
-
-    fn store(&self, words: &mut [u64]) {
-        Customer::ID.put(words, &self.id);
-    }
-
-    fn load(key: &Text<64>, words: &[u64]) -> Self {
-        Customer { name: *key, id: Customer::ID.take(words) }
-    }
-}
-
 /// A balance of one customer. Savings and checking accounts are two tables of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 pub struct Balance {
     /// The customer's number.
+    #[key]
     pub id: u64,
     /// The money, in cents.
     pub cents: i64,
-}
-
-impl Balance {
-    /// The money, in cents.
-    pub const CENTS: Column<Balance, i64> = Column::new(0, 0, "cents");
-}
-
-impl Record for Balance {
-    type Key = u64;
-    type Index = Hashed;
-    type Image = [u64; 1];
-    const NAME: &'static str = "Balance";
-    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
-
-    fn key(&self) -> u64 {
-        self.id
-    }
-
-    fn store(&self, words: &mut [u64]) {
-        Balance::CENTS.put(words, &self.cents);
-    }
-
-    fn load(key: &u64, words: &[u64]) -> Self {
-        Balance { id: *key, cents: Balance::CENTS.take(words) }
-    }
 }
 
 /// All tables.

@@ -2,35 +2,76 @@
 
 #![forbid(unsafe_code)]
 
+use super::field::{mask_of, place_of_element};
+use super::packing::Packing;
 use super::schema::start_of;
 use super::{Buffer, Field, Group, Key, Record, Sink, Unit, Words};
 use crate::error::Abort;
 use std::marker::PhantomData;
 
+/// Whether a column can be updated without being looked at: [`Free`] or [`Indexed`].
+pub trait ColumnKind: private::SealedKind + 'static {
+    #[doc(hidden)]
+    const INDEXED: bool;
+}
+
+/// A kind of column that can be updated.
+#[diagnostic::on_unimplemented(
+    message = "the column is indexed; change it by `modify` or `put`",
+    label = "an update of an indexed column",
+    note = "an update does not look at the row, so it could not tell the index which entry to move"
+)]
+pub trait Updatable: ColumnKind {}
+
+/// The kind of a column that no index keeps.
+#[derive(Debug, Clone, Copy)]
+pub enum Free {}
+
+/// The kind of a column that an index keeps: it has no updates, and is changed by [`modify`](crate::Table::modify) or
+/// [`put`](crate::Table::put), which look at the row.
+#[derive(Debug, Clone, Copy)]
+pub enum Indexed {}
+
+impl ColumnKind for Free {
+    const INDEXED: bool = false;
+}
+
+impl Updatable for Free {}
+
+impl ColumnKind for Indexed {
+    const INDEXED: bool = true;
+}
+
 /// Where a column of `R` with values of type `T` lies.
 ///
 /// A constant of this type is the way to name a column: it is a projection, makes updates ([`Column::set`],
-/// [`Column::add`], …), and puts values into rows.
-#[derive(Debug)]
-pub struct Column<R, T> {
+/// [`Column::add`], …) unless it is [`Indexed`], and puts values into rows.
+pub struct Column<R, T, A = Free> {
     pub(crate) group: u8,
     pub(crate) word: u16,
     pub(crate) shift: u8,
     name: &'static str,
-    types: PhantomData<fn(R) -> T>,
+    types: PhantomData<fn(R, A) -> T>,
 }
 
-impl<R, T> Clone for Column<R, T> {
+impl<R, T, A> Clone for Column<R, T, A> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R, T> Copy for Column<R, T> {}
+impl<R, T, A> Copy for Column<R, T, A> {}
 
-impl<R: Record, T: Field> Column<R, T> {
+impl<R, T, A> std::fmt::Debug for Column<R, T, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { group, word, shift, name, .. } = self;
+        write!(f, "{name} (group {group}, word {word}, bit {shift})")
+    }
+}
+
+impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// The column that begins at word `word` of group number `group`.
-    pub const fn new(group: usize, word: usize, name: &'static str) -> Column<R, T> {
+    pub const fn new(group: usize, word: usize, name: &'static str) -> Column<R, T, A> {
         Column::packed(group, word, 0, name)
     }
 
@@ -38,7 +79,7 @@ impl<R: Record, T: Field> Column<R, T> {
     ///
     /// # Panics
     /// If the column reaches beyond its word or its group; in a constant, that is an error of compilation.
-    pub const fn packed(group: usize, word: usize, shift: u32, name: &'static str) -> Column<R, T> {
+    pub const fn packed(group: usize, word: usize, shift: u32, name: &'static str) -> Column<R, T, A> {
         assert!(group < R::GROUPS.len(), "the column's group does not exist");
         assert!(word + T::WORDS <= R::GROUPS[group].words, "the column reaches beyond its group");
         assert!(shift == 0 || shift + T::BITS <= 64, "the column reaches beyond its word");
@@ -51,7 +92,7 @@ impl<R: Record, T: Field> Column<R, T> {
     }
 
     /// The bits of its word that belong to a column of less than a word.
-    pub(crate) const MASK: u64 = if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX };
+    pub(crate) const MASK: u64 = mask_of::<T>();
 
     /// Writes a value into the words of a row.
     #[inline]
@@ -86,6 +127,68 @@ impl<R: Record, T: Field> Column<R, T> {
     }
 }
 
+impl<R: Record, T: Field, A: ColumnKind, const N: usize> Column<R, [T; N], A> {
+    /// Element `index` of the array, as a column.
+    ///
+    /// # Panics
+    /// If there is no such element; in a constant, that is an error of compilation.
+    pub const fn at(&self, index: usize) -> Column<R, T, A> {
+        assert!(index < N, "the array has fewer elements");
+        let (word, shift) = place_of_element::<T>(index);
+        let Column { group, name, types: _, .. } = *self;
+        Column { group, word: self.word + word as u16, shift: shift as u8, name, types: PhantomData }
+    }
+}
+
+/// A component of the primary key of `R`, or all of it: a projection that touches no words of the row.
+///
+/// Read alone, it observes the row's first group, so that reading it still says whether there is such a row.
+pub struct KeyColumn<R: Record, K> {
+    name: &'static str,
+    component: fn(&R::Key) -> K,
+}
+
+impl<R: Record, K> Clone for KeyColumn<R, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Record, K> Copy for KeyColumn<R, K> {}
+
+impl<R: Record, K> std::fmt::Debug for KeyColumn<R, K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (key)", self.name)
+    }
+}
+
+impl<R: Record, K> KeyColumn<R, K> {
+    /// The component that `component` takes from a key.
+    pub const fn new(name: &'static str, component: fn(&R::Key) -> K) -> KeyColumn<R, K> {
+        KeyColumn { name, component }
+    }
+
+    /// The component's name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// A column as derived code makes it: number `number` of those that were packed into a group.
+impl<R, T, A> Column<R, T, A> {
+    #[doc(hidden)]
+    pub const fn derived<const N: usize>(
+        group: usize,
+        packing: Packing<N>,
+        number: usize,
+        name: &'static str,
+    ) -> Column<R, T, A> {
+        let (word, shift) = packing.places[number];
+        assert!(word <= u16::MAX as usize, "a row has at most 65,535 words");
+        Column { group: group as u8, word: word as u16, shift: shift as u8, name, types: PhantomData }
+    }
+}
+
 /// The whole row.
 #[derive(Debug, Clone, Copy)]
 pub struct Whole;
@@ -113,7 +216,7 @@ impl Place {
     }
 }
 
-/// What a read asks for: a column, a tuple of projections, or [`Whole`] rows.
+/// What a read asks for: a column, a part of the key, a tuple of projections, or [`Whole`] rows.
 ///
 /// Which groups it touches is known before anything is loaded; exactly those are observed. The trait cannot be implemented
 /// outside this crate; its hidden methods are how a table copies words and makes values of them.
@@ -126,9 +229,23 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const EMPTY: Self::Words;
 
-    /// The set of groups.
+    /// Whether an index keeps any of the columns.
     #[doc(hidden)]
-    fn groups(&self) -> u64;
+    const INDEXED: bool;
+
+    /// The set of groups that hold its columns; empty if the key holds them all.
+    #[doc(hidden)]
+    fn column_groups(&self) -> u64;
+
+    /// The set of groups that a read observes, at least one: each of them knows whether the row exists.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn groups(&self) -> u64 {
+        match self.column_groups() {
+            0 => 1,
+            groups => groups,
+        }
+    }
 
     /// Copies those of its words that lie in `unit`.
     #[doc(hidden)]
@@ -152,15 +269,20 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
 }
 
 mod private {
-    use super::{Column, Whole};
+    use super::{Column, Free, Indexed, KeyColumn, Record, Whole};
 
     pub trait Sealed {}
-    impl<R, T> Sealed for Column<R, T> {}
+    impl<R, T, A> Sealed for Column<R, T, A> {}
+    impl<R: Record, K> Sealed for KeyColumn<R, K> {}
     impl Sealed for Whole {}
     impl Sealed for () {}
+
+    pub trait SealedKind {}
+    impl SealedKind for Free {}
+    impl SealedKind for Indexed {}
 }
 
-impl<R: Record, T: Field> Column<R, T> {
+impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where the column's words go.
     #[doc(hidden)]
     pub const fn place(&self) -> Place {
@@ -168,13 +290,14 @@ impl<R: Record, T: Field> Column<R, T> {
     }
 }
 
-impl<R: Record, T: Field> Projection<R> for Column<R, T> {
+impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     type Value = T;
     type Words = T::Buffer;
     const EMPTY: T::Buffer = T::Buffer::ZERO;
+    const INDEXED: bool = A::INDEXED;
 
     #[inline(always)]
-    fn groups(&self) -> u64 {
+    fn column_groups(&self) -> u64 {
         1 << self.group
     }
 
@@ -207,12 +330,48 @@ impl<R: Record, T: Field> Projection<R> for Column<R, T> {
     }
 }
 
+impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
+    type Value = K;
+    type Words = ();
+    const EMPTY: () = ();
+    const INDEXED: bool = false;
+
+    #[inline(always)]
+    fn column_groups(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
+
+    #[inline(always)]
+    fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
+
+    fn places(&self, _each: &mut impl FnMut(Place)) {}
+
+    #[inline(always)]
+    fn value(&self, key: &R::Key, _words: &()) -> K {
+        (self.component)(key)
+    }
+
+    fn assign(&self, key: &R::Key, value: &K, _sink: &mut impl Sink) -> Result<(), Abort> {
+        assert_same_key(value, &(self.component)(key));
+        Ok(())
+    }
+}
+
+fn assert_same_key<K: Key>(new: &K, old: &K) {
+    let same = new.words().as_ref() == old.words().as_ref();
+    assert!(same, "a row keeps its key; delete the row and insert another");
+}
+
 impl<R: Record> Projection<R> for Whole {
     type Value = R;
     type Words = R::Image;
     const EMPTY: R::Image = R::Image::ZERO;
+    const INDEXED: bool = !R::INDEXES.is_empty();
 
-    fn groups(&self) -> u64 {
+    fn column_groups(&self) -> u64 {
         u64::MAX >> (64 - R::GROUPS.len())
     }
 
@@ -239,8 +398,7 @@ impl<R: Record> Projection<R> for Whole {
     }
 
     fn assign(&self, key: &R::Key, value: &R, sink: &mut impl Sink) -> Result<(), Abort> {
-        let same_key = value.key().words().as_ref() == key.words().as_ref();
-        assert!(same_key, "a row keeps its key; delete the row and insert another");
+        assert_same_key(&value.key(), key);
         let mut image = R::Image::ZERO;
         value.store(image.words());
         let image = image.words();
@@ -254,14 +412,15 @@ impl<R: Record> Projection<R> for Whole {
     }
 }
 
-/// Nothing but whether the row exists; it observes the first group. Scans that want keys only ask for this.
+/// Nothing but whether the row exists. Scans that want keys only ask for this.
 impl<R: Record> Projection<R> for () {
     type Value = ();
     type Words = ();
     const EMPTY: () = ();
+    const INDEXED: bool = false;
 
-    fn groups(&self) -> u64 {
-        1
+    fn column_groups(&self) -> u64 {
+        0
     }
 
     fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
@@ -285,10 +444,11 @@ macro_rules! tuple_projections {
             type Value = ($($name::Value,)+);
             type Words = ($($name::Words,)+);
             const EMPTY: Self::Words = ($($name::EMPTY,)+);
+            const INDEXED: bool = $($name::INDEXED)||+;
 
             #[inline(always)]
-            fn groups(&self) -> u64 {
-                $(self.$index.groups())|+
+            fn column_groups(&self) -> u64 {
+                $(self.$index.column_groups())|+
             }
 
             #[inline(always)]

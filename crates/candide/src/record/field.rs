@@ -36,6 +36,23 @@ impl<const N: usize> Buffer for [u64; N] {
 /// A type that a column can have: plain data of a fixed size.
 ///
 /// A field of a word or more begins on a word; a smaller one lies within a word, wherever its column says.
+///
+/// | type | bits | |
+/// |---|---:|---|
+/// | `bool`, integers, `f32`, `f64` | their own | `usize` and `isize` have 64 |
+/// | `char` | 21 | |
+/// | [`Bytes<N>`](Bytes) | whole words | |
+/// | [`Text<N>`](Text) | whole words | one of them for the length |
+/// | an enum that derives `Key` | as few as its variants need | |
+/// | a struct of one field that derives `Key` | as its field | |
+/// | `Option<T>` | one more than `T`'s, or a word more if `T` has 64 or more | |
+/// | `[T; N]` | whole words | as many elements in a word as fit; see [`Column::at`](crate::Column::at) |
+#[diagnostic::on_unimplemented(
+    message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
+    label = "not a type for columns",
+    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
+            of one field that derive `candide::Key`, and options and arrays of these"
+)]
 pub trait Field: Copy + Send + Sync + 'static {
     /// Size in bits. Below 64 the field can share its word.
     const BITS: u32;
@@ -61,9 +78,9 @@ mod sealed {
 }
 
 macro_rules! integer_fields {
-    ($($int:ident as $unsigned:ident, $signed:literal;)*) => {$(
+    ($($int:ident as $unsigned:ident, $bits:literal, $signed:literal;)*) => {$(
         impl Field for $int {
-            const BITS: u32 = $int::BITS;
+            const BITS: u32 = $bits;
             const SIGNED: bool = $signed;
             type Buffer = [u64; 1];
 
@@ -83,17 +100,41 @@ macro_rules! integer_fields {
     )*};
 }
 
-// Twelve lines for eight types that differ only in name; a trait cannot abstract over `as`.
+// A dozen lines for ten types that differ only in name; a trait cannot abstract over `as`.
 integer_fields! {
-    u8 as u8, false;
-    u16 as u16, false;
-    u32 as u32, false;
-    u64 as u64, false;
-    i8 as u8, true;
-    i16 as u16, true;
-    i32 as u32, true;
-    i64 as u64, true;
+    u8 as u8, 8, false;
+    u16 as u16, 16, false;
+    u32 as u32, 32, false;
+    u64 as u64, 64, false;
+    usize as u64, 64, false;
+    i8 as u8, 8, true;
+    i16 as u16, 16, true;
+    i32 as u32, 32, true;
+    i64 as u64, 64, true;
+    isize as u64, 64, true;
 }
+
+macro_rules! wide_integer_fields {
+    ($($int:ident),*) => {$(
+        /// Two words, the low one first. Not a [`Number`]: arithmetic at commit works on one word.
+        impl Field for $int {
+            const BITS: u32 = 128;
+            type Buffer = [u64; 2];
+
+            #[inline(always)]
+            fn word(&self, index: usize) -> u64 {
+                (*self >> (index * 64)) as u64
+            }
+
+            #[inline(always)]
+            fn from_buffer(buffer: &[u64; 2]) -> $int {
+                $int::from(buffer[0]) | $int::from(buffer[1]) << 64
+            }
+        }
+    )*};
+}
+
+wide_integer_fields!(u128, i128);
 
 impl Field for bool {
     const BITS: u32 = 1;
@@ -108,6 +149,19 @@ impl Field for bool {
     }
 }
 
+impl Field for f32 {
+    const BITS: u32 = 32;
+    type Buffer = [u64; 1];
+
+    fn word(&self, _index: usize) -> u64 {
+        u64::from(self.to_bits())
+    }
+
+    fn from_buffer(buffer: &[u64; 1]) -> f32 {
+        f32::from_bits(buffer[0] as u32)
+    }
+}
+
 impl Field for f64 {
     const BITS: u32 = 64;
     type Buffer = [u64; 1];
@@ -118,6 +172,127 @@ impl Field for f64 {
 
     fn from_buffer(buffer: &[u64; 1]) -> f64 {
         f64::from_bits(buffer[0])
+    }
+}
+
+impl Field for char {
+    const BITS: u32 = 21;
+    type Buffer = [u64; 1];
+
+    fn word(&self, _index: usize) -> u64 {
+        u64::from(*self)
+    }
+
+    fn from_buffer(buffer: &[u64; 1]) -> char {
+        char::from_u32(buffer[0] as u32).expect("made of a char, read back whole")
+    }
+}
+
+/// The lowest bits of a word: those that a field of less than a word has.
+pub(crate) const fn mask_of<T: Field>() -> u64 {
+    if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX }
+}
+
+/// The words of an option on their way. Whether there is a value decides if one is made.
+#[derive(Clone, Copy)]
+pub struct OptionBuffer<T: Field> {
+    present: bool,
+    value: T::Buffer,
+}
+
+impl<T: Field> Buffer for OptionBuffer<T> {
+    const ZERO: Self = OptionBuffer { present: false, value: T::Buffer::ZERO };
+
+    #[inline(always)]
+    fn set(&mut self, index: usize, word: u64) {
+        if index == 0 {
+            self.present = word & 1 != 0;
+        }
+        if T::BITS < 64 {
+            self.value.set(index, word >> 1);
+        } else if index > 0 {
+            self.value.set(index - 1, word);
+        }
+    }
+}
+
+/// A value of less than a word is moved up by one bit, which says that there is one; before a larger value is a word that
+/// says so. Without a value, all bits are zero.
+impl<T: Field> Field for Option<T> {
+    const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
+    type Buffer = OptionBuffer<T>;
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        match self {
+            None => 0,
+            Some(value) if T::BITS < 64 => value.word(0) << 1 | 1,
+            Some(_) if index == 0 => 1,
+            Some(value) => value.word(index - 1),
+        }
+    }
+
+    #[inline(always)]
+    fn from_buffer(buffer: &OptionBuffer<T>) -> Option<T> {
+        buffer.present.then(|| T::from_buffer(&buffer.value))
+    }
+}
+
+/// How many elements of an array share a word.
+const fn elements_per_word<T: Field>() -> usize {
+    if T::BITS < 64 { 64 / T::BITS as usize } else { 1 }
+}
+
+/// The word of an array where an element begins, and the bit in it.
+pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
+    let per_word = elements_per_word::<T>();
+    if T::BITS < 64 { (index / per_word, (index % per_word) as u32 * T::BITS) } else { (index * T::WORDS, 0) }
+}
+
+/// The words of an array on their way, as those of its elements.
+#[derive(Clone, Copy)]
+pub struct ArrayBuffer<T: Field, const N: usize>([T::Buffer; N]);
+
+impl<T: Field, const N: usize> Buffer for ArrayBuffer<T, N> {
+    const ZERO: Self = ArrayBuffer([T::Buffer::ZERO; N]);
+
+    #[inline(always)]
+    fn set(&mut self, index: usize, word: u64) {
+        if T::BITS < 64 {
+            let per_word = elements_per_word::<T>();
+            for (place, element) in self.0.iter_mut().skip(index * per_word).take(per_word).enumerate() {
+                element.set(0, word >> (place as u32 * T::BITS) & mask_of::<T>());
+            }
+        } else if let Some(element) = self.0.get_mut(index / T::WORDS) {
+            element.set(index % T::WORDS, word);
+        }
+    }
+}
+
+/// Elements of less than a word are packed, as many into a word as fit; none straddles two words. Others take their words
+/// one after another. An array begins on a word however small it is, and takes one even if it has no elements.
+impl<T: Field, const N: usize> Field for [T; N] {
+    const BITS: u32 = match place_of_element::<T>(N) {
+        (0, 0) => 64,
+        (words, 0) => words as u32 * 64,
+        (words, _) => (words as u32 + 1) * 64,
+    };
+    type Buffer = ArrayBuffer<T, N>;
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        if T::BITS < 64 {
+            let per_word = elements_per_word::<T>();
+            let elements = self.iter().skip(index * per_word).take(per_word);
+            elements.enumerate().fold(0, |word, (place, element)| word | element.word(0) << (place as u32 * T::BITS))
+        } else {
+            self.get(index / T::WORDS).map_or(0, |element| element.word(index % T::WORDS))
+        }
+    }
+
+    #[inline(always)]
+    fn from_buffer(buffer: &ArrayBuffer<T, N>) -> [T; N] {
+        std::array::from_fn(|index| T::from_buffer(&buffer.0[index]))
     }
 }
 
@@ -322,9 +497,15 @@ mod tests {
     use super::*;
 
     fn round_trip<T: Field + PartialEq + fmt::Debug>(value: T) {
+        // A buffer may have held anything before, torn words of another value included.
         let mut buffer = T::Buffer::ZERO;
         for index in 0..T::WORDS {
-            buffer.set(index, value.word(index));
+            buffer.set(index, u64::MAX & mask_of::<T>());
+        }
+        for index in 0..T::WORDS {
+            let word = value.word(index);
+            assert_eq!(word & !mask_of::<T>(), 0, "bits beyond the field's are zero");
+            buffer.set(index, word);
         }
         assert_eq!(T::from_buffer(&buffer), value);
     }
@@ -334,12 +515,48 @@ mod tests {
         round_trip(i64::MIN);
         round_trip(-1i8);
         round_trip(u32::MAX);
+        round_trip(usize::MAX);
+        round_trip(isize::MIN);
+        round_trip(u128::MAX - 1);
+        round_trip(i128::MIN + 1);
         round_trip(true);
         round_trip(-0.5f64);
+        round_trip(f32::MIN_POSITIVE);
+        round_trip(char::MAX);
         round_trip(Bytes::<100>::from_fn(|i| i as u8));
         round_trip(Bytes::<3>::new(*b"abc"));
         round_trip(Text::<10>::new("0123456789").unwrap());
         round_trip(Text::<9>::new("").unwrap());
+    }
+
+    #[test]
+    fn options_and_arrays_survive_their_words() {
+        round_trip(None::<bool>);
+        round_trip(Some(false));
+        round_trip(Some(Some(None::<u16>)));
+        round_trip(Some(-1i8));
+        round_trip(Some(u64::MAX));
+        round_trip(None::<u64>);
+        round_trip(Some('\u{10ffff}'));
+        round_trip(Some(Text::<9>::new("ninebytes").unwrap()));
+        round_trip([1u64, 2, 3]);
+        round_trip([true; 65]);
+        round_trip(['a', 'b', 'c', 'd']);
+        round_trip([Some(-1i32), None, Some(0)]);
+        round_trip([[1u8, 2, 3], [4, 5, 6]]);
+        round_trip([Some([7u16; 5]), None]);
+        round_trip([0u8; 0]);
+        round_trip([Text::<3>::new("abc").unwrap(); 2]);
+    }
+
+    #[test]
+    fn sizes_are_what_the_table_says() {
+        assert_eq!((<Option<bool>>::BITS, <Option<u32>>::BITS, <Option<char>>::BITS), (2, 33, 22));
+        assert_eq!((<Option<u64>>::BITS, <Option<[u8; 9]>>::BITS), (128, 192));
+        assert_eq!((<[bool; 64]>::WORDS, <[bool; 65]>::WORDS, <[u8; 0]>::WORDS), (1, 2, 1));
+        // Three characters of 21 bits fill 63; three options of 33 bits have a word each.
+        assert_eq!((<[char; 3]>::WORDS, <[char; 4]>::WORDS, <[Option<u32>; 3]>::WORDS), (1, 2, 3));
+        assert_eq!((<[u128; 3]>::WORDS, <[Bytes<9>; 2]>::WORDS, <[[u8; 3]; 2]>::WORDS), (6, 4, 2));
     }
 
     #[test]

@@ -4,10 +4,17 @@
 
 use super::{Bytes, Field, Text};
 
-/// A type that a primary key can have.
+/// A type that a primary key, or the key of a secondary index, can have.
 ///
 /// A key becomes a fixed number of words whose order, compared one after another, is the key's order. Each component of
-/// a composite key begins a word of its own.
+/// a composite key begins a word of its own. Derived, by `#[derive(Key)]`, for structs of components that have any number of
+/// words, and for enums without fields.
+#[diagnostic::on_unimplemented(
+    message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
+    label = "not a type for keys",
+    note = "keys have the integers, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, options and tuples of keys of one \
+            word, or types that derive `candide::Key`"
+)]
 pub trait Key: Copy + Send + Sync + 'static {
     /// The key as words.
     type Words: AsRef<[u64]> + Copy;
@@ -28,7 +35,7 @@ macro_rules! integer_keys {
     ($($int:ident as $unsigned:ident ^ $sign:literal;)*) => {$(
         impl Key for $int {
             type Words = [u64; 1];
-            const WIDTHS: &'static [u32] = &[$int::BITS];
+            const WIDTHS: &'static [u32] = &[$unsigned::BITS];
 
             #[inline(always)]
             fn words(&self) -> [u64; 1] {
@@ -49,11 +56,37 @@ integer_keys! {
     u16 as u16 ^ 0;
     u32 as u32 ^ 0;
     u64 as u64 ^ 0;
-    usize as usize ^ 0;
+    usize as u64 ^ 0;
     i8 as u8 ^ 0x80;
     i16 as u16 ^ 0x8000;
     i32 as u32 ^ 0x8000_0000;
     i64 as u64 ^ 0x8000_0000_0000_0000;
+    isize as u64 ^ 0x8000_0000_0000_0000;
+}
+
+macro_rules! wide_integer_keys {
+    ($($int:ident ^ $sign:literal;)*) => {$(
+        impl Key for $int {
+            type Words = [u64; 2];
+            const WIDTHS: &'static [u32] = &[64, 64];
+
+            #[inline(always)]
+            fn words(&self) -> [u64; 2] {
+                let number = *self as u128;
+                [(number >> 64) as u64 ^ $sign, number as u64]
+            }
+
+            #[inline(always)]
+            fn from_words(words: &[u64]) -> $int {
+                (u128::from(words[0] ^ $sign) << 64 | u128::from(words[1])) as $int
+            }
+        }
+    )*};
+}
+
+wide_integer_keys! {
+    u128 ^ 0;
+    i128 ^ 0x8000_0000_0000_0000;
 }
 
 impl Key for bool {
@@ -69,16 +102,67 @@ impl Key for bool {
     }
 }
 
+impl Key for char {
+    type Words = [u64; 1];
+    const WIDTHS: &'static [u32] = &[21];
+
+    fn words(&self) -> [u64; 1] {
+        [u64::from(*self)]
+    }
+
+    fn from_words(words: &[u64]) -> char {
+        char::from_u32(words[0] as u32).expect("made of a char")
+    }
+}
+
+/// `None` comes first. A word says whether there is a value.
+impl<K: Key> Key for Option<K>
+where
+    K::Words: OneWord,
+{
+    type Words = [u64; 2];
+    const WIDTHS: &'static [u32] = &[1, K::WIDTHS[0]];
+
+    fn words(&self) -> [u64; 2] {
+        self.map_or([0, 0], |key| [1, key.words().word()])
+    }
+
+    fn from_words(words: &[u64]) -> Option<K> {
+        (words[0] != 0).then(|| K::from_words(&words[1..]))
+    }
+}
+
+/// The words of keys that have one: what the components of tuples need.
+#[diagnostic::on_unimplemented(
+    message = "a key of several words cannot be part of a tuple or an option that is a key",
+    label = "a key of several words, or a tuple with one",
+    note = "a struct that derives `candide::Key` may have components of any number of words"
+)]
+pub trait OneWord: AsRef<[u64]> {
+    /// What derived code asks for, to be told if there is no such thing.
+    const CHECK: () = ();
+
+    /// The word.
+    fn word(&self) -> u64;
+}
+
+impl OneWord for [u64; 1] {
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        self[0]
+    }
+}
+
 macro_rules! tuple_keys {
     ($($words:literal: $($name:ident $index:tt),+;)*) => {$(
         /// A composite of one-word components.
-        impl<$($name: Key<Words = [u64; 1]>),+> Key for ($($name,)+) {
+        impl<$($name: Key<Words: OneWord>),+> Key for ($($name,)+) {
             type Words = [u64; $words];
             const WIDTHS: &'static [u32] = &[$($name::WIDTHS[0]),+];
 
             #[inline(always)]
             fn words(&self) -> [u64; $words] {
-                [$(self.$index.words()[0]),+]
+                [$(self.$index.words().word()),+]
             }
 
             #[inline(always)]
@@ -179,6 +263,14 @@ mod tests {
         keeps_order(&[u64::MAX, 0, 1, 1 << 63]);
         keeps_order(&[i64::MIN, -1, 0, 1, i64::MAX]);
         keeps_order(&[-128i8, -1, 0, 127]);
+        keeps_order(&[isize::MIN, -1, 0, isize::MAX]);
+        keeps_order(&[0, 1, usize::MAX]);
+        keeps_order(&[0, 1, u128::from(u64::MAX), u128::from(u64::MAX) + 1, u128::MAX]);
+        keeps_order(&[i128::MIN, i128::from(i64::MIN) - 1, -1, 0, i128::from(u64::MAX) + 1, i128::MAX]);
+        keeps_order(&['\0', 'a', 'ä', '\u{d7ff}', '\u{e000}', char::MAX]);
+        keeps_order(&[false, true]);
+        keeps_order(&[None, Some(i64::MIN), Some(-1), Some(0), Some(i64::MAX)]);
+        keeps_order(&[None, Some(false), Some(true)]);
         keeps_order(&[(1u32, -1i64), (1, 0), (0, 5), (2, -7)]);
         keeps_order(&["", "x", "x\0", "x\0\0", "xy", "abcdefgh", "abcdefghi"].map(|t| Text::<9>::new(t).unwrap()));
         keeps_order(&[*b"abcdefghi", *b"abcdefghj", *b"\0bcdefghj"].map(Bytes::<9>::new));

@@ -6,7 +6,7 @@
 //!
 //! A *unit* is what one cell guards: a column group or, with timestamp splitting off, all of them.
 
-use super::packing::Packing;
+use super::key_packing::KeyPacking;
 use super::schema::start_of;
 use super::{Group, Key};
 use crate::memory::{Block, Cache, OutOfMemory, Slab};
@@ -303,7 +303,7 @@ pub(crate) struct Layout {
     table: u16,
     key_words: u16,
     /// How keys become key words; `None` if they are taken as they are.
-    packing: Option<Packing>,
+    packing: Option<KeyPacking>,
     split: bool,
     cell_words: u8,
     units: Box<[UnitPlace]>,
@@ -318,7 +318,7 @@ struct UnitPlace {
 
 /// The key of a record whose keys are packed so.
 #[inline(always)]
-pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<Packing>) -> K {
+pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K {
     /// Keys of so few words are not worth a larger buffer.
     const FEW: usize = 4;
     match packing {
@@ -340,7 +340,7 @@ impl Layout {
     pub(crate) fn new(
         table: u16,
         key_words: usize,
-        packing: Option<Packing>,
+        packing: Option<KeyPacking>,
         groups: &[Group],
         split: bool,
         cell_words: usize,
@@ -367,7 +367,7 @@ impl Layout {
         usize::from(self.key_words)
     }
 
-    pub(crate) fn packing(&self) -> Option<Packing> {
+    pub(crate) fn packing(&self) -> Option<KeyPacking> {
         self.packing
     }
 

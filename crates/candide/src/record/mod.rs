@@ -3,8 +3,9 @@
 mod column;
 mod field;
 mod key;
+mod key_packing;
 mod layout;
-mod packing;
+pub mod packing;
 mod range;
 mod schema;
 mod secondary;
@@ -13,12 +14,12 @@ mod update;
 #[cfg(test)]
 pub(crate) mod version;
 
-pub use column::{Column, Place, Projection, Whole};
+pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection, Updatable, Whole};
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
-pub use key::Key;
+pub use key::{Key, OneWord};
+pub(crate) use key_packing::KeyPacking;
 pub use layout::{CellAt, Unit, Words};
 pub(crate) use layout::{KEY_WORDS_MAX, KeyWords, Layout, RECORD_WORDS_MAX, RecordAt};
-pub(crate) use packing::Packing;
 pub(crate) use range::Edge;
 pub use range::{KeyPrefix, KeyRange, Prefix, WordRange};
 pub(crate) use schema::image_words;

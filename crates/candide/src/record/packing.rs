@@ -1,93 +1,144 @@
-//! Keys whose components share words.
+//! What derived code has computed while compiling: places of columns, words of keys.
 
 #![forbid(unsafe_code)]
 
-use super::layout::KeyWords;
+use super::{Column, ColumnKind, Field, KEY_WORDS_MAX, Record};
 
-/// How the words of a key become the fewer words that a table keeps when its components need not lie apart: the bits of each,
-/// one after another, so that the order stays the same.
-///
-/// A component that begins a word of its own begins a layer of its own in an ordered index; packed ones share leaves, and
-/// so conflict with each other.
+/// The size of a column.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Packing {
-    widths: &'static [u32],
+pub struct Size {
+    bits: u32,
     words: usize,
 }
 
-impl Packing {
-    /// The packing of words of so many bits; `None` if it would save nothing.
-    pub(crate) fn new(widths: &'static [u32]) -> Option<Packing> {
-        let bits: u32 = widths.iter().sum();
-        let words = bits.div_ceil(u64::BITS) as usize;
-        (words < widths.len()).then_some(Packing { widths, words })
+/// What derived code does with columns of a type. It says `<T as ColumnType>::…` every time: compilers then make one error of a
+/// type that columns cannot have, and not one of each thing that is done.
+#[diagnostic::on_unimplemented(
+    message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
+    label = "not a type for columns",
+    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
+            of one field that derive `candide::Key`, and options and arrays of these"
+)]
+pub trait ColumnType: Sized {
+    /// The size of such columns.
+    const SIZE: Size;
+
+    /// Writes a value into the words of a row.
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, Self, A>, words: &mut [u64]);
+
+    /// Reads the value from the words of a row.
+    fn take<R: Record, A: ColumnKind>(column: Column<R, Self, A>, words: &[u64]) -> Self;
+}
+
+impl<T: Field> ColumnType for T {
+    const SIZE: Size = Size { bits: T::BITS, words: T::WORDS };
+
+    #[inline(always)]
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, T, A>, words: &mut [u64]) {
+        column.put(words, self);
     }
 
-    /// The number of words of a packed key.
-    pub(crate) fn words(&self) -> usize {
-        self.words
+    #[inline(always)]
+    fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, words: &[u64]) -> T {
+        column.take(words)
     }
+}
 
-    pub(crate) fn pack(&self, words: &[u64]) -> KeyWords {
-        assert!(words.len() == self.widths.len(), "`Key::words` gives another number of words than `Key::WIDTHS`");
-        let mut packed = KeyWords::zeros(self.words);
-        let mut begin = 0;
-        for (&word, &width) in words.iter().zip(self.widths) {
-            // Within two words at most, from the left. Bits beyond the width are those of a bound that lies behind every key.
-            let shifted = (u128::from(word) << (128 - width)) >> (begin % 64);
-            let at = (begin / 64) as usize;
-            packed.as_mut_slice()[at] |= (shifted >> 64) as u64;
-            if shifted as u64 != 0 {
-                packed.as_mut_slice()[at + 1] |= shifted as u64;
+/// Where the columns of a group lie: those of a word or more first, in order, then the others, large before small, each
+/// in the first word that has room for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Packing<const N: usize> {
+    /// The words of the group.
+    pub words: usize,
+    /// The word and the bit at which each column begins.
+    pub(super) places: [(usize, u32); N],
+}
+
+impl<const N: usize> Packing<N> {
+    /// Packs columns of these sizes.
+    pub const fn new(sizes: [Size; N]) -> Packing<N> {
+        let mut places = [(0, 0); N];
+        let (mut words, mut index) = (0, 0);
+        while index < N {
+            if sizes[index].bits >= 64 {
+                places[index] = (words, 0);
+                words += sizes[index].words;
             }
-            begin += width;
+            index += 1;
         }
-        packed
+        let first_shared = words;
+        let mut used = [0; N];
+        let mut bits = 63;
+        while bits > 0 {
+            // Earlier words have no room for a column of this size.
+            let mut word = 0;
+            index = 0;
+            while index < N {
+                if sizes[index].bits == bits {
+                    while used[word] + bits > 64 {
+                        word += 1;
+                    }
+                    places[index] = (first_shared + word, used[word]);
+                    used[word] += bits;
+                    if words <= first_shared + word {
+                        words = first_shared + word + 1;
+                    }
+                }
+                index += 1;
+            }
+            bits -= 1;
+        }
+        Packing { words, places }
     }
+}
 
-    pub(crate) fn unpack(&self, packed: &[u64]) -> KeyWords {
-        let mut words = KeyWords::zeros(self.widths.len());
-        let mut begin = 0;
-        for (word, &width) in words.as_mut_slice().iter_mut().zip(self.widths) {
-            let at = (begin / 64) as usize;
-            let next = packed.get(at + 1).copied().unwrap_or(0);
-            let both = u128::from(packed[at]) << 64 | u128::from(next);
-            *word = ((both << (begin % 64)) >> (128 - width)) as u64;
-            begin += width;
+/// The components' words (or widths of words), one after another.
+pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]; M]) -> [T; N] {
+    assert!(N <= KEY_WORDS_MAX, "a key has at most 32 words");
+    let (mut all, mut count, mut part) = ([zero; N], 0, 0);
+    while part < M {
+        let mut index = 0;
+        while index < parts[part].len() {
+            all[count] = parts[part][index];
+            count += 1;
+            index += 1;
         }
-        words
+        part += 1;
     }
+    all
+}
+
+/// The word of an enum's value is the position of a variant, which this one is not.
+pub fn no_variant(name: &str, position: u64) -> ! {
+    unreachable!("{name} has no variant number {position}; the words of a value were read back whole")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Key;
-
-    type Compound = (u16, i8, u64, i32);
+    use crate::record::Text;
 
     #[test]
-    fn packed_keys_keep_their_order_and_come_back() {
-        let packing = Packing::new(Compound::WIDTHS).unwrap();
-        assert_eq!(packing.words(), 2);
-        let mut keys = Vec::new();
-        for a in [0, 1, u16::MAX] {
-            for b in [i8::MIN, -1, 0, i8::MAX] {
-                for c in [0, 1 << 63, u64::MAX] {
-                    keys.extend([i32::MIN, -1, 7].map(|d| (a, b, c, d)));
-                }
-            }
-        }
-        let packed: Vec<_> = keys.iter().map(|key| packing.pack(&key.words())).collect();
-        assert!(packed.windows(2).all(|two| two[0].as_slice() < two[1].as_slice()));
-        for (key, packed) in keys.iter().zip(&packed) {
-            assert_eq!(Compound::from_words(packing.unpack(packed.as_slice()).as_slice()), *key);
-        }
+    fn large_columns_come_first_and_small_ones_fill_words() {
+        let packing = Packing::new([
+            <bool>::SIZE,
+            <u32>::SIZE,
+            <Text<9>>::SIZE,
+            <u16>::SIZE,
+            <u32>::SIZE,
+            <u64>::SIZE,
+            <char>::SIZE,
+        ]);
+        assert_eq!(packing.places, [(5, 37), (4, 0), (0, 0), (5, 21), (4, 32), (3, 0), (5, 0)]);
+        assert_eq!(packing.words, 6);
     }
 
     #[test]
-    fn nothing_is_packed_that_would_not_shrink() {
-        assert!(Packing::new(<(u64, u64)>::WIDTHS).is_none() && Packing::new(u8::WIDTHS).is_none());
-        assert_eq!(Packing::new(<(u32, u32)>::WIDTHS).unwrap().words(), 1);
+    fn room_that_a_large_column_leaves_is_used_by_smaller_ones() {
+        let sizes = [<Option<u32>>::SIZE, <Option<u32>>::SIZE, <u16>::SIZE, <u16>::SIZE];
+        let packing = Packing::new(sizes);
+        assert_eq!(packing.places, [(0, 0), (1, 0), (0, 33), (1, 33)]);
+        assert_eq!(Packing::new([<bool>::SIZE; 64]).words, 1);
+        assert_eq!(Packing::new([<bool>::SIZE; 65]).words, 2);
     }
 }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Bytes, KEY_WORDS_MAX, Key, Packing, Text};
+use super::{Bytes, KEY_WORDS_MAX, Key, KeyPacking, OneWord, Text};
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// One end of a range of keys.
@@ -68,7 +68,7 @@ impl WordRange {
     }
 
     /// The same range of packed keys.
-    pub(crate) fn packed(&self, packing: &Packing) -> WordRange {
+    pub(crate) fn packed(&self, packing: &KeyPacking) -> WordRange {
         let pack =
             |edge: &Edge, rest| Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included);
         WordRange { lower: pack(&self.lower, 0), upper: pack(&self.upper, u64::MAX) }
@@ -137,11 +137,11 @@ impl<K: Key> KeyRange<K> for RangeFull {
 
 macro_rules! tuple_prefixes {
     ($($($name:ident $index:tt),+ of $($rest:ident),+;)*) => {$(
-        impl<$($name: Key<Words = [u64; 1]>,)+ $($rest: Key<Words = [u64; 1]>),+> KeyPrefix<($($name,)+ $($rest,)+)>
+        impl<$($name: Key<Words: OneWord>,)+ $($rest: Key<Words: OneWord>),+> KeyPrefix<($($name,)+ $($rest,)+)>
             for ($($name,)+)
         {
             fn word_range(&self) -> WordRange {
-                let words = [$(self.$index.words()[0]),+];
+                let words = [$(self.$index.words().word()),+];
                 WordRange::beginning_with(&words, <($($name,)+ $($rest,)+)>::WORDS)
             }
         }

@@ -20,9 +20,9 @@ impl Group {
     }
 }
 
-/// A row type: a key, and plain data in one or more column groups.
+/// A row type: a key, and plain data in one or more column groups. Usually derived: `#[derive(Record)]`.
 ///
-/// The columns outside the key lie in the words of their groups, group after group; where exactly, the
+/// By hand, it looks as follows. The columns outside the key lie in the words of their groups, group after group; where exactly, the
 /// [`Column`](super::Column) constants say. `store` and `load` are those constants' business too:
 ///
 /// ```

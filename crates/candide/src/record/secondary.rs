@@ -80,6 +80,14 @@ impl<R: Record, K: Key, I: IndexKind> IndexOf<R, K, I> {
     }
 }
 
+impl<R, K, I> IndexOf<R, K, I> {
+    /// As derived code makes it.
+    #[doc(hidden)]
+    pub const fn derived(number: usize) -> IndexOf<R, K, I> {
+        IndexOf { number, types: PhantomData }
+    }
+}
+
 impl<R, K, I> Clone for IndexOf<R, K, I> {
     fn clone(&self) -> Self {
         *self

@@ -4,10 +4,11 @@
 //! under the lock, each is evaluated against the words as they are then. Built-in operations stay data, so they can
 //! be combined, logged and shipped; a user's own is a small plain value and a function.
 
-use super::column::Place;
+use super::column::{Place, Updatable};
 use super::layout::key_of;
-use super::{Column, Field, Number, Packing, Projection, Record, RecordAt, Unit, Words};
+use super::{Column, ColumnKind, Field, KeyPacking, Number, Projection, Record, RecordAt, Unit, Words};
 use crate::error::Abort;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// What an operation does to its words.
@@ -147,7 +148,8 @@ mod private {
 /// An update of one column.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnUpdate<R, T> {
-    column: Column<R, T>,
+    place: Place,
+    row: PhantomData<fn(R)>,
     code: Code,
     operand: T,
     /// Bounds as words: only numbers have them, and values of other types may be large.
@@ -155,13 +157,17 @@ pub struct ColumnUpdate<R, T> {
     at_most: Option<u64>,
 }
 
-impl<R: Record, T: Field> Column<R, T> {
+/// Commit-time updates, of columns that no index keeps.
+impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     fn update(self, code: Code, operand: T) -> ColumnUpdate<R, T> {
-        ColumnUpdate { column: self, code, operand, at_least: None, at_most: None }
+        ColumnUpdate { place: self.place(), row: PhantomData, code, operand, at_least: None, at_most: None }
     }
 
     /// Sets the column to `value`.
-    pub fn set(self, value: T) -> ColumnUpdate<R, T> {
+    pub fn set(self, value: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+    {
         self.update(Code::Set, value)
     }
 
@@ -169,6 +175,7 @@ impl<R: Record, T: Field> Column<R, T> {
     #[expect(clippy::should_implement_trait, reason = "`column + 1` would not say that it is an update")]
     pub fn add(self, summand: T) -> ColumnUpdate<R, T>
     where
+        A: Updatable,
         T: Number,
     {
         self.update(Code::Add, summand)
@@ -179,6 +186,7 @@ impl<R: Record, T: Field> Column<R, T> {
     #[expect(clippy::should_implement_trait, reason = "`column - 1` would not say that it is an update")]
     pub fn sub(self, subtrahend: T) -> ColumnUpdate<R, T>
     where
+        A: Updatable,
         T: Number,
     {
         self.update(Code::Sub, subtrahend)
@@ -187,6 +195,7 @@ impl<R: Record, T: Field> Column<R, T> {
     /// Raises the column to `floor` if it is lower.
     pub fn max(self, floor: T) -> ColumnUpdate<R, T>
     where
+        A: Updatable,
         T: Number,
     {
         self.update(Code::Max, floor)
@@ -195,6 +204,7 @@ impl<R: Record, T: Field> Column<R, T> {
     /// Lowers the column to `ceiling` if it is higher.
     pub fn min(self, ceiling: T) -> ColumnUpdate<R, T>
     where
+        A: Updatable,
         T: Number,
     {
         self.update(Code::Min, ceiling)
@@ -220,13 +230,12 @@ impl<R, T: Number> ColumnUpdate<R, T> {
 impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     #[inline(always)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
-        let place = self.column.place();
         if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
-            return sink.set(place, |index| self.operand.word(index));
+            return sink.set(self.place, |index| self.operand.word(index));
         }
         let Self { code, at_least, at_most, .. } = *self;
         let arithmetic = Arithmetic { code, operand: self.operand.word(0), at_least, at_most };
-        sink.compute(place, T::SIGNED, arithmetic)
+        sink.compute(self.place, T::SIGNED, arithmetic)
     }
 }
 
@@ -263,7 +272,40 @@ pub struct Refused;
 /// updated; possibly more than once. It must depend on nothing but its value and its argument, and must not use
 /// the database. If it panics, the transaction has no effect and the panic goes on to the caller of `run`.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
-    /// The columns it reads and writes; they lie in one group.
+    /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This compiles only without
+    /// the attribute `#[index]`:
+    ///
+    /// ```compile_fail,E0080
+    /// use candide::{Column, Database, Indexed, Record, Refused, Updater};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// struct Account {
+    ///     #[key]
+    ///     id: u64,
+    ///     #[index]
+    ///     owner: u32,
+    /// }
+    ///
+    /// #[derive(Clone, Copy)]
+    /// struct Disown;
+    ///
+    /// impl Updater<Account> for Disown {
+    ///     type Target = Column<Account, u32, Indexed>;
+    ///
+    ///     fn target(&self) -> Self::Target {
+    ///         Account::OWNER
+    ///     }
+    ///     fn apply(&self, owner: &mut u32) -> Result<(), Refused> {
+    ///         *owner = 0;
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let db = Database::new();
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// db.run(|tx| accounts.update_with(tx, &1, Disown))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     type Target: Projection<R>;
 
     /// The columns it reads and writes.
@@ -285,7 +327,7 @@ type UserValue = [MaybeUninit<u64>; USER_WORDS];
 pub(crate) struct UserUpdate {
     value: UserValue,
     unit: Unit,
-    packing: Option<Packing>,
+    packing: Option<KeyPacking>,
     run: unsafe fn(&UserUpdate, RecordAt, &mut [u64]) -> Result<(), Abort>,
 }
 
@@ -294,10 +336,14 @@ unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
     /// Forgets the type of an updater that is to be applied to `unit` of records whose keys are packed so.
-    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit, packing: Option<Packing>) -> UserUpdate {
+    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit, packing: Option<KeyPacking>) -> UserUpdate {
         const {
             assert!(size_of::<U>() <= size_of::<UserValue>(), "an updater has at most 48 bytes");
             assert!(align_of::<U>() <= align_of::<UserValue>(), "an updater is aligned to at most 8 bytes");
+            assert!(
+                !U::Target::INDEXED,
+                "an updater changes no indexed columns; they are changed by `modify` or `put`"
+            );
         }
         let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
         // SAFETY: `value` is large and aligned enough (asserted above), and `U: Copy` needs no drop.
@@ -331,7 +377,7 @@ unsafe fn run<R: Record, U: Updater<R>>(update: &UserUpdate, record: RecordAt, i
 pub(crate) struct ImageSink<'a, R> {
     unit: Unit,
     image: &'a mut [u64],
-    record: std::marker::PhantomData<R>,
+    record: PhantomData<R>,
 }
 
 impl<'a, R> ImageSink<'a, R> {

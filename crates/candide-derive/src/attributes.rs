@@ -1,0 +1,152 @@
+//! Reading the attributes of the derives.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, LitStr, Meta, Path, Token, parenthesized};
+
+/// The errors found so far: all of them are shown at once.
+#[derive(Default)]
+pub(crate) struct Errors(Option<syn::Error>);
+
+impl Errors {
+    /// An error at `tokens`.
+    pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {
+        self.add(syn::Error::new_spanned(tokens, message));
+    }
+
+    pub(crate) fn add(&mut self, error: syn::Error) {
+        match &mut self.0 {
+            Some(errors) => errors.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    /// The value of a result, or a note of its error.
+    pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.add(error)).ok()
+    }
+
+    /// `value`, if there were no errors.
+    pub(crate) fn or<T>(self, value: T) -> syn::Result<T> {
+        self.0.map_or(Ok(value), Err)
+    }
+}
+
+/// Sets an option that may be given once.
+fn once<T>(option: &mut Option<T>, value: T, error: impl FnOnce(&str) -> syn::Error) -> syn::Result<()> {
+    if option.replace(value).is_some() { Err(error("this option is given twice")) } else { Ok(()) }
+}
+
+/// The one identifier in an attribute's parentheses.
+pub(crate) fn one_name(attribute: &Attribute, message: &str) -> syn::Result<Ident> {
+    let Meta::List(list) = &attribute.meta else { return Err(syn::Error::new_spanned(attribute, message)) };
+    if list.tokens.is_empty() {
+        return Err(syn::Error::new_spanned(attribute, message));
+    }
+    attribute.parse_args_with(Ident::parse_any)
+}
+
+/// How an index finds keys, and where that was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Hashed,
+    Ordered,
+}
+
+/// `#[record(..)]`, or `#[key(..)]` of a key type.
+#[derive(Default)]
+pub(crate) struct TypeOptions {
+    pub(crate) kind: Option<Kind>,
+    pub(crate) path: Option<Path>,
+}
+
+impl TypeOptions {
+    /// Adds what `attribute` says; `kinds` if it may say how an index finds keys.
+    pub(crate) fn read(&mut self, attribute: &Attribute, kinds: bool) -> syn::Result<()> {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("crate") {
+                let path = meta.value()?.call(Path::parse_mod_style)?;
+                once(&mut self.path, path, |message| meta.error(message))
+            } else if let (true, Some(kind)) = (kinds, kind_of(&meta.path)) {
+                once(&mut self.kind, kind, |_| meta.error("an index is either `hash` or `ordered`"))
+            } else if kinds {
+                Err(meta.error("unknown option: there are `hash`, `ordered` and `crate = path`"))
+            } else {
+                Err(meta.error("unknown option: there is `crate = path`"))
+            }
+        })
+    }
+
+    /// The path to the crate.
+    pub(crate) fn path(&self) -> Path {
+        self.path.clone().unwrap_or_else(|| syn::parse_quote!(::candide))
+    }
+}
+
+fn kind_of(path: &Path) -> Option<Kind> {
+    if path.is_ident("hash") {
+        Some(Kind::Hashed)
+    } else if path.is_ident("ordered") {
+        Some(Kind::Ordered)
+    } else {
+        None
+    }
+}
+
+/// `#[index(..)]` or `#[unique(..)]`.
+pub(crate) struct IndexOptions {
+    pub(crate) unique: bool,
+    pub(crate) name: Option<Ident>,
+    pub(crate) columns: Option<Punctuated<Ident, Token![,]>>,
+    pub(crate) kind: Kind,
+}
+
+impl IndexOptions {
+    pub(crate) fn read(attribute: &Attribute) -> syn::Result<IndexOptions> {
+        let unique = attribute.path().is_ident("unique");
+        let (mut name, mut columns, mut kind) = (None, None, None);
+        if !matches!(attribute.meta, Meta::Path(_)) {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("name") {
+                    let ident = meta.value()?.call(Ident::parse_any)?;
+                    once(&mut name, ident, |message| meta.error(message))
+                } else if meta.path.is_ident("columns") {
+                    let content;
+                    parenthesized!(content in meta.input);
+                    let list = Punctuated::parse_terminated_with(&content, Ident::parse_any)?;
+                    once(&mut columns, list, |message| meta.error(message))
+                } else if let Some(given) = kind_of(&meta.path) {
+                    once(&mut kind, given, |_| meta.error("an index is either `hash` or `ordered`"))
+                } else {
+                    Err(meta.error("unknown option: there are `hash`, `ordered`, `name = ..` and `columns(..)`"))
+                }
+            })?;
+        }
+        let kind = kind.unwrap_or(if unique { Kind::Hashed } else { Kind::Ordered });
+        Ok(IndexOptions { unique, name, columns, kind })
+    }
+}
+
+/// The name of the constant for something called `name`.
+pub(crate) fn constant(name: &Ident) -> Ident {
+    let unraw = name.unraw();
+    Ident::new(&unraw.to_string().to_uppercase(), name.span())
+}
+
+/// An identifier as a literal of its text.
+pub(crate) fn literal(name: &Ident) -> LitStr {
+    LitStr::new(&name.unraw().to_string(), Span::call_site())
+}
+
+/// `path` as if it had been written at `place`, so that an error in what uses it is reported there.
+pub(crate) fn moved(path: &Path, place: Span) -> TokenStream {
+    let moved = |mut token: TokenTree| {
+        // What `$crate` means depends on the macro that says it.
+        let is_macros = matches!(&token, TokenTree::Ident(ident) if ident == "$crate");
+        token.set_span(if is_macros { token.span() } else { place });
+        token
+    };
+    path.to_token_stream().into_iter().map(moved).collect()
+}

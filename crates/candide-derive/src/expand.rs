@@ -1,0 +1,287 @@
+//! `#[derive(Record)]`: the code for a row type.
+//!
+//! The macro does not know the size of any type, so places are left to constants: those of each group to a `Packing`.
+//! Everything is named by its whole path, because the user's own items may have any name.
+
+use crate::attributes::{Kind, literal, moved};
+use crate::record::{Column, Index, Record};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Path, Type};
+
+impl Record {
+    pub(crate) fn expand(&self) -> TokenStream {
+        let packings = (0..self.groups.len()).map(|group| self.packing(group));
+        let places = self.indexes.iter().enumerate().map(|(number, index)| self.index_places(number, index));
+        let (checks, constants) = (self.checks(), self.constants());
+        let implementation = self.implementation();
+        let ident = &self.ident;
+        quote! {
+            #[allow(unused_qualifications)]
+            const _: () = {
+                #(#packings)*
+                #(#places)*
+                #checks
+
+                #[automatically_derived]
+                #[allow(dead_code)]
+                impl #ident {
+                    #constants
+                }
+
+                #[automatically_derived]
+                #implementation
+            };
+        }
+    }
+
+    /// The columns of a group, which are packed in this order.
+    fn columns_of(&self, group: usize) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(move |column| column.group == group)
+    }
+
+    /// The constant that says where the columns of a group lie.
+    fn packing(&self, group: usize) -> TokenStream {
+        let path = &self.path;
+        let name = packing_name(group);
+        let count = self.columns_of(group).count();
+        let sizes = self.columns_of(group).map(|column| column.of_type(path, "SIZE"));
+        quote! {
+            const #name: #path::derived::Packing<#count> = #path::derived::Packing::new([#(#sizes),*]);
+        }
+    }
+
+    /// The constant that says where the columns of an index lie.
+    fn index_places(&self, number: usize, index: &Index) -> TokenStream {
+        let (path, ident, name) = (&self.path, &self.ident, places_name(number));
+        let columns = index.columns.iter().map(|&column| &self.columns[column].constant);
+        quote! {
+            const #name: &[#path::derived::Place] = &[#(#path::Column::place(&<#ident>::#columns)),*];
+        }
+    }
+
+    /// The constants of keys, columns and indexes.
+    fn constants(&self) -> TokenStream {
+        let Record { path, ident, .. } = self;
+        let key_type = self.key_type();
+        let components = self.keys.iter().enumerate().map(|(number, key)| {
+            let Column { vis, ty, constant, .. } = key;
+            let (docs, name, component) = (docs(key, "Part of the key"), key.name(), self.component(number));
+            quote! {
+                #docs
+                #vis const #constant: #path::KeyColumn<#ident, #ty> =
+                    #path::KeyColumn::new(#name, |__key: &#key_type| #component);
+            }
+        });
+        let columns = (0..self.groups.len()).flat_map(|group| self.columns_of(group).enumerate());
+        let columns = columns.map(|(number, column)| {
+            let Column { vis, ty, constant, group, indexed, .. } = column;
+            let (docs, name) = (docs(column, "Column"), column.name());
+            let kind = indexed.then(|| quote!(, #path::Indexed));
+            let packing = packing_name(*group);
+            quote! {
+                #docs
+                #vis const #constant: #path::Column<#ident, #ty #kind> =
+                    #path::Column::derived(#group, #packing, #number, #name);
+            }
+        });
+        let indexes = self.indexes.iter().enumerate().map(|(number, index)| {
+            let Index { vis, constant, unique, columns, .. } = index;
+            let columns: Vec<String> = columns.iter().map(|&column| self.columns[column].name()).collect();
+            let doc = format!("{} by {}.", if *unique { "Unique index" } else { "Index" }, columns.join(", "));
+            let (key, kind) = (self.index_key(index), kind(path, index.kind));
+            quote! {
+                #[doc = #doc]
+                #vis const #constant: #path::IndexOf<#ident, #key, #kind> = #path::IndexOf::derived(#number);
+            }
+        });
+        quote!(#(#components)* #(#columns)* #(#indexes)*)
+    }
+
+    /// The type of the primary key.
+    fn key_type(&self) -> TokenStream {
+        one_or_tuple(self.keys.iter().map(|key| &key.ty), self.ident.span())
+    }
+
+    /// Component `number` of `__key`.
+    fn component(&self, number: usize) -> TokenStream {
+        match self.keys.len() {
+            1 => quote!(*__key),
+            _ => {
+                let number = syn::Index::from(number);
+                quote!(__key.#number)
+            }
+        }
+    }
+
+    /// Asks of each component of a tuple whether a tuple can have it: the error is at the field.
+    fn checks(&self) -> TokenStream {
+        let path = &self.path;
+        let of_indexes = self.indexes.iter().filter(|index| index.columns.len() > 1);
+        let of_indexes = of_indexes.flat_map(|index| index.columns.iter().map(|&column| &self.columns[column]));
+        let of_keys = self.keys.iter().filter(|_| self.keys.len() > 1);
+        let checks = of_keys.chain(of_indexes).map(|Column { ty, .. }| {
+            let path = moved(path, ty.span());
+            quote_spanned!(ty.span()=> const _: () = <<#ty as #path::Key>::Words as #path::derived::OneWord>::CHECK;)
+        });
+        quote!(#(#checks)*)
+    }
+
+    /// Where an unsuitable key of an index is reported: at its only column, or at the index's name.
+    fn index_place(&self, index: &Index) -> Span {
+        match index.columns[..] {
+            [column] => self.columns[column].ty.span(),
+            _ => index.name.span(),
+        }
+    }
+
+    /// The type of an index's key: that of its column, or the tuple of several columns' types.
+    fn index_key(&self, index: &Index) -> TokenStream {
+        one_or_tuple(index.columns.iter().map(|&column| &self.columns[column].ty), self.index_place(index))
+    }
+
+    fn implementation(&self) -> TokenStream {
+        let Record { path, ident, .. } = self;
+        let key = self.key_type();
+        let index_kind = kind(path, self.kind);
+        let name = literal(ident);
+        let packings: Vec<Ident> = (0..self.groups.len()).map(packing_name).collect();
+        // A row of nothing but its key has one word that nobody uses.
+        let words = packings.iter().map(|packing| match self.columns.is_empty() {
+            true => quote!(1),
+            false => quote!(#packing.words),
+        });
+        let words: Vec<TokenStream> = words.collect();
+        let groups = &self.groups;
+        let specs = self.indexes.iter().enumerate().map(|(number, index)| self.index_spec(number, index));
+        let schema = self.schema();
+        let key_idents: Vec<&Ident> = self.keys.iter().map(|key| &key.ident).collect();
+        let key_value = one_or_tuple(key_idents.iter().map(|ident| quote!(self.#ident)), Span::call_site());
+        let components = (0..self.keys.len()).map(|number| self.component(number));
+        let idents: Vec<&Ident> = self.columns.iter().map(|column| &column.ident).collect();
+        let puts = self.columns.iter().map(|column| {
+            let Column { ident: field, constant, .. } = column;
+            let put = column.of_type(path, "put");
+            quote!(#put(&self.#field, <#ident>::#constant, __words);)
+        });
+        let takes = self.columns.iter().map(|column| self.take(column));
+        let place = ident.span();
+        let record = moved(path, place);
+        let header = quote_spanned!(place=> impl #record::Record for #ident);
+        quote! {
+            #header {
+                type Key = #key;
+                type Index = #index_kind;
+                type Image = [::core::primitive::u64; #(#words)+*];
+                const NAME: &'static ::core::primitive::str = #name;
+                const GROUPS: &'static [#path::Group] = &[#(#path::Group::new(#groups, #words)),*];
+                const INDEXES: &'static [#path::IndexSpec] = &[#(#specs),*];
+                const SCHEMA: ::core::primitive::u64 = #schema;
+
+                #[inline]
+                fn key(&self) -> Self::Key {
+                    #key_value
+                }
+
+                #[inline]
+                fn store(&self, __words: &mut [::core::primitive::u64]) {
+                    #(#puts)*
+                }
+
+                #[inline]
+                fn load(__key: &Self::Key, __words: &[::core::primitive::u64]) -> Self {
+                    #ident { #(#key_idents: #components,)* #(#idents: #takes,)* }
+                }
+            }
+        }
+    }
+
+    /// The value of a column in `__words`.
+    fn take(&self, column: &Column) -> TokenStream {
+        let (ident, constant, take) = (&self.ident, &column.constant, column.of_type(&self.path, "take"));
+        quote!(#take(<#ident>::#constant, __words))
+    }
+
+    fn index_spec(&self, number: usize, index: &Index) -> TokenStream {
+        let (name, unique, places) = (literal(&index.name), index.unique, places_name(number));
+        let (path, kind) = (&self.path, kind(&self.path, index.kind));
+        let (key, place) = (self.index_key(index), self.index_place(index));
+        let at_key = moved(path, place);
+        let count = quote_spanned!(place=> <#key as #at_key::Key>::WORDS);
+        let values = index.columns.iter().map(|&column| self.take(&self.columns[column]));
+        let values = one_or_tuple(values, Span::call_site());
+        let words = quote_spanned! {place=>
+            ::core::convert::AsRef::as_ref(&<#key as #at_key::Key>::words(&#values))
+        };
+        quote! {
+            #path::IndexSpec::new::<#kind>(#name, #unique, #places, #count, |__words, __key| {
+                __key.extend_from_slice(#words)
+            })
+        }
+    }
+
+    /// The hash of how rows are stored: the key's fields with their types, the columns with their types and groups.
+    fn schema(&self) -> TokenStream {
+        let path = &self.path;
+        let keys = self.keys.iter().flat_map(|key| ["key".to_string(), key.name(), type_text(&key.ty)]);
+        let columns = self.columns.iter().flat_map(|column| {
+            ["column".to_string(), column.name(), type_text(&column.ty), self.groups[column.group].clone()]
+        });
+        let texts = keys.chain(columns);
+        quote!(#path::derived::schema_hash(0xcbf2_9ce4_8422_2325, &[#(#texts),*]))
+    }
+}
+
+impl Column {
+    fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+
+    /// An item of `ColumnType`: if the type is none, the error is where the field names it.
+    fn of_type(&self, path: &Path, item: &str) -> TokenStream {
+        let (ty, place) = (&self.ty, self.ty.span());
+        let (path, item) = (moved(path, place), Ident::new(item, place));
+        quote_spanned!(place=> <#ty as #path::derived::ColumnType>::#item)
+    }
+}
+
+/// The documentation of a field's constant: that of the field.
+fn docs(column: &Column, what: &str) -> TokenStream {
+    if column.docs.is_empty() {
+        let doc = format!("{what} `{}`.", column.name());
+        quote!(#[doc = #doc])
+    } else {
+        let docs = &column.docs;
+        quote!(#(#docs)*)
+    }
+}
+
+fn packing_name(group: usize) -> Ident {
+    format_ident!("__CANDIDE_GROUP_{group}")
+}
+
+fn places_name(index: usize) -> Ident {
+    format_ident!("__CANDIDE_INDEX_{index}")
+}
+
+fn kind(path: &Path, kind: Kind) -> TokenStream {
+    match kind {
+        Kind::Hashed => quote!(#path::Hashed),
+        Kind::Ordered => quote!(#path::Ordered),
+    }
+}
+
+/// The item, or the tuple of several, which is at `place`.
+fn one_or_tuple(items: impl ExactSizeIterator<Item = impl ToTokens>, place: Span) -> TokenStream {
+    match items.len() {
+        1 => quote!(#(#items)*),
+        _ => quote_spanned!(place=> (#(#items),*)),
+    }
+}
+
+/// The text of a type without spaces, which depend on the compiler.
+fn type_text(ty: &Type) -> String {
+    ty.to_token_stream().to_string().split_whitespace().collect()
+}

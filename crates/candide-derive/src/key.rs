@@ -1,0 +1,240 @@
+//! `#[derive(Key)]`: the code for a composite key or an enum.
+
+use crate::attributes::{Errors, TypeOptions, literal, moved};
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Fields, Member, Path, Token, Type, Variant};
+
+pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
+    let DeriveInput { attrs, ident, generics, data, .. } = input;
+    let mut errors = Errors::default();
+    if !generics.params.is_empty() || generics.where_clause.is_some() {
+        errors.at(&generics, "a key has no generic parameters: its number of words must be known here");
+    }
+    let mut options = TypeOptions::default();
+    for attribute in attrs.iter().filter(|attribute| attribute.path().is_ident("key")) {
+        errors.take(options.read(attribute, false));
+    }
+    let path = options.path();
+    let code = match data {
+        Data::Struct(data) => of_struct(&path, &ident, &data.fields, &mut errors),
+        Data::Enum(data) => of_enum(&path, &ident, &data.variants, &mut errors),
+        Data::Union(_) => {
+            errors.at(&ident, "`Key` is derived for structs and for enums without fields");
+            TokenStream::new()
+        }
+    };
+    let code = quote! {
+        #[allow(unused_qualifications)]
+        const _: () = { #code };
+    };
+    errors.or(code)
+}
+
+/// The beginning of an implementation; where the type has its name, so that what it lacks for the trait is reported there.
+fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
+    let (path, name) = (moved(path, ident.span()), Ident::new(name, ident.span()));
+    quote_spanned!(ident.span()=> impl #path::#name for #ident)
+}
+
+/// A composite: the words of the components one after another.
+fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -> TokenStream {
+    if fields.is_empty() {
+        errors.at(ident, "a key has at least one component");
+    }
+    for attribute in fields.iter().flat_map(|field| &field.attrs) {
+        if attribute.path().is_ident("key") {
+            errors.at(attribute, "every field of a key is a component; this attribute is for the fields of a record");
+        }
+    }
+    let components: Vec<Component> =
+        fields.iter().zip(fields.members()).map(|(field, member)| Component { path, ty: &field.ty, member }).collect();
+    let members: Vec<&Member> = components.iter().map(|component| &component.member).collect();
+    let count = count(&components);
+    let widths = components.iter().map(|component| component.item("WIDTHS"));
+    let parts = components.iter().map(|Component { member, .. }| quote!(&self.#member));
+    let parts = components.iter().zip(parts).map(|(component, value)| component.words(value));
+    let from_words = components.iter().enumerate().map(|(number, component)| {
+        let (from_words, before) = (component.item("from_words"), self::count(&components[..number]));
+        quote!(#from_words(&__words[#before..]))
+    });
+    let header = header(path, "Key", ident);
+    let prefixes = (1..components.len()).map(|length| prefix(path, ident, &components[..length]));
+    let field = match &components[..] {
+        [component] => newtype_field(path, ident, component),
+        _ => TokenStream::new(),
+    };
+    quote! {
+        #[automatically_derived]
+        #header {
+            type Words = [::core::primitive::u64; #count];
+            const WIDTHS: &'static [::core::primitive::u32] =
+                &#path::derived::join::<::core::primitive::u32, { #count }, _>(0, [#(#widths),*]);
+
+            #[inline(always)]
+            fn words(&self) -> Self::Words {
+                #path::derived::join(0, [#(#parts),*])
+            }
+
+            #[inline(always)]
+            fn from_words(__words: &[::core::primitive::u64]) -> Self {
+                #ident { #(#members: #from_words),* }
+            }
+        }
+
+        #(#prefixes)*
+        #field
+    }
+}
+
+/// A component of a composite key. What is made of it has its place, so that an unsuitable type is reported there.
+struct Component<'a> {
+    path: &'a Path,
+    ty: &'a Type,
+    member: Member,
+}
+
+impl Component<'_> {
+    /// An item of its `Key`.
+    fn item(&self, name: &str) -> TokenStream {
+        let (ty, place) = (self.ty, self.ty.span());
+        let (path, name) = (moved(self.path, place), Ident::new(name, place));
+        quote_spanned!(place=> <#ty as #path::Key>::#name)
+    }
+
+    /// The words of a value, as a slice.
+    fn words(&self, value: TokenStream) -> TokenStream {
+        let words = self.item("words");
+        quote_spanned!(self.ty.span()=> ::core::convert::AsRef::as_ref(&#words(#value)))
+    }
+}
+
+/// How many words components have together.
+fn count(components: &[Component]) -> TokenStream {
+    let counts = components.iter().map(|component| component.item("WORDS"));
+    if components.is_empty() { quote!(0) } else { quote!(#(#counts)+*) }
+}
+
+/// The tuple of the first components as a beginning of the key.
+fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
+    let (types, count) = (first.iter().map(|component| component.ty), count(first));
+    let parts = (0..).map(syn::Index::from).zip(first).map(|(number, first)| first.words(quote!(&self.#number)));
+    quote! {
+        #[automatically_derived]
+        impl #path::KeyPrefix<#ident> for (#(#types,)*) {
+            fn word_range(&self) -> #path::derived::WordRange {
+                let __words: [::core::primitive::u64; #count] = #path::derived::join(0, [#(#parts),*]);
+                #path::derived::WordRange::beginning_with(&__words, <#ident as #path::Key>::WORDS)
+            }
+        }
+    }
+}
+
+/// A struct around a field is a field, too. The bound, if it named no lifetime, would have to hold even for keys that are not
+/// used as columns.
+fn newtype_field(path: &Path, ident: &Ident, Component { ty, member, .. }: &Component) -> TokenStream {
+    let header = header(path, "Field", ident);
+    quote! {
+        #[automatically_derived]
+        #header
+        where
+            for<'__candide> #ty: #path::Field,
+        {
+            const BITS: ::core::primitive::u32 = <#ty as #path::Field>::BITS;
+            const WORDS: ::core::primitive::usize = <#ty as #path::Field>::WORDS;
+            type Buffer = <#ty as #path::Field>::Buffer;
+
+            #[inline(always)]
+            fn word(&self, __index: ::core::primitive::usize) -> ::core::primitive::u64 {
+                <#ty as #path::Field>::word(&self.#member, __index)
+            }
+
+            #[inline(always)]
+            fn from_buffer(__buffer: &Self::Buffer) -> Self {
+                #ident { #member: <#ty as #path::Field>::from_buffer(__buffer) }
+            }
+        }
+    }
+}
+
+/// An enum without fields: a value is the position of its variant.
+fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>, errors: &mut Errors) -> TokenStream {
+    if variants.is_empty() {
+        errors.at(ident, "an enum without variants has no values");
+    }
+    for variant in variants.iter().filter(|variant| !matches!(variant.fields, Fields::Unit)) {
+        errors.at(&variant.fields, "an enum is a key if its variants have no fields");
+    }
+    // An enum of one variant has a bit all the same: columns and words of keys are not empty.
+    let last = variants.len().saturating_sub(1) as u64;
+    let bits = (u64::BITS - last.leading_zeros()).max(1);
+    let name = literal(ident);
+    let (key_header, field_header) = (header(path, "Key", ident), header(path, "Field", ident));
+    let names: Vec<&Ident> = variants.iter().map(|variant| &variant.ident).collect();
+    let positions: Vec<u64> = (0..).take(names.len()).collect();
+    // Derived `Ord` goes by the discriminants, and scans should agree with it.
+    let are_explicit = variants.iter().any(|variant| variant.discriminant.is_some());
+    let in_order = names.windows(2).filter(|_| are_explicit).map(|pair| {
+        let (one, next) = (pair[0], pair[1]);
+        quote_spanned! {next.span()=>
+            const _: () = ::core::assert!(
+                (#ident::#one as ::core::primitive::i128) < (#ident::#next as ::core::primitive::i128),
+                "the variants of a key are declared in the order of their discriminants"
+            );
+        }
+    });
+    quote! {
+        #(#in_order)*
+
+        const __CANDIDE_BITS: ::core::primitive::u32 = #bits;
+
+        #[inline(always)]
+        fn __candide_position(__value: &#ident) -> ::core::primitive::u64 {
+            match __value {
+                #(#ident::#names => #positions,)*
+            }
+        }
+
+        #[inline(always)]
+        fn __candide_variant(__position: ::core::primitive::u64) -> #ident {
+            match __position {
+                #(#positions => #ident::#names,)*
+                __position => #path::derived::no_variant(#name, __position),
+            }
+        }
+
+        #[automatically_derived]
+        #key_header {
+            type Words = [::core::primitive::u64; 1];
+            const WIDTHS: &'static [::core::primitive::u32] = &[__CANDIDE_BITS];
+
+            #[inline(always)]
+            fn words(&self) -> Self::Words {
+                [__candide_position(self)]
+            }
+
+            #[inline(always)]
+            fn from_words(__words: &[::core::primitive::u64]) -> Self {
+                __candide_variant(__words[0])
+            }
+        }
+
+        #[automatically_derived]
+        #field_header {
+            const BITS: ::core::primitive::u32 = __CANDIDE_BITS;
+            type Buffer = [::core::primitive::u64; 1];
+
+            #[inline(always)]
+            fn word(&self, _: ::core::primitive::usize) -> ::core::primitive::u64 {
+                __candide_position(self)
+            }
+
+            #[inline(always)]
+            fn from_buffer(__buffer: &Self::Buffer) -> Self {
+                __candide_variant(__buffer[0])
+            }
+        }
+    }
+}

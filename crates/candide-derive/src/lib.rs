@@ -1,0 +1,232 @@
+//! The derive macros of [Candide](https://docs.rs/candide), which re-exports them: [`Record`](macro@Record) for the rows of
+//! tables, [`Key`](macro@Key) for composite keys and enums.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod expand;
+mod key;
+mod record;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Makes a struct with named fields the row of a table, and its fields columns.
+///
+/// ```
+/// use candide::{Abort, Database, Record, Text, Whole};
+///
+/// /// An account.
+/// #[derive(Record, Clone, Copy, Debug, PartialEq)]
+/// struct Account {
+///     #[key]
+///     id: u64,
+///     /// Whose it is.
+///     #[index]
+///     owner: Text<32>,
+///     frozen: bool,
+///     #[group(balance)]
+///     cents: i64,
+///     #[group(history)]
+///     months: [i64; 12],
+/// }
+///
+/// let db = Database::new();
+/// let accounts = db.table::<Account>("accounts")?;
+/// let owner = Text::new("Pangloss")?;
+/// let account = Account { id: 1, owner, frozen: false, cents: 500, months: [0; 12] };
+/// db.run(|tx| accounts.insert(tx, account))?;
+/// db.run(|tx| {
+///     accounts.update(tx, &1, (Account::CENTS.sub(20).at_least(0), Account::FROZEN.set(true)))?;
+///     accounts.update(tx, &1, Account::MONTHS.at(3).add(-20))?;
+///     assert_eq!(accounts.read(tx, &1, (Account::ID, Account::OWNER, Account::CENTS))?, (1, owner, 480));
+///     accounts.read(tx, &1, Whole)
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The struct derives `Clone` and `Copy`, too, and has no generic parameters. Its fields have the types that implement
+/// `Field`: the integers, `f32`, `f64`, `bool`, `char`, `Bytes<N>`, `Text<N>`, enums (and structs of one field) that derive
+/// [`Key`](macro@Key), and options and arrays of all these.
+///
+/// # Constants
+/// Every field gets a constant, which is named like it in capitals, is as visible as it is, and has its documentation:
+///
+/// | field | constant | can be |
+/// |---|---|---|
+/// | part of the key | `KeyColumn<Row, T>` | read |
+/// | kept by an index | `Column<Row, T, Indexed>` | read, modified |
+/// | any other | `Column<Row, T>` | read, modified, updated |
+///
+/// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type of its column or the tuple of
+/// the types of several.
+///
+/// # Attributes of fields
+/// | attribute | |
+/// |---|---|
+/// | `#[key]` | The field is the primary key; or part of it, if there are several: the key is then a tuple in their order. Such parts have keys of one word. A key with other parts, or of more than four, is a field whose type derives [`Key`](macro@Key). |
+/// | `#[group(name)]` | The field lies in this column group, which is in conflict with nothing but itself. Fields without the attribute are in a group called `row`, the first one. |
+/// | `#[index]` | The field has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
+/// | `#[unique]` | As `#[index]`, but no two rows have the same value; `hash` by default. |
+/// | `#[column(NAME)]` | The constant has another name. |
+///
+/// ```
+/// use candide::{Hashed, IndexOf, KeyColumn, Ordered, Record, Text};
+///
+/// #[derive(Record, Clone, Copy)]
+/// struct Line {
+///     #[key]
+///     order: u32,
+///     #[key]
+///     number: u8,
+///     #[index(hash)]
+///     article: u32,
+///     #[unique(ordered, name = labels)]
+///     label: Text<16>,
+///     #[column(AMOUNT_ORDERED)]
+///     amount: u16,
+/// }
+///
+/// impl Line {
+///     const AMOUNT: u16 = 1; // one's own
+/// }
+///
+/// let number: KeyColumn<Line, u8> = Line::NUMBER;
+/// let by_article: IndexOf<Line, u32, Hashed> = Line::BY_ARTICLE;
+/// let labels: IndexOf<Line, Text<16>, Ordered> = Line::LABELS;
+/// assert_eq!(Line::AMOUNT_ORDERED.name(), "amount");
+/// # let _ = (number, by_article, labels, Line::AMOUNT);
+/// ```
+///
+/// # Attributes of the struct
+/// | attribute | |
+/// |---|---|
+/// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several columns, in this order; four at most, and their keys have one word each. Its name is `by_a_b`, or what `name = ..` says. |
+/// | `#[record(hash)]`, `#[record(ordered)]` | How rows are found by their primary key; `hash` by default. |
+/// | `#[record(crate = path)]` | Where the crate `candide` is, for those who re-export it. |
+///
+/// ```
+/// mod framework {
+///     pub use candide as storage;
+/// }
+/// use candide::{Hashed, IndexOf, Ordered, Record};
+///
+/// #[derive(Record, Clone, Copy)]
+/// #[record(ordered, crate = framework::storage)]
+/// #[index(columns(city, street))]
+/// #[unique(name = by_place, columns(street, number), hash)]
+/// struct House {
+///     #[key]
+///     id: u64,
+///     city: u32,
+///     street: u32,
+///     number: u16,
+/// }
+///
+/// let by_city_street: IndexOf<House, (u32, u32), Ordered> = House::BY_CITY_STREET;
+/// let by_place: IndexOf<House, (u32, u16), Hashed> = House::BY_PLACE;
+/// # let _ = (by_city_street, by_place);
+/// ```
+///
+/// # Where fields lie
+/// Each group begins on a word. Fields of a word or more come first, in order; smaller ones follow, large before small, each in
+/// the first word that has room for it. So their order in the struct does not matter for the size:
+///
+/// ```
+/// use candide::Record;
+///
+/// #[derive(Record, Clone, Copy)]
+/// struct Flags {
+///     #[key]
+///     id: u64,
+///     a: bool,
+///     sum: u64,
+///     b: bool,
+///     level: u32,
+///     initial: Option<char>,
+/// }
+///
+/// assert_eq!(Flags::GROUPS[0].words, 2); // one for `sum`, one for 1 + 1 + 32 + 22 bits
+/// ```
+///
+/// `Record::SCHEMA` is a hash of the names and types of all fields, as they are written, and of the columns' groups: it does not
+/// depend on the compiler.
+#[proc_macro_derive(Record, attributes(record, key, group, column, index, unique))]
+pub fn derive_record(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    let record = record::Record::read(input);
+    record.map_or_else(syn::Error::into_compile_error, |record| record.expand()).into()
+}
+
+/// Makes a struct, or an enum without fields, a key: of tables and of indexes.
+///
+/// A struct, with names or without, is a composite: its components are compared one after another. They have types that
+/// implement `Key`, texts and other composites included, and 32 words together at most. Tuples of the first components are
+/// prefixes:
+///
+/// ```
+/// use candide::{Abort, Database, Key, Prefix, Record, Text};
+///
+/// #[derive(Key, Clone, Copy, Debug, PartialEq)]
+/// struct Name {
+///     branch: u16,
+///     last: Text<24>,
+///     first: Text<16>,
+/// }
+///
+/// #[derive(Record, Clone, Copy)]
+/// struct Customer {
+///     #[key]
+///     name: Name,
+///     cents: i64,
+/// }
+///
+/// let candide = Name { branch: 3, last: Text::new("Thunder-ten-tronckh")?, first: Text::new("Candide")? };
+/// let db = Database::new();
+/// let customers = db.table::<Customer>("customers")?;
+/// db.run(|tx| customers.insert(tx, Customer { name: candide, cents: 0 }))?;
+/// assert_eq!(db.run(|tx| customers.read(tx, &candide, Customer::NAME)), Ok::<_, Abort>(candide));
+///
+/// // The customers of branch 3 with that name.
+/// fn is_range<K: Key>(range: impl candide::KeyRange<K>) {}
+/// is_range::<Name>(Prefix((3, candide.last)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A struct of one field is as good a column as its field, and an index can keep it. Of an enum, the order is that of the
+/// declaration; an enum with discriminants declares them in their order. It is a type for columns, too, and takes as few bits as
+/// its variants need:
+///
+/// ```
+/// use candide::{Field, IndexOf, Key, Ordered, Record};
+///
+/// #[derive(Key, Clone, Copy)]
+/// struct CustomerId(u64);
+///
+/// #[derive(Key, Clone, Copy)]
+/// enum State {
+///     Open,
+///     Frozen,
+///     Closed,
+/// }
+///
+/// #[derive(Record, Clone, Copy)]
+/// #[index(columns(state, owner))]
+/// struct Account {
+///     #[key]
+///     id: u64,
+///     owner: CustomerId,
+///     state: State,
+/// }
+///
+/// let by_state_owner: IndexOf<Account, (State, CustomerId), Ordered> = Account::BY_STATE_OWNER;
+/// assert_eq!(State::BITS, 2);
+/// # let _ = (by_state_owner, State::Frozen, State::Closed);
+/// ```
+///
+/// The type derives `Clone` and `Copy`, too, and has no generic parameters. `#[key(crate = path)]` says where the crate `candide` is.
+#[proc_macro_derive(Key, attributes(key))]
+pub fn derive_key(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    key::expand(input).unwrap_or_else(syn::Error::into_compile_error).into()
+}

@@ -1,0 +1,271 @@
+//! `#[derive(Record)]`: what a struct says about its rows.
+
+use crate::attributes::{Errors, IndexOptions, Kind, TypeOptions, constant, literal, one_name};
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
+
+/// The most components a tuple key has.
+const TUPLE_MAX: usize = 4;
+/// The most groups and the most secondary indexes a record has.
+const GROUPS_MAX: usize = 64;
+const INDEXES_MAX: usize = 32;
+/// The group of fields that name none.
+const DEFAULT_GROUP: &str = "row";
+
+/// A row type.
+pub(crate) struct Record {
+    pub(crate) path: Path,
+    pub(crate) ident: Ident,
+    pub(crate) kind: Kind,
+    pub(crate) keys: Vec<Column>,
+    /// All but the keys, in order.
+    pub(crate) columns: Vec<Column>,
+    /// Names.
+    pub(crate) groups: Vec<String>,
+    pub(crate) indexes: Vec<Index>,
+}
+
+/// A field.
+pub(crate) struct Column {
+    pub(crate) ident: Ident,
+    pub(crate) vis: Visibility,
+    pub(crate) ty: Type,
+    pub(crate) docs: Vec<Attribute>,
+    /// The name of its constant.
+    pub(crate) constant: Ident,
+    /// The number of its group.
+    pub(crate) group: usize,
+    pub(crate) indexed: bool,
+}
+
+/// A secondary index.
+pub(crate) struct Index {
+    pub(crate) name: Ident,
+    pub(crate) vis: Visibility,
+    pub(crate) constant: Ident,
+    pub(crate) unique: bool,
+    pub(crate) kind: Kind,
+    /// Numbers of columns.
+    pub(crate) columns: Vec<usize>,
+}
+
+/// What the attributes of one field say.
+#[derive(Default)]
+struct FieldAttributes {
+    key: bool,
+    constant: Option<Ident>,
+    group: Option<Ident>,
+    index: Option<IndexOptions>,
+}
+
+impl FieldAttributes {
+    fn read(attributes: &[Attribute], errors: &mut Errors) -> FieldAttributes {
+        let mut read = FieldAttributes::default();
+        for attribute in attributes {
+            let path = attribute.path();
+            let twice = if path.is_ident("key") {
+                if !matches!(attribute.meta, Meta::Path(_)) {
+                    errors.at(attribute, "`#[key]` of a field has no options");
+                }
+                std::mem::replace(&mut read.key, true)
+            } else if path.is_ident("column") {
+                let message = "a column's constant has a name: `#[column(NAME)]`";
+                errors.take(one_name(attribute, message)).is_some_and(|name| read.constant.replace(name).is_some())
+            } else if path.is_ident("group") {
+                let message = "a group has a name: `#[group(name)]`";
+                errors.take(one_name(attribute, message)).is_some_and(|name| read.group.replace(name).is_some())
+            } else if path.is_ident("index") || path.is_ident("unique") {
+                errors.take(IndexOptions::read(attribute)).is_some_and(|options| read.index.replace(options).is_some())
+            } else {
+                if path.is_ident("record") {
+                    errors.at(attribute, "`#[record(..)]` belongs to the struct");
+                }
+                false
+            };
+            if twice {
+                let message = match path.is_ident("index") || path.is_ident("unique") {
+                    true => {
+                        "a field has one `#[index]` or `#[unique]`; further ones go on the struct, with `columns(..)`"
+                    }
+                    false => "the field has this attribute twice",
+                };
+                errors.at(attribute, message);
+            }
+        }
+        read
+    }
+}
+
+impl Record {
+    pub(crate) fn read(input: DeriveInput) -> syn::Result<Record> {
+        let DeriveInput { attrs, vis, ident, generics, data } = input;
+        let mut errors = Errors::default();
+        if !generics.params.is_empty() || generics.where_clause.is_some() {
+            errors.at(&generics, "a record has no generic parameters: tables and constants are of one type");
+        }
+        let Data::Struct(syn::DataStruct { fields: Fields::Named(fields), .. }) = data else {
+            return Err(syn::Error::new_spanned(&ident, "`Record` is derived for structs with named fields"));
+        };
+
+        let mut options = TypeOptions::default();
+        let mut on_struct = Vec::new();
+        for attribute in &attrs {
+            let path = attribute.path();
+            if path.is_ident("record") {
+                errors.take(options.read(attribute, true));
+            } else if path.is_ident("index") || path.is_ident("unique") {
+                on_struct.extend(errors.take(IndexOptions::read(attribute)).map(|options| (attribute, options)));
+            } else if ["key", "group", "column"].iter().any(|name| path.is_ident(name)) {
+                errors.at(attribute, "this attribute belongs to a field");
+            }
+        }
+
+        let kind = options.kind.unwrap_or(Kind::Hashed);
+        let (keys, columns, groups, indexes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut record = Record { path: options.path(), ident, kind, keys, columns, groups, indexes };
+        let on_fields = record.read_fields(fields.named, &mut errors);
+        for (column, name, options) in on_fields {
+            record.add_index(name, record.columns[column].vis.clone(), &options, vec![column], &mut errors);
+        }
+        for (attribute, options) in on_struct {
+            record.read_composite(attribute, options, &vis, &mut errors);
+        }
+        record.check(&mut errors);
+        errors.or(record)
+    }
+
+    /// Adds the fields; gives the indexes of one column: its number, the index's name, and what the attribute says.
+    fn read_fields(
+        &mut self,
+        fields: impl IntoIterator<Item = syn::Field>,
+        errors: &mut Errors,
+    ) -> Vec<(usize, Ident, IndexOptions)> {
+        let mut indexes = Vec::new();
+        let mut in_default_group = Vec::new();
+        for syn::Field { attrs, vis, ident, ty, .. } in fields {
+            let ident = ident.expect("the fields have names");
+            let read = FieldAttributes::read(&attrs, errors);
+            let docs = attrs.into_iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
+            let constant = read.constant.unwrap_or_else(|| constant(&ident));
+            let mut column = Column { ident, vis, ty, docs, constant, group: 0, indexed: false };
+            if read.key {
+                if let Some(group) = read.group {
+                    errors.at(group, "a key field is in no group: a row keeps its key");
+                }
+                if read.index.is_some() {
+                    errors.at(&column.ident, "a key field needs no index: it is what the primary index finds rows by");
+                }
+                self.keys.push(column);
+                continue;
+            }
+            if let Some(options) = read.index {
+                if let Some(columns) = &options.columns {
+                    errors.at(columns, "`columns(..)` belongs to an attribute of the struct");
+                }
+                let by = || Ident::new(&format!("by_{}", column.ident.unraw()), column.ident.span());
+                indexes.push((self.columns.len(), options.name.clone().unwrap_or_else(by), options));
+            }
+            match read.group.map(|group| group.unraw().to_string()).filter(|group| group != DEFAULT_GROUP) {
+                None => in_default_group.push(self.columns.len()),
+                Some(group) => column.group = self.group(group),
+            }
+            self.columns.push(column);
+        }
+        // A row of nothing but its key has a group, too: groups are what says that the row exists.
+        if !in_default_group.is_empty() || self.columns.is_empty() {
+            self.groups.insert(0, DEFAULT_GROUP.to_string());
+            for (number, column) in self.columns.iter_mut().enumerate() {
+                column.group = if in_default_group.contains(&number) { 0 } else { column.group + 1 };
+            }
+        }
+        indexes
+    }
+
+    /// The number of the group with this name.
+    fn group(&mut self, name: String) -> usize {
+        self.groups.iter().position(|group| *group == name).unwrap_or_else(|| {
+            self.groups.push(name);
+            self.groups.len() - 1
+        })
+    }
+
+    /// Adds an index that the struct says.
+    fn read_composite(&mut self, attribute: &Attribute, options: IndexOptions, vis: &Visibility, errors: &mut Errors) {
+        let Some(names) = options.columns.as_ref().filter(|names| !names.is_empty()) else {
+            return errors.at(attribute, "an index that the struct declares names its columns: `columns(a, b)`");
+        };
+        if names.len() > TUPLE_MAX {
+            errors.at(names, "an index has at most four columns");
+        }
+        let mut columns = Vec::new();
+        for name in names {
+            let is_same = |column: &Column| column.ident.unraw() == name.unraw();
+            match self.columns.iter().position(is_same) {
+                Some(number) if columns.contains(&number) => errors.at(name, "the index has this column already"),
+                Some(number) => columns.push(number),
+                None if self.keys.iter().any(is_same) => {
+                    errors.at(name, "this field is in the primary key; an index is of other columns");
+                }
+                None => errors.at(name, format!("there is no field `{}`", name.unraw())),
+            }
+        }
+        let name = options.name.clone().unwrap_or_else(|| {
+            let joined: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
+            Ident::new(&format!("by_{}", joined.join("_")), names[0].span())
+        });
+        self.add_index(name, vis.clone(), &options, columns, errors);
+    }
+
+    fn add_index(
+        &mut self,
+        name: Ident,
+        vis: Visibility,
+        options: &IndexOptions,
+        columns: Vec<usize>,
+        errors: &mut Errors,
+    ) {
+        if self.indexes.iter().any(|index| index.name.unraw() == name.unraw()) {
+            errors.at(&name, format!("there is an index `{}` already", name.unraw()));
+            return;
+        }
+        for &column in &columns {
+            self.columns[column].indexed = true;
+        }
+        let constant = constant(&name);
+        self.indexes.push(Index { name, vis, constant, unique: options.unique, kind: options.kind, columns });
+    }
+
+    /// Checks what concerns all fields and indexes together.
+    fn check(&self, errors: &mut Errors) {
+        if self.keys.is_empty() {
+            errors.at(&self.ident, "a record has a primary key: mark its fields with `#[key]`");
+        }
+        if let Some(column) = self.keys.get(TUPLE_MAX) {
+            let message = "a key has at most four fields; a struct that derives `Key` may have more";
+            errors.at(&column.ident, message);
+        }
+        if self.groups.len() > GROUPS_MAX {
+            errors.at(&self.ident, "a record has at most 64 groups");
+        }
+        if self.indexes.len() > INDEXES_MAX {
+            errors.at(&self.ident, "a record has at most 32 indexes");
+        }
+        let mut constants: Vec<(&Ident, String)> = Vec::new();
+        let fields = self.keys.iter().chain(&self.columns);
+        let of_fields = fields.map(|field| (&field.constant, format!("field `{}`", literal(&field.ident).value())));
+        let of_indexes = self.indexes.iter().map(|index| (&index.constant, format!("index `{}`", index.name.unraw())));
+        for (constant, owner) in of_fields.chain(of_indexes) {
+            match constants.iter().find(|(other, _)| *other == constant) {
+                Some((_, other)) => errors.at(
+                    constant,
+                    format!(
+                        "the constants of {other} and {owner} are both called `{constant}`; \
+                         give one another name by `#[column(NAME)]` of a field or `name = ..` of an index"
+                    ),
+                ),
+                None => constants.push((constant, owner)),
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Names: visibility, clashes, raw identifiers, other paths, and users' items that are named like the standard library's.
+
+/// A crate that re-exports the engine under another name.
+mod framework {
+    pub mod storage {
+        pub use candide::*;
+    }
+
+    /// Declares a row, for users that do not know of the engine.
+    macro_rules! row {
+        ($name:ident, $id:ident: $key:ty, $($field:ident: $ty:ty),*) => {
+            #[derive(Clone, Copy, $crate::framework::storage::Record)]
+            #[record(crate = $crate::framework::storage)]
+            pub struct $name {
+                #[key]
+                pub $id: $key,
+                $(pub $field: $ty),*
+            }
+        };
+    }
+    pub(crate) use row;
+}
+
+framework::row!(Made, id: u64, count: i64, small: Option<u8>);
+
+#[test]
+fn rows_may_be_made_by_macros_of_other_crates() {
+    let _: candide::KeyColumn<Made, u64> = Made::ID;
+    let _: candide::Column<Made, Option<u8>> = Made::SMALL;
+    assert_eq!(candide::Column::name(&Made::COUNT), "count");
+}
+
+mod elsewhere {
+    use super::framework::storage;
+
+    #[derive(Clone, Copy, storage::Key)]
+    #[key(crate = super::framework::storage)]
+    pub struct Id(pub u8, pub u8);
+
+    #[derive(Clone, Copy, storage::Record)]
+    #[record(crate = crate::framework::storage, ordered)]
+    pub struct Row {
+        #[key]
+        pub id: Id,
+        #[index]
+        pub(crate) owner: u32,
+        pub(super) cents: i64,
+        hidden: bool,
+    }
+
+    pub fn hidden() -> storage::Column<Row, bool> {
+        Row::HIDDEN
+    }
+}
+
+#[test]
+fn constants_are_as_visible_as_their_fields() {
+    let _ = (elsewhere::Row::ID, elsewhere::Row::OWNER, elsewhere::Row::BY_OWNER, elsewhere::Row::CENTS);
+    assert_eq!(elsewhere::hidden().name(), "hidden");
+}
+
+/// Everything that generated code could name by accident.
+mod hostile {
+    #![allow(dead_code, non_camel_case_types, non_upper_case_globals, clippy::upper_case_acronyms)]
+
+    pub mod candide {}
+    pub mod core {}
+    pub mod std {}
+    pub struct u64;
+    pub struct u32;
+    pub struct usize;
+    pub struct str;
+    pub struct bool;
+    pub struct Option;
+    pub struct Vec;
+    pub struct Some;
+    pub struct None;
+    pub trait AsRef {}
+    pub trait Copy {}
+    pub trait Field {}
+    pub trait Key {}
+    pub trait Record {}
+    pub struct Column;
+    pub struct Ordered;
+    pub struct Hashed;
+    pub const words: () = ();
+    pub const key: () = ();
+
+    #[derive(Clone, Copy, ::candide::Key)]
+    pub enum Kind {
+        Self_,
+        u64,
+        Vec,
+    }
+
+    #[derive(Clone, Copy, ::candide::Key)]
+    pub struct Id {
+        pub words: ::core::primitive::u64,
+        pub key: Kind,
+    }
+
+    #[derive(Clone, Copy, ::candide::Record)]
+    #[index(columns(kind, groups))]
+    pub struct Row {
+        #[key]
+        pub key: Id,
+        pub words: ::core::primitive::u64,
+        pub name: ::core::option::Option<::core::primitive::bool>,
+        #[index]
+        pub kind: Kind,
+        pub groups: ::core::primitive::u8,
+        pub image: [Kind; 3],
+        pub schema: ::core::primitive::char,
+    }
+}
+
+#[test]
+fn users_items_may_have_any_name() {
+    let row = hostile::Row {
+        key: hostile::Id { words: 1, key: hostile::Kind::Vec },
+        words: 2,
+        name: Some(true),
+        kind: hostile::Kind::u64,
+        groups: 3,
+        image: [hostile::Kind::Self_; 3],
+        schema: 's',
+    };
+    let mut image = <<hostile::Row as candide::Record>::Image as candide::Buffer>::ZERO;
+    candide::Record::store(&row, &mut image);
+    let again = <hostile::Row as candide::Record>::load(&row.key, &image);
+    assert_eq!((again.words, again.name, again.groups, again.schema), (2, Some(true), 3, 's'));
+    assert_eq!((hostile::Row::NAME.name(), <hostile::Row as candide::Record>::NAME), ("name", "Row"));
+}
+
+/// Constants that would be in each other's way, or in that of one's own.
+#[derive(Clone, Copy, candide::Record)]
+struct Clashing {
+    #[key]
+    #[column(KEY)]
+    id: u64,
+    #[column(FIRST_CENTS)]
+    cents: i64,
+    #[index]
+    r#type: u8,
+    #[column(r#const)]
+    #[allow(dead_code)]
+    x: u8,
+}
+
+impl Clashing {
+    const ID: u64 = 7;
+    const CENTS: i64 = 500;
+}
+
+#[test]
+fn constants_have_other_names_on_demand() {
+    let row = Clashing { id: Clashing::ID, cents: Clashing::CENTS, r#type: 1, x: 0 };
+    let mut image = [0; 2];
+    candide::Record::store(&row, &mut image);
+    assert_eq!(Clashing::FIRST_CENTS.take(&image), 500);
+    assert_eq!((Clashing::KEY.name(), Clashing::FIRST_CENTS.name()), ("id", "cents"));
+    assert_eq!((Clashing::TYPE.name(), format!("{:?}", Clashing::BY_TYPE)), ("type", "Clashing.by_type".to_string()));
+}
+
+#[test]
+fn rows_may_be_local_to_functions() {
+    #[derive(Clone, Copy, candide::Record)]
+    struct Local {
+        #[key]
+        id: u64,
+        value: u8,
+    }
+    let row = Local { id: 1, value: 2 };
+    let mut image = [0; 1];
+    candide::Record::store(&row, &mut image);
+    assert_eq!((Local::VALUE.take(&image), Local::ID.name()), (2, "id"));
+}

@@ -1,0 +1,126 @@
+//! What derived rows say about themselves: groups, sizes, names, indexes.
+
+use candide::{Group, Hashed, Key, Ordered, Record, Text};
+use std::any::TypeId;
+
+#[derive(Clone, Copy, Record)]
+#[allow(dead_code)]
+struct Packed {
+    flag: bool,
+    #[key]
+    id: u64,
+    small: u8,
+    wide: u64,
+    middle: u32,
+    sign: i16,
+    text: Text<9>,
+    other: bool,
+}
+
+#[derive(Clone, Copy, Key)]
+#[allow(dead_code)]
+enum Colour {
+    Red,
+    Green,
+    Blue,
+    Black,
+    White,
+}
+
+#[derive(Clone, Copy, Record)]
+#[record(ordered)]
+#[index(name = by_both, columns(b, a))]
+#[unique(columns(c, a), ordered)]
+#[allow(dead_code)]
+struct Grouped {
+    #[key]
+    id: u32,
+    #[group(late)]
+    #[index(hash)]
+    a: u8,
+    #[group(r#type)]
+    b: Colour,
+    #[group(late)]
+    #[unique(name = the_c)]
+    c: u64,
+    plain: [bool; 70],
+    #[group(row)]
+    more: bool,
+}
+
+#[derive(Clone, Copy, Record)]
+#[allow(dead_code)]
+struct Explicit {
+    #[key]
+    id: u32,
+    #[group(only)]
+    a: Option<bool>,
+}
+
+fn words<R: Record>() -> Vec<(&'static str, usize)> {
+    R::GROUPS.iter().map(|Group { name, words }| (*name, *words)).collect()
+}
+
+#[test]
+fn small_fields_share_words() {
+    // One word of `wide`, three of text, and 32 + 16 + 8 + 1 + 1 bits.
+    assert_eq!(words::<Packed>(), [("row", 5)]);
+    assert_eq!(size_of::<<Packed as Record>::Image>(), 40);
+    assert_eq!(format!("{:?}", Packed::TEXT), "text (group 0, word 1, bit 0)");
+    assert_eq!(format!("{:?}", Packed::WIDE), "wide (group 0, word 0, bit 0)");
+    assert_eq!(format!("{:?}", Packed::MIDDLE), "middle (group 0, word 4, bit 0)");
+    assert_eq!(format!("{:?}", Packed::SIGN), "sign (group 0, word 4, bit 32)");
+    assert_eq!(format!("{:?}", Packed::SMALL), "small (group 0, word 4, bit 48)");
+    assert_eq!(format!("{:?}", Packed::FLAG), "flag (group 0, word 4, bit 56)");
+    assert_eq!(format!("{:?}", Packed::OTHER), "other (group 0, word 4, bit 57)");
+}
+
+#[test]
+fn groups_are_in_order_of_appearance_after_that_of_unmarked_fields() {
+    // Three bits of colour; seventy booleans take two words of their own, and another one begins a third.
+    assert_eq!(words::<Grouped>(), [("row", 3), ("late", 2), ("type", 1)]);
+    assert_eq!(words::<Explicit>(), [("only", 1)]);
+}
+
+#[test]
+fn tables_and_types_have_names() {
+    assert_eq!((Packed::NAME, Grouped::PLAIN.name(), Grouped::ID.name()), ("Packed", "plain", "id"));
+    assert_eq!(TypeId::of::<<Packed as Record>::Index>(), TypeId::of::<Hashed>());
+    assert_eq!(TypeId::of::<<Grouped as Record>::Index>(), TypeId::of::<Ordered>());
+    assert_eq!(TypeId::of::<<Grouped as Record>::Key>(), TypeId::of::<u32>());
+}
+
+#[test]
+fn indexes_have_constants_and_kinds() {
+    let by_a: candide::IndexOf<Grouped, u8, Hashed> = Grouped::BY_A;
+    let the_c: candide::IndexOf<Grouped, u64, Hashed> = Grouped::THE_C;
+    let by_both: candide::IndexOf<Grouped, (Colour, u8), Ordered> = Grouped::BY_BOTH;
+    let by_c_a: candide::IndexOf<Grouped, (u64, u8), Ordered> = Grouped::BY_C_A;
+    let names = [format!("{by_a:?}"), format!("{the_c:?}"), format!("{by_both:?}"), format!("{by_c_a:?}")];
+    assert_eq!(names, ["Grouped.by_a", "Grouped.the_c", "Grouped.by_both", "Grouped.by_c_a"]);
+    assert_eq!(Grouped::INDEXES.len(), 4);
+    assert!(Packed::INDEXES.is_empty());
+}
+
+/// Whoever changes what the number depends on refuses to read what has been exported before.
+#[test]
+fn the_schema_is_the_same_in_every_build() {
+    assert_eq!(Grouped::SCHEMA, 0x612b_4595_a7aa_0464);
+    assert_ne!(Packed::SCHEMA, Grouped::SCHEMA);
+}
+
+/// The same columns, differently grouped.
+mod regrouped {
+    #[derive(Clone, Copy, candide::Record)]
+    #[allow(dead_code)]
+    pub(super) struct Explicit {
+        #[key]
+        id: u32,
+        a: Option<bool>,
+    }
+}
+
+#[test]
+fn the_schema_knows_groups() {
+    assert_ne!(Explicit::SCHEMA, regrouped::Explicit::SCHEMA);
+}

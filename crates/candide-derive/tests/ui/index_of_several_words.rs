@@ -1,0 +1,12 @@
+use candide::{Record, Text};
+
+#[derive(Record, Clone, Copy)]
+#[index(name = by_branch_name, columns(branch, name))]
+struct Account {
+    #[key]
+    id: u64,
+    branch: u32,
+    name: Text<20>,
+}
+
+fn main() {}

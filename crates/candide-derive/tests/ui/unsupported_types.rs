@@ -1,0 +1,10 @@
+use candide::Record;
+
+#[derive(Record, Clone, Copy)]
+struct Account {
+    #[key]
+    id: u64,
+    name: &'static str,
+}
+
+fn main() {}
