@@ -386,6 +386,7 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn join(&self) -> Core<P> {
         let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         let public = Arc::new(Public {
+            session: id,
             slot: self.engine.epochs.register(),
             garbage: Mutex::new(Garbage::default()),
             counters: Counters::new(),

@@ -75,6 +75,9 @@
 //! does not look. [`Table::modify`] reads, calls a closure, and writes back. A row found by [`Table::find`] is not
 //! looked up again, and [`Table::find_many`] overlaps the cache misses of many.
 //!
+//! A transaction that reads a row everybody writes, and then takes its time, may have to run again many times.
+//! [`Table::get_for_update`] locks what it reads, so that writers wait for it instead.
+//!
 //! | on a row that is … | [`get`](Table::get) | [`read`](Table::read) | [`insert`](Table::insert) | [`put`](Table::put) | [`update`](Table::update), [`modify`](Table::modify), [`delete`](Table::delete) |
 //! |---|---|---|---|---|---|
 //! | there | `Some` | the value | `Duplicate` | replaces it | do it |

@@ -66,6 +66,12 @@ impl<P: Protocol> Session<P> {
         &self.core
     }
 
+    /// The session's number, by which [histories](crate::history) name it. No other session of the database has
+    /// or had it.
+    pub fn number(&self) -> u64 {
+        self.core.public.session
+    }
+
     /// What this session has done so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()

@@ -6,6 +6,8 @@
 #[cfg(not(any(loom, shuttle)))]
 mod cycles;
 #[cfg(not(any(loom, shuttle)))]
+mod for_update;
+#[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
 mod loom;

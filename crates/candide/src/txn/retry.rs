@@ -64,6 +64,8 @@ impl RunOptions {
 /// What others may look at of a session.
 #[derive(Debug)]
 pub(crate) struct Public {
+    /// Its number.
+    pub(crate) session: u64,
     pub(crate) slot: Arc<Slot>,
     /// Taken by the session, and by the advancer while the session is idle.
     pub(crate) garbage: Mutex<Garbage>,

@@ -115,6 +115,39 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// As [`State::read`], having locked the unit if the protocol can. Where the transaction's own writes say what the unit
+    /// will be, whatever it is now, there is nothing to lock before they are committed.
+    pub(crate) fn read_for_update(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
+        self.enter(engine)?;
+        let Some(item) = self.writes.find(at) else { return self.observe_for_update(engine, at, copy) };
+        if self.writes.items()[item].present && !self.writes.replaces_unit(item) {
+            // Should the row be gone, reading it below finds that out, too.
+            match self.observe_for_update(engine, at, |_| {}) {
+                Err(abort) if abort.is_conflict() => return Err(abort),
+                _ => {}
+            }
+        }
+        self.read_own(engine, item, copy)
+    }
+
+    fn observe_for_update(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
+        let context = &mut Context::new(engine, &mut self.local);
+        match P::read_for_update(context, &mut self.attempt, at, copy) {
+            Ok(seen) => Ok(seen.present),
+            Err(abort) => Err(self.doom(abort)),
+        }
+    }
+
     /// Reads a unit the transaction has written: the image below its operations, and they applied.
     fn read_own(&mut self, engine: &Engine<P>, index: usize, mut copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
         let item = self.writes.items()[index];
