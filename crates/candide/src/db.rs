@@ -409,6 +409,11 @@ impl<P: Protocol> Inner<P> {
         sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
     }
 
+    /// Calls `each` with what can be seen of every session, and whether it is gone and has only left garbage.
+    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&Public, bool)) {
+        lock(&self.sessions).iter().for_each(|member| each(&member.public, member.gone));
+    }
+
     /// Keeps the advancer from collecting.
     pub(crate) fn stop_collector(&self) -> CollectorGuard<'_> {
         lock(&self.collector)

@@ -101,6 +101,11 @@
 //! idle. [`Builder::memory_limit`] bounds what tables and indexes take. Freed records serve their own table again; they do not
 //! go back to the operating system before the database is dropped.
 //!
+//! # Watching it
+//! [`Database::stats`] and [`Session::stats`] count what became of transactions. [`Tx::last_conflict`] tells a closure why it is
+//! run again, [`Session::last_conflict`] tells afterwards; a [`Conflict`] names table, group and key. [`Database::health`] says how
+//! much garbage there is and which session keeps it from being freed, [`Database::tables`] what each table takes.
+//!
 //! # Limits
 //! 65,535 tables, 64 groups and 512 KiB a row, 32 words (about 250 bytes) a key. Keys are found by equality; ordered
 //! tables and scans are not there yet. Forking a process with open databases is not supported. `panic = "abort"` turns the
@@ -112,6 +117,7 @@ mod access;
 mod db;
 mod epoch;
 mod error;
+mod health;
 mod index;
 mod memory;
 mod protocol;
@@ -126,16 +132,17 @@ mod txn;
 
 pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
+pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
 pub use protocol::{GlobalLock, Occ, Protocol, Serial};
 pub use record::{
     Buffer, Bytes, Column, ColumnUpdate, Field, Group, Key, Number, Projection, Record, Refused, Text, TextTooLong,
     Update, Updater, Whole,
 };
-pub use session::{Conflict, Session};
+pub use session::Session;
 pub use stats::Stats;
 pub use table::{Row, Table};
-pub use txn::{RunOptions, Tx};
+pub use txn::{Conflict, RunOptions, Tx};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -13,7 +13,7 @@ mod serial;
 mod tictoc;
 
 pub use engine::Context;
-pub(crate) use engine::{Common, Engine, Local, Options, Retired, TableCore, Token};
+pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
 #[cfg(test)]
 pub(crate) use mvcc::Mvcc;
 pub use occ::Occ;

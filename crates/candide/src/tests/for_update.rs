@@ -451,7 +451,7 @@ fn holders_give_way_to_the_token() {
         table.update(tx, &0, Item::COUNT.add(10))
     });
     assert_eq!(outer, CONFLICT);
-    assert_eq!(second.stats().aborts[Abort::Yielded as usize], 1);
+    assert_eq!(second.last_conflict().unwrap().cause, Abort::Yielded);
     passes(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
     db.inner.engine.token.release(id);
     passes(&mut second, |tx| {

@@ -13,6 +13,8 @@ mod life;
 mod loom;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
+#[cfg(not(any(loom, shuttle)))]
+mod reports;
 mod rows;
 #[cfg(shuttle)]
 mod shuttle;

@@ -38,14 +38,16 @@ impl RunOptions {
         RunOptions::default()
     }
 
-    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts (at least one is made) have met conflicts.
+    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One is always made: zero
+    /// means one.
     #[must_use]
     pub fn attempts_max(self, attempts: u32) -> RunOptions {
         RunOptions { attempts_max: Some(attempts), ..self }
     }
 
     /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`. A running attempt is
-    /// not interrupted.
+    /// not interrupted, and commits if it can, however late; one is made even if the deadline has passed already. Where the
+    /// limit on attempts is reached as well, that is what is reported.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions {
         RunOptions { deadline: Some(deadline), ..self }
@@ -131,6 +133,7 @@ impl<P: Protocol> Core<P> {
                     Err(panic) => resume_unwind(panic),
                 },
             };
+            self.state.get_mut().note_conflict(cause);
             drop(outcome);
             failed += 1;
             if let Some(refusal) = options.refusal(failed) {

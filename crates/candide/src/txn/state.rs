@@ -15,7 +15,7 @@
 use crate::access::{Intent, WriteSet};
 use crate::error::Abort;
 use crate::index::{Found, Linked};
-use crate::protocol::{Committed, Context, Engine, Local, Missing, Protocol, Retired, TableCore};
+use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, Retired, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
 
 /// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
@@ -28,6 +28,8 @@ pub(crate) struct State<P: Protocol> {
     pub(crate) writes: WriteSet,
     pub(crate) local: Local,
     pub(crate) attempt_number: u32,
+    /// The last conflict in which an attempt of this session ended.
+    pub(crate) last_conflict: Option<ConflictNote>,
     /// The conflict that dooms this attempt.
     doomed: Option<Abort>,
     /// The outcome of a pending update that this attempt has been shown; it can only end in it.
@@ -44,6 +46,7 @@ impl<P: Protocol> State<P> {
             writes: WriteSet::default(),
             local,
             attempt_number: 0,
+            last_conflict: None,
             doomed: None,
             failed: None,
             scratch: Vec::new(),
@@ -338,6 +341,14 @@ impl<P: Protocol> State<P> {
     /// Ends without effect.
     pub(crate) fn abort(&mut self, engine: &Engine<P>) {
         P::abort(&mut Context::new(engine, &mut self.local), &mut self.attempt, &mut self.writes);
+    }
+
+    /// Notes in which conflict the attempt has ended.
+    #[cold]
+    pub(crate) fn note_conflict(&mut self, cause: Abort) {
+        // Only giving way to the token is about nothing in particular.
+        let noted = self.local.conflict.take().filter(|note| note.cause == cause);
+        self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
     }
 
     /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.
