@@ -106,6 +106,12 @@
 //! run again, [`Session::last_conflict`] tells afterwards; a [`Conflict`] names table, group and key. [`Database::health`] says how
 //! much garbage there is and which session keeps it from being freed, [`Database::tables`] what each table takes.
 //!
+//! With the cargo feature `tracing` (off by default; nothing of it is compiled then) conflicts are events of the crate of that
+//! name: one for each at level `DEBUG`, target `candide::conflict`, with the fields `cause`, `table`, `group`, `key` and `attempt`;
+//! and one at level `WARN`, target `candide::token`, with `session` and `conflicts`, when a transaction has met so many that
+//! others have to give way to it. They come when the attempt is over and holds nothing, so a subscriber may use the
+//! database (with another session).
+//!
 //! # Limits
 //! 65,535 tables, 64 groups and 512 KiB a row, 32 words (about 250 bytes) a key. Keys are found by equality; ordered
 //! tables and scans are not there yet. Forking a process with open databases is not supported. `panic = "abort"` turns the

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod conflict;
+#[cfg(feature = "tracing")]
+mod events;
 mod garbage;
 mod retry;
 mod stage;

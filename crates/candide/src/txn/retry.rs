@@ -136,6 +136,10 @@ impl<P: Protocol> Core<P> {
             self.state.get_mut().note_conflict(cause);
             drop(outcome);
             failed += 1;
+            #[cfg(feature = "tracing")]
+            if let Some(note) = self.state.get_mut().last_conflict {
+                super::events::conflict(engine, note, failed);
+            }
             if let Some(refusal) = options.refusal(failed) {
                 self.public.counters.aborted(refusal);
                 return Err(refusal.into());
@@ -229,8 +233,9 @@ struct Starvation<'a> {
 impl Starvation<'_> {
     fn suffer(&mut self) -> u32 {
         self.conflicts += 1;
-        if self.conflicts >= TOKEN_ATTEMPTS {
-            self.token.try_take(self.session);
+        if self.conflicts >= TOKEN_ATTEMPTS && self.token.try_take(self.session) {
+            #[cfg(feature = "tracing")]
+            super::events::token_taken(self.session, self.conflicts);
         }
         self.conflicts
     }
