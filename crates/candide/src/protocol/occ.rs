@@ -51,6 +51,7 @@
 //! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what it holds and pauses. So
 //! holders that wait for one another (in opposite orders, in a circle) are no deadlock but conflicts. Nobody holds a cell
 //! while waiting for the starvation token: that happens between attempts. A read for update yields to the token like a commit.
+//! The one that holds nothing yet waits longer, since nobody can be waiting for it.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`, `Phantom`:
@@ -73,6 +74,10 @@ use std::panic::resume_unwind;
 /// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
 /// committer that lost its processor in the middle.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
+
+/// The same for a read for update that holds nothing yet. Nobody can be waiting for it, and whoever has the lock may be
+/// in a closure instead of a commit; giving up early would repeat for nothing what the lock is there to save.
+const FIRST_HOLD_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 1_000 };
 
 /// Optimistic concurrency control, the default protocol.
 #[derive(Debug)]
@@ -153,6 +158,7 @@ impl Protocol for Occ {
         }
         // Others that want to write have to wait for us from now on.
         context.yield_to_token()?;
+        let rounds_max = if attempt.held.is_empty() { FIRST_HOLD_ROUNDS_MAX } else { LOCK_ROUNDS_MAX };
         // Nothing may come between the exchange and the note of it.
         attempt.held.reserve(1);
         let cell = at.cell_word(0);
@@ -176,7 +182,7 @@ impl Protocol for Occ {
                     return Ok(Seen { present: true, version: tid.version() });
                 }
             }
-            if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            if !spin.wait_at_most(rounds_max) {
                 return Err(context.conflict(Abort::Locked, at));
             }
         }
@@ -202,15 +208,7 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let result = commit(context, attempt, writes);
-        if !attempt.held.is_empty() {
-            release_held(context, attempt);
-        }
-        match result {
-            Ok(committed) => Ok(committed),
-            Err(Failure::Outcome(abort)) => Err(abort),
-            Err(Failure::Panic(panic)) => resume_unwind(panic),
-        }
+        if attempt.held.is_empty() { commit(context, attempt, writes) } else { commit_held(context, attempt, writes) }
     }
 
     fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {
@@ -294,17 +292,30 @@ impl Attempt {
     }
 }
 
-/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`.
+/// Commits an attempt that holds cells, and gives back those it has not written.
+#[cold]
+fn commit_held(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
+    let result = commit(context, attempt, writes);
+    release_held(context, attempt);
+    result
+}
+
+/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
+/// updater panics.
 #[inline(always)]
-fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Failure> {
+fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
     if writes.is_empty() {
         let single = attempt.reads.len() == 1 && attempt.nodes.is_empty();
         if !single {
-            validate(context, attempt, writes).map_err(Failure::Outcome)?;
+            validate(context, attempt, writes)?;
         }
         return Ok(Committed { version: 0 });
     }
-    context.yield_to_token().map_err(Failure::Outcome)?;
+    context.yield_to_token()?;
     context.reserve_for(writes);
     if context.engine.options.sorted_locks {
         writes.sort();
@@ -313,19 +324,17 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
     pass(Point::Unlocked);
 
     // 1 lock
-    let some_held = !attempt.held.is_empty();
-    if some_held {
+    if !attempt.held.is_empty() {
         hand_over(attempt, writes);
     }
     for index in 0..writes.items().len() {
         let item = &mut writes.items_mut()[index];
-        let locked = if some_held && item.note != 0 { accept_held(item) } else { lock(item) };
-        match locked {
+        match lock(item) {
             Ok(tid) => item.note = tid.0,
             Err(abort) => {
                 let at = item.at;
                 release(context, writes.items());
-                return Err(Failure::Outcome(context.conflict(abort, at)));
+                return Err(context.conflict(abort, at));
             }
         }
     }
@@ -341,7 +350,7 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
         Ok(version) => version,
         Err(abort) => {
             release(context, writes.items());
-            return Err(Failure::Outcome(abort));
+            return Err(abort);
         }
     };
     pass(Point::Validated);
@@ -349,7 +358,13 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
     // 4 evaluate
     if !evaluated_early && let Err(failure) = evaluate(writes) {
         release(context, writes.items());
-        return Err(failure);
+        match failure {
+            Failure::Outcome(abort) => return Err(abort),
+            Failure::Panic(panic) => {
+                release_held(context, attempt);
+                resume_unwind(panic);
+            }
+        }
     }
 
     // 5 install and release
@@ -386,7 +401,7 @@ fn hand_over(attempt: &mut Attempt, writes: &mut WriteSet) {
     });
 }
 
-/// Phase 1 for an item whose cell was held: its row is there (O6).
+/// Phase 1 for an item that owns its cell already, which was held: its row is there (O6).
 #[cold]
 fn accept_held(item: &WriteItem) -> Result<Tid, Abort> {
     if item.accepts(true) { Ok(Tid(item.note)) } else { Err(Abort::Existence) }
@@ -412,6 +427,8 @@ fn lock(item: &WriteItem) -> Result<Tid, Abort> {
             if cell.compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return Ok(locked);
             }
+        } else if item.note != 0 {
+            return accept_held(item);
         }
         if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
             return Err(Abort::Locked);

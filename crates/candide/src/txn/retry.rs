@@ -133,27 +133,45 @@ impl<P: Protocol> Core<P> {
                     Err(panic) => resume_unwind(panic),
                 },
             };
-            self.state.get_mut().note_conflict(cause);
             drop(outcome);
             failed += 1;
-            #[cfg(feature = "tracing")]
-            if let Some(note) = self.state.get_mut().last_conflict {
-                super::events::conflict(engine, note, failed);
-            }
-            if let Some(refusal) = options.refusal(failed) {
-                self.public.counters.aborted(refusal);
+            if let Some(refusal) = self.after_conflict(engine, options, cause, failed, &mut starvation) {
                 return Err(refusal.into());
             }
-            self.public.counters.retried();
-            if cause == Abort::Yielded {
-                self.wait_for_token(engine, options);
-                continue;
-            }
-            let conflicts = starvation.suffer();
-            if engine.options.backoff {
-                pause(&mut self.state.get_mut().local.random, conflicts);
-            }
         }
+    }
+
+    /// What is due when the `failed`th attempt has ended in a conflict: notes and events, and a refusal or a pause.
+    #[cold]
+    #[inline(never)]
+    fn after_conflict(
+        &mut self,
+        engine: &Engine<P>,
+        options: &RunOptions,
+        cause: Abort,
+        failed: u32,
+        starvation: &mut Starvation<'_>,
+    ) -> Option<Abort> {
+        let state = self.state.get_mut();
+        state.note_conflict(cause);
+        #[cfg(feature = "tracing")]
+        if let Some(note) = state.last_conflict {
+            super::events::conflict(engine, note, failed);
+        }
+        if let Some(refusal) = options.refusal(failed) {
+            self.public.counters.aborted(refusal);
+            return Some(refusal);
+        }
+        self.public.counters.retried();
+        if cause == Abort::Yielded {
+            self.wait_for_token(engine, options);
+            return None;
+        }
+        let conflicts = starvation.suffer();
+        if engine.options.backoff {
+            pause(&mut self.state.get_mut().local.random, conflicts);
+        }
+        None
     }
 
     /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and lets no panic of theirs
