@@ -44,6 +44,8 @@ const CHECKS: &[Check] = &[
     check("tombstone-unobserved", Build::Loom, "tests::loom::loom_absent_read_against_insert"),
     check("reclaim-early", Build::Usual, "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
     check("evaluate-before-lock", Build::Usual, "tests::traps::an_update_is_evaluated_under_the_lock"),
+    check("held-not-installing", Build::Usual, "tests::for_update::a_holder_that_commits_stops_readers"),
+    check("held-for-ever", Build::Usual, "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
 ];
 
 /// The longest that one of them may take. A test that hangs has found nothing that it could name.

@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["access"],
     &["protocol"],
     &["txn"],
-    &["db", "session", "table"],
+    &["db", "session", "table", "health"],
 ];
 
 /// Places of the engine that may name the standard library's atomics.

@@ -534,6 +534,7 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn join(&self) -> Core<P> {
         let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         let public = Arc::new(Public {
+            session: id,
             slot: self.engine.epochs.register(),
             garbage: Mutex::new(Garbage::default()),
             counters: Counters::new(),
@@ -554,6 +555,11 @@ impl<P: Protocol> Inner<P> {
             member.gone = true;
         }
         sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
+    }
+
+    /// Calls `each` with what can be seen of every session, and whether it is gone and has only left garbage.
+    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&Public, bool)) {
+        lock(&self.sessions).iter().for_each(|member| each(&member.public, member.gone));
     }
 
     /// Keeps the advancer from collecting.

@@ -115,6 +115,12 @@ impl Slot {
         (word >> 1, word & 1 == 1)
     }
 
+    /// The epoch in which the session began the transaction it is in, if it is in one.
+    pub(crate) fn pinned_epoch(&self) -> Option<Epoch> {
+        let (epoch, pinned) = self.look();
+        pinned.then_some(epoch)
+    }
+
     /// Whether the session is in a transaction.
     pub(crate) fn is_pinned(&self) -> bool {
         self.look().1

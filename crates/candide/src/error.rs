@@ -15,7 +15,8 @@ use std::fmt;
 pub enum Abort {
     /// Conflict: a row that was read has changed.
     ReadChanged,
-    /// Conflict: another transaction was committing to the row, and did not finish in time.
+    /// Conflict: another transaction was committing to the row, or held it
+    /// [for update](crate::Table::get_for_update), and did not give it back in time.
     Locked,
     /// Conflict: a key that was absent may have been inserted.
     Phantom,
@@ -117,26 +118,30 @@ impl fmt::Display for Abort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Abort::ReadChanged => "a row that was read has changed",
-            Abort::Locked => "another transaction is committing to the row",
+            Abort::Locked => "another transaction has locked the row",
             Abort::Phantom => "a key that was absent may have been inserted",
             Abort::Dead => "the record is leaving its index",
-            Abort::Existence => "a row came or went under an update",
+            Abort::Existence => "a row came or went under a write",
             Abort::TimestampOrder => "the transaction's timestamp came too late for a row",
             Abort::Yielded => "gave way to a transaction that had failed too often",
-            Abort::NotFound => "no row has this key",
-            Abort::Duplicate => "a row with this key exists already",
-            Abort::Guard => "a guard of an update did not hold",
-            Abort::Overflow => "an update left the range of its column's type",
+            Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
+            Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
+            Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
+            Abort::Overflow => "an update left the range of its column's type; guard it, or use a wider type",
             Abort::NotUnique => "another row has this key in a unique index",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
-            Abort::NoIndex => "the secondary index has been dropped",
-            Abort::MemoryLimit => "the memory limit leaves no room for the row",
+            Abort::NoIndex => "the secondary index has been dropped; make it again by `create_index`",
+            Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table belongs to another database; open it in the transaction's own",
             Abort::Nested => {
                 "`Database::run` was called inside a transaction of the same database; use the outer transaction"
             }
-            Abort::AttemptsExhausted => "every allowed attempt met a conflict",
-            Abort::DeadlinePassed => "the deadline passed before an attempt could commit",
+            Abort::AttemptsExhausted => {
+                "every allowed attempt met a conflict; `last_conflict` says where, `attempts_max` allows more"
+            }
+            Abort::DeadlinePassed => {
+                "the deadline passed before an attempt could commit; `last_conflict` says what was in the way"
+            }
             Abort::VersionsExhausted => "the database has used up its version numbers; export it into a new one",
         })
     }
@@ -223,14 +228,16 @@ impl fmt::Display for Error {
             }
             Error::RowType { row, problem } => write!(f, "row type {row} cannot be stored: {problem}"),
             Error::EmptyTableName => f.write_str("a table needs a name of at least one character"),
-            Error::TooManyTables => f.write_str("a database holds at most 65,535 tables"),
+            Error::TooManyTables => {
+                f.write_str("a database holds at most 65,535 tables; keep rows of one type in one table")
+            }
             Error::MemoryLimit { limit_bytes } => {
                 write!(f, "the memory limit of {limit_bytes} bytes leaves no room for the table; raise it")
             }
             Error::SecondSession { protocol } => {
                 write!(f, "protocol {protocol} allows one session at a time; drop the other one first")
             }
-            Error::NotQuiescent => f.write_str("transactions are running; raw iteration has to wait for them"),
+            Error::NotQuiescent => f.write_str("transactions are running; end them before a raw iteration"),
             Error::IndexExists { table, index } => {
                 write!(f, "table {table:?} has an index {index:?} already; choose another name or drop it first")
             }

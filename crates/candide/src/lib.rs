@@ -54,6 +54,9 @@
 //! does not look. [`Table::modify`] reads, calls a closure, and writes back. A row found by [`Table::find`] is not
 //! looked up again, and [`Table::find_many`] overlaps the cache misses of many.
 //!
+//! A transaction that reads a row everybody writes, and then takes its time, may have to run again many times.
+//! [`Table::get_for_update`] locks what it reads, so that writers wait for it instead.
+//!
 //! | on a row that is … | [`get`](Table::get) | [`read`](Table::read) | [`insert`](Table::insert) | [`put`](Table::put) | [`update`](Table::update), [`modify`](Table::modify), [`delete`](Table::delete) |
 //! |---|---|---|---|---|---|
 //! | there | `Some` | the value | `Duplicate` | replaces it | do it |
@@ -77,6 +80,17 @@
 //! idle. [`Builder::memory_limit`] bounds what tables and indexes take. Freed records serve their own table again; they do not
 //! go back to the operating system before the database is dropped.
 //!
+//! # Watching it
+//! [`Database::stats`] and [`Session::stats`] count what became of transactions. [`Tx::last_conflict`] tells a closure why it is
+//! run again, [`Session::last_conflict`] tells afterwards; a [`Conflict`] names table, group and key. [`Database::health`] says how
+//! much garbage there is and which session keeps it from being freed, [`Database::tables`] what each table takes.
+//!
+//! With the cargo feature `tracing` (off by default; nothing of it is compiled then) conflicts are events of the crate of that
+//! name: one for each at level `DEBUG`, target `candide::conflict`, with the fields `cause`, `table`, `group`, `key` and `attempt`;
+//! and one at level `WARN`, target `candide::token`, with `session` and `conflicts`, when a transaction has met so many that
+//! others have to give way to it. They come when the attempt is over and holds nothing, so a subscriber may use the
+//! database (with another session).
+//!
 //! # Limits
 //! 65,535 tables, 64 groups and 512 KiB a row, 32 words (about 250 bytes) a key. Keys are found by equality; ordered
 //! tables and scans are not there yet. Forking a process with open databases is not supported. `panic = "abort"` turns the
@@ -89,6 +103,7 @@ mod bulk;
 mod db;
 mod epoch;
 mod error;
+mod health;
 mod index;
 mod memory;
 mod protocol;
@@ -109,6 +124,7 @@ pub use bulk::LoadOptions;
 pub use candide_derive::{Key, Record};
 pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
+pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
 pub use protocol::{GlobalLock, Occ, Protocol, Serial};
 pub use record::{
@@ -118,11 +134,11 @@ pub use record::{
 };
 pub use scan::Scan;
 pub use secondary::{Index, IndexOptions, IndexScan};
-pub use session::{Conflict, Session};
+pub use session::Session;
 pub use stats::Stats;
 pub use stream::StreamError;
 pub use table::{Row, Table};
-pub use txn::{RunOptions, Tx};
+pub use txn::{Conflict, RunOptions, Tx};
 
 /// What code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]

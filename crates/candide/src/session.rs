@@ -8,7 +8,7 @@ use crate::index::{Advance, Direction};
 use crate::protocol::{Protocol, TableCore};
 use crate::record::WordRange;
 use crate::stats::Stats;
-use crate::txn::{Core, RunOptions, Tx};
+use crate::txn::{Conflict, Core, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -82,23 +82,22 @@ impl<P: Protocol> Session<P> {
         &self.core
     }
 
+    /// The session's number, by which [`Health`](crate::Health) and [histories](crate::history) name it. No other session of the database has
+    /// or had it.
+    pub fn number(&self) -> u64 {
+        self.core.public.session
+    }
+
     /// What this session has done so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()
     }
 
-    /// Where the session's last conflict was; `None` if it never had one.
+    /// Where the session's last conflict was, in whichever transaction; `None` if it never had one. While a transaction runs,
+    /// [`Tx::last_conflict`] says what ended its attempt before.
     pub fn last_conflict(&self) -> Option<Conflict> {
-        let note = self.core.state.borrow().local.conflict?;
-        let table = self.inner.engine.table(note.table);
-        let group =
-            |unit: u8| if self.inner.engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" };
-        Some(Conflict {
-            cause: note.cause,
-            table: table.name.to_string(),
-            group: note.unit.map(group),
-            key: note.unit.map(|_| note.key[..table.layout.key_words().min(note.key.len())].to_vec()),
-        })
+        let note = self.core.state.borrow().last_conflict?;
+        Some(Conflict::named(&self.inner.engine, note))
     }
 }
 
@@ -113,20 +112,6 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("protocol", &P::NAME).field("stats", &self.stats()).finish_non_exhaustive()
     }
-}
-
-/// Where two transactions met.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Conflict {
-    /// What kind of conflict it was.
-    pub cause: Abort,
-    /// The table's name.
-    pub table: String,
-    /// The column group, if the conflict was about a row rather than an absent key; `"*"` without splitting.
-    pub group: Option<&'static str>,
-    /// The first words of the row's key, as [`Key::words`](crate::Key::words) gives them.
-    pub key: Option<Vec<u64>>,
 }
 
 /// A session that a thread keeps for `Database::run`. It knows its database only weakly, so that it keeps nothing alive.

@@ -7,7 +7,7 @@ use crate::db::{CollectorGuard, Inner};
 use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{Missing, Protocol, TableCore};
-use crate::record::{ImageSink, Key, Projection, Record, RecordAt, Unit, Update, Updater, Whole, image_words};
+use crate::record::{ImageSink, Key, Projection, Record, RecordAt, Unit, Update, Updater, Whole, Words, image_words};
 use crate::txn::{Core, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -99,6 +99,76 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[inline]
     pub fn read<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &R::Key, projection: Pr) -> Result<Pr::Value, Abort> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// As [`Table::get`], for a transaction that means to write what it reads: takes the write locks of the columns' groups
+    /// now instead of at commit, so that nobody else can write them before the transaction has ended.
+    ///
+    /// What it gives: whoever reads a row everybody writes (a counter, the head of a queue) and computes for a while is not
+    /// made to run again because the row has changed meanwhile. What it costs: other writers of the row wait for a moment and
+    /// then run again themselves, as long as this transaction lasts. Reads of others pass, and commit.
+    ///
+    /// The locks are given back when the attempt ends, however it does: by a commit (whether or not it wrote the row), an
+    /// error or panic of the closure, a conflict. A row that is not there is observed like by `get`, and not locked; nor are
+    /// groups of which the transaction itself has set every column, which it locks at commit. Waiting is bounded, so
+    /// transactions that lock rows in opposite orders do not stop each other for ever: one meets a conflict, gives
+    /// back what it has, and runs again.
+    ///
+    /// A closure that holds a row and then waits for somebody who wants to write that row (another session's transaction,
+    /// run inside the closure, or another thread) waits for ever, unless the other has a limit on attempts or time.
+    ///
+    /// Protocols under which transactions run one after another have nothing to lock; there this is `get`. Without timestamp
+    /// splitting the whole row is one group.
+    ///
+    /// ```
+    /// # use candide::{Abort, Column, Database, Group, Record};
+    /// # #[derive(Debug, Clone, Copy)]
+    /// # struct Counter { id: u64, next: u64 }
+    /// # impl Counter { const NEXT: Column<Counter, u64> = Column::new(0, 0, "next"); }
+    /// # impl Record for Counter {
+    /// #     type Key = u64;
+    /// #     type Image = [u64; 1];
+    /// #     const NAME: &'static str = "Counter";
+    /// #     const GROUPS: &'static [Group] = &[Group::new("next", 1)];
+    /// #     fn key(&self) -> u64 { self.id }
+    /// #     fn store(&self, words: &mut [u64]) { Self::NEXT.put(words, &self.next) }
+    /// #     fn load(id: &u64, words: &[u64]) -> Counter { Counter { id: *id, next: Self::NEXT.take(words) } }
+    /// # }
+    /// let db = Database::new();
+    /// let counters = db.table::<Counter>("counters")?;
+    /// db.run(|tx| counters.insert(tx, Counter { id: 1, next: 7 }))?;
+    /// let ticket = db.run(|tx| {
+    ///     let next = counters.get_for_update(tx, &1, Counter::NEXT)?.unwrap_or(0);
+    ///     // ... much that depends on it ...
+    ///     counters.update(tx, &1, Counter::NEXT.set(next + 1))?;
+    ///     Ok::<_, Abort>(next)
+    /// })?;
+    /// assert_eq!(ticket, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Conflicts only, among them [`Abort::Locked`] if somebody else holds one of the groups.
+    pub fn get_for_update<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        self.find(tx, key)?.get_for_update(projection)
+    }
+
+    /// As [`Table::get_for_update`], for a row that must be there.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    pub fn read_for_update<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Pr::Value, Abort> {
+        self.get_for_update(tx, key, projection)?.ok_or(Abort::NotFound)
     }
 
     /// Inserts a row.
@@ -439,7 +509,14 @@ pub struct Row<'t, R: Record, P: Protocol> {
 
 impl<R: Record, P: Protocol> std::fmt::Debug for Row<'_, R, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Row").field("table", &self.table).field("key", &self.key.words().as_ref()).finish()
+        f.debug_struct("Row").field("table", &self.table.name()).field("key", &self.key.words().as_ref()).finish()
+    }
+}
+
+/// The table's name and the key, as [`Key::words`] gives it: `accounts[7]`.
+impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{:?}", self.table.name(), self.key.words().as_ref())
     }
 }
 
@@ -484,6 +561,33 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[inline]
     pub fn read<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
         self.get(projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// As [`Table::get_for_update`].
+    ///
+    /// # Errors
+    /// As [`Table::get_for_update`].
+    pub fn get_for_update<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        let found = self.found_now(state)?;
+        let Some(record) = self.table.present(self.tx, state, &self.key, found)? else { return Ok(None) };
+        let layout = &self.table.core.layout;
+        let mut words = Pr::EMPTY;
+        for unit in layout.units_of(projection.groups()) {
+            let copy = |from: Words<'_>| projection.copy(unit, from, &mut words);
+            if !state.read_for_update(self.tx.engine, layout.at(record, unit), copy)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(projection.value(&self.key, &words)))
+    }
+
+    /// As [`Table::read_for_update`].
+    ///
+    /// # Errors
+    /// As [`Table::read_for_update`].
+    pub fn read_for_update<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
+        self.get_for_update(projection)?.ok_or(Abort::NotFound)
     }
 
     /// As [`Table::update`].

@@ -95,10 +95,10 @@ impl Token {
         Token(CachePadded::new(AtomicU64::new(0)))
     }
 
-    /// Takes the token for session `id` (not zero) if nobody has it.
-    pub(crate) fn try_take(&self, id: u64) {
+    /// Takes the token for session `id` (not zero) if nobody has it, that session included; says whether it did.
+    pub(crate) fn try_take(&self, id: u64) -> bool {
         // Relaxed: the token carries no data; seeing it late costs its holder one more attempt.
-        let _ = self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed);
+        self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the token back if session `id` has it.
@@ -130,6 +130,7 @@ pub(crate) struct Local {
     pub(crate) retired_parts: Vec<Retire>,
     /// Nodes divided by the operation at hand.
     pub(crate) divided: Vec<NodeChange>,
+    /// Where the running attempt has met a conflict; taken when it has ended.
     pub(crate) conflict: Option<ConflictNote>,
     /// This transaction has waited for the token's holder as long as it must: the holder may be waiting for it.
     pub(crate) has_yielded: bool,
@@ -172,7 +173,8 @@ pub(crate) enum Retired {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConflictNote {
     pub(crate) cause: Abort,
-    pub(crate) table: u16,
+    /// None if it was about no table.
+    pub(crate) table: Option<u16>,
     /// The unit, if it was a row.
     pub(crate) unit: Option<u8>,
     /// The first words of the row's key.
@@ -181,6 +183,11 @@ pub(crate) struct ConflictNote {
 
 impl ConflictNote {
     pub(crate) const KEY_WORDS: usize = 4;
+
+    /// A conflict that was about nothing in particular.
+    pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
+        ConflictNote { cause, table: None, unit: None, key: [0; ConflictNote::KEY_WORDS] }
+    }
 }
 
 /// The context of a protocol's function: its database and its session.
@@ -199,7 +206,7 @@ impl<'a, P: Protocol> Context<'a, P> {
     /// Notes which row a conflict was about, and passes its cause on.
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
-        let (table, unit, key) = (at.table(), Some(at.unit() as u8), at.key_prefix());
+        let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
         self.local.conflict = Some(ConflictNote { cause, table, unit, key });
         cause
     }
@@ -207,8 +214,7 @@ impl<'a, P: Protocol> Context<'a, P> {
     /// Notes that a conflict was about an absent key of a table.
     #[cold]
     pub(crate) fn phantom(&mut self, table: u16) -> Abort {
-        let key = [0; ConflictNote::KEY_WORDS];
-        self.local.conflict = Some(ConflictNote { cause: Abort::Phantom, table, unit: None, key });
+        self.local.conflict = Some(ConflictNote { table: Some(table), ..ConflictNote::nowhere(Abort::Phantom) });
         Abort::Phantom
     }
 

@@ -14,7 +14,7 @@ mod serial;
 mod tictoc;
 
 pub use engine::Context;
-pub(crate) use engine::{Common, Engine, Local, Options, Retired, TableCore, Token};
+pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
 pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, Stage};
 #[cfg(test)]
 pub(crate) use mvcc::Mvcc;
@@ -73,8 +73,9 @@ pub enum Burial {
 /// * **C1** The committed attempts are equivalent to one serial order, absent keys included.
 /// * **C2** After an error of `commit`, or `abort`, no effect of the attempt is left and nothing is locked.
 /// * **C3** An attempt that will abort may read values of different times, never a torn value.
-/// * **C4** Nothing is allocated, and no user code runs, between the first lock and the last release, save updaters
-///   between validation and the first install.
+/// * **C4** Nothing is allocated, and no user code runs, between the first lock of a commit and the last release, save
+///   updaters between validation and the first install. (What [`Protocol::read_for_update`] locks is held while the closure
+///   runs on.)
 ///
 /// The trait is sealed: its functions speak of internals.
 pub trait Protocol: Sized + Send + Sync + Debug + 'static {
@@ -124,6 +125,20 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         at: CellAt,
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort>;
+
+    /// As [`Protocol::read`], by a transaction that means to write the unit: a protocol that can keeps others from writing it
+    /// until the attempt ends, while readers pass. An absent row is observed and no more. By default a read, which is all
+    /// there is to do where transactions do not overlap.
+    #[doc(hidden)]
+    #[inline]
+    fn read_for_update(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        Self::read(context, attempt, at, copy)
+    }
 
     /// Whether the row exists right now, without observing it.
     #[doc(hidden)]

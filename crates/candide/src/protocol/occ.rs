@@ -7,12 +7,17 @@
 //! # Source
 //! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2. Differences: rows are words of
 //! atomics read between two looks at the version word, without fences; what a blind write assumes about its row's existence is
-//! checked under the lock instead of being read; an insert's record belongs to nobody until it is committed.
+//! checked under the lock instead of being read; an insert's record belongs to nobody until it is committed; a read for
+//! update may lock early.
 //!
 //! # Phases
 //! 1 lock the write set, checking each item's expectation - full fence - 2 take the epoch and choose the version -
 //! 3 validate reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote nothing does only 3;
 //! one that read one cell and nothing else does nothing.
+//!
+//! A read for update locks a cell during execution and *holds* it until the attempt ends. Phase 1 begins by raising INSTALL in
+//! the held cells that are written. Whoever held a cell and did not write it gives it back when the attempt is over: that is
+//! at the end of `commit`, whatever comes of it, and in `abort`; every attempt ends in one of the two.
 //!
 //! # Cell
 //! ```text
@@ -20,27 +25,40 @@
 //! ```
 //!
 //! # Invariants
-//! * **O1** LOCK and INSTALL are set together by one exchange, in phase 1; words change only between that and the release.
+//! * **O1** LOCK is the right to change the cell, taken by one exchange. INSTALL says that the owner is committing. Both are
+//!   set together in phase 1; or LOCK first, by a read for update, and INSTALL by its owner in phase 1. Either way INSTALL is
+//!   set before the fence, words change only between that and the release, and a cell with LOCK alone has the words of its
+//!   version: readers and validation pass it, and only who wants to lock has to wait.
 //! * **O2** The version a commit installs exceeds every version it read or replaced, and its session's last one.
 //! * **O3** Nothing that can fail happens after phase 4.
 //! * **O4** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it releases. An absent cell is
-//!   released QUEUED, or is in the `linked` list of the attempt that linked it.
+//!   released QUEUED, or is in the `linked` list of the attempt that linked it. So what a holder found is what it gives back.
 //! * **O5** A DEAD cell stays locked for ever.
+//! * **O6** Only cells of rows that are there are held. (So burial never meets a held cell of an absent record, and the attempt
+//!   that linked a record never holds it absent.) A row with a held cell stays: deleting it takes the locks of all its cells.
+//! * **O7** The note of a write item is zero until the attempt owns its cell as a writer; then it is what the cell says, LOCK and
+//!   INSTALL included. A held cell is in `held`, until phase 1 hands it over to its item, if it has one.
 //!
 //! # Why it is serializable
 //! Let s(T) be T's fence in the single order of such fences (for a read-only T, any moment between its last read and
 //! its first look in phase 3). wr: T reads what U installed after U's fence, so s(U) < s(T). ww: T locks after U
-//! released. rw: T read x and U replaced it. If s(U) < s(T), U's lock, taken before its fence, is visible to T's validation,
+//! released. rw: T read x and U replaced it. If s(U) < s(T), U's INSTALL, set before its fence, is visible to T's validation,
 //! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An absent key is a cell (an absent
 //! record) or a node, whose version rises before the insert's record can be locked. All edges agree with s, and s lies within
-//! the call.
+//! the call. A lock that is held early adds no edge and needs no proof: what was read under it is validated like any other read.
+//!
+//! # Waiting
+//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what it holds and pauses. So
+//! holders that wait for one another (in opposite orders, in a circle) are no deadlock but conflicts. Nobody holds a cell
+//! while waiting for the starvation token: that happens between attempts. A read for update yields to the token like a commit.
+//! The one that holds nothing yet waits longer, since nobody can be waiting for it.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released in time, in phase 1 or at a read. `ReadChanged`, `Phantom`: phase 3. `Existence`,
-//! `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`, `Phantom`:
+//! phase 3. `Existence`, `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! Long transactions that read what others keep writing starve until the token saves them.
+//! Long transactions that read what others keep writing starve until the token saves them, or hold what they will write.
 
 #![forbid(unsafe_code)]
 
@@ -57,15 +75,21 @@ use std::panic::resume_unwind;
 /// committer that lost its processor in the middle.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
+/// The same for a read for update that holds nothing yet. Nobody can be waiting for it, and whoever has the lock may be
+/// in a closure instead of a commit; giving up early would repeat for nothing what the lock is there to save.
+const FIRST_HOLD_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 1_000 };
+
 /// Optimistic concurrency control, the default protocol.
 #[derive(Debug)]
 pub struct Occ;
 
-/// What an attempt has observed.
+/// What an attempt has observed, and what it holds.
 #[derive(Debug, Default)]
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
     nodes: Vec<NodeRead>,
+    /// Cells locked by reads for update, with what they were; empty between attempts.
+    held: Vec<(CellAt, Tid)>,
     /// The last version this session installed (O2).
     last: Option<Tid>,
 }
@@ -86,6 +110,7 @@ impl Protocol for Occ {
 
     #[inline(always)]
     fn begin(_context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
+        debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
         attempt.reads.clear();
         attempt.nodes.clear();
     }
@@ -105,7 +130,8 @@ impl Protocol for Occ {
                 pass(Point::Copied);
                 // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible (E3).
                 let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
-                if before == after {
+                // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
+                if before == after || !after.has(Tid::INSTALL) && after.same_version(before) {
                     let present = !before.has(Tid::ABSENT);
                     if present || !mutant(Mutant::TombstoneUnobserved) {
                         attempt.reads.push((at, before));
@@ -116,6 +142,47 @@ impl Protocol for Occ {
                 return Err(context.conflict(Abort::Dead, at));
             }
             if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                return Err(context.conflict(Abort::Locked, at));
+            }
+        }
+    }
+
+    fn read_for_update(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if attempt.holds(at) {
+            return Self::read(context, attempt, at, copy);
+        }
+        // Others that want to write have to wait for us from now on.
+        context.yield_to_token()?;
+        let rounds_max = if attempt.held.is_empty() { FIRST_HOLD_ROUNDS_MAX } else { LOCK_ROUNDS_MAX };
+        // Nothing may come between the exchange and the note of it.
+        attempt.held.reserve(1);
+        let cell = at.cell_word(0);
+        let mut spin = Spin::default();
+        loop {
+            let tid = Tid(cell.load(Ordering::Acquire)); // E3
+            if tid.has(Tid::DEAD) {
+                return Err(context.conflict(Abort::Dead, at));
+            }
+            if !tid.has(Tid::LOCK) {
+                if tid.has(Tid::ABSENT) {
+                    attempt.reads.push((at, tid)); // O6
+                    return Ok(Seen { present: false, version: tid.version() });
+                }
+                // Acquire: the words of the version we hold (E3).
+                let locked = tid.0 | Tid::LOCK;
+                if cell.compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    attempt.held.push((at, tid));
+                    attempt.reads.push((at, tid));
+                    copy(Words::Shared(at.payload()));
+                    return Ok(Seen { present: true, version: tid.version() });
+                }
+            }
+            if !spin.wait_at_most(rounds_max) {
                 return Err(context.conflict(Abort::Locked, at));
             }
         }
@@ -141,79 +208,15 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        if writes.is_empty() {
-            let single = attempt.reads.len() == 1 && attempt.nodes.is_empty();
-            if !single {
-                validate(context, attempt, writes)?;
-            }
-            return Ok(Committed { version: 0 });
-        }
-        context.yield_to_token()?;
-        context.reserve_for(writes);
-        if context.engine.options.sorted_locks {
-            writes.sort();
-        }
-        let evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
-        pass(Point::Unlocked);
-
-        // 1 lock
-        for index in 0..writes.items().len() {
-            let item = &mut writes.items_mut()[index];
-            match lock(item) {
-                Ok(tid) => item.note = tid.0,
-                Err(abort) => {
-                    let at = item.at;
-                    release(context, &writes.items()[..index]);
-                    return Err(context.conflict(abort, at));
-                }
-            }
-        }
-        pass(Point::Locked);
-        if !mutant(Mutant::NoFence) {
-            full_fence(); // E1
-        }
-
-        // 2 epoch, 3 validate
-        let version = choose_version(context, attempt, writes)
-            .and_then(|version| validate(context, attempt, writes).map(|()| version));
-        let version = match version {
-            Ok(version) => version,
-            Err(abort) => {
-                release(context, writes.items());
-                return Err(abort);
-            }
-        };
-        pass(Point::Validated);
-
-        // 4 evaluate
-        if !evaluated_early && let Err(failure) = evaluate(writes) {
-            release(context, writes.items());
-            match failure {
-                Failure::Outcome(abort) => return Err(abort),
-                Failure::Panic(panic) => resume_unwind(panic),
-            }
-        }
-
-        // 5 install and release
-        for index in 0..writes.items().len() {
-            let item = &mut writes.items_mut()[index];
-            let (at, was) = (item.at, Tid(item.note));
-            let mut new = version.0 | was.0 & Tid::QUEUED;
-            if item.present {
-                writes.install(index, at.payload());
-            } else if was.has(Tid::ABSENT) {
-                item.untouched = true;
-                new = was.0;
-            } else {
-                new |= Tid::ABSENT;
-            }
-            release_cell(context, at, Tid(new));
-        }
-        attempt.last = Some(version);
-        Ok(Committed { version: version.version() })
+        if attempt.held.is_empty() { commit(context, attempt, writes) } else { commit_held(context, attempt, writes) }
     }
 
-    fn abort(_context: &mut Context<'_, Occ>, _attempt: &mut Attempt, _writes: &mut WriteSet) {}
+    fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+        if mutant(Mutant::HeldForEver) {
+            attempt.held.clear();
+        }
+        release_held(context, attempt);
+    }
 
     fn unborn(at: CellAt) {
         at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
@@ -286,7 +289,129 @@ impl Protocol for Occ {
     }
 }
 
-/// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell was.
+impl Attempt {
+    /// Whether a read for update of this attempt has locked the cell. Latest first: what is asked for twice is asked for soon.
+    fn holds(&self, at: CellAt) -> bool {
+        self.held.iter().rev().any(|(held, _)| held.address() == at.address())
+    }
+}
+
+/// Commits an attempt that holds cells, and gives back those it has not written.
+#[cold]
+fn commit_held(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
+    let result = commit(context, attempt, writes);
+    release_held(context, attempt);
+    result
+}
+
+/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
+/// updater panics.
+#[inline(always)]
+fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
+    if writes.is_empty() {
+        let single = attempt.reads.len() == 1 && attempt.nodes.is_empty();
+        if !single {
+            validate(context, attempt, writes)?;
+        }
+        return Ok(Committed { version: 0 });
+    }
+    context.yield_to_token()?;
+    context.reserve_for(writes);
+    if context.engine.options.sorted_locks {
+        writes.sort();
+    }
+    let evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
+    pass(Point::Unlocked);
+
+    // 1 lock
+    if !attempt.held.is_empty() {
+        hand_over(attempt, writes);
+    }
+    for index in 0..writes.items().len() {
+        let item = &mut writes.items_mut()[index];
+        match lock(item) {
+            Ok(tid) => item.note = tid.0,
+            Err(abort) => {
+                let at = item.at;
+                release(context, writes.items());
+                return Err(context.conflict(abort, at));
+            }
+        }
+    }
+    pass(Point::Locked);
+    if !mutant(Mutant::NoFence) {
+        full_fence(); // E1
+    }
+
+    // 2 epoch, 3 validate
+    let version = choose_version(context, attempt, writes)
+        .and_then(|version| validate(context, attempt, writes).map(|()| version));
+    let version = match version {
+        Ok(version) => version,
+        Err(abort) => {
+            release(context, writes.items());
+            return Err(abort);
+        }
+    };
+    pass(Point::Validated);
+
+    // 4 evaluate
+    if !evaluated_early && let Err(failure) = evaluate(writes) {
+        release(context, writes.items());
+        match failure {
+            Failure::Outcome(abort) => return Err(abort),
+            Failure::Panic(panic) => {
+                release_held(context, attempt);
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    // 5 install and release
+    for index in 0..writes.items().len() {
+        let item = &mut writes.items_mut()[index];
+        let (at, was) = (item.at, Tid(item.note));
+        let mut new = version.0 | was.0 & Tid::QUEUED;
+        if item.present {
+            writes.install(index, at.payload());
+        } else if was.has(Tid::ABSENT) {
+            item.untouched = true;
+            new = was.unlocked().0;
+        } else {
+            new |= Tid::ABSENT;
+        }
+        release_cell(context, at, Tid(new));
+    }
+    attempt.last = Some(version);
+    Ok(Committed { version: version.version() })
+}
+
+/// Beginning of phase 1: the held cells that are written become their items' (O7), and say so (O1).
+#[cold]
+fn hand_over(attempt: &mut Attempt, writes: &mut WriteSet) {
+    attempt.held.retain(|&(at, tid)| {
+        let Some(index) = writes.find(at) else { return true };
+        let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
+        if !mutant(Mutant::HeldNotInstalling) {
+            // No exchange: while we have the lock nobody else changes the cell. Relaxed: the fence is still to come (E1).
+            at.cell_word(0).store(owned.0, Ordering::Relaxed);
+        }
+        writes.items_mut()[index].note = owned.0;
+        false
+    });
+}
+
+/// Phase 1 for an item that owns its cell already, which was held: its row is there (O6).
+#[cold]
+fn accept_held(item: &WriteItem) -> Result<Tid, Abort> {
+    if item.accepts(true) { Ok(Tid(item.note)) } else { Err(Abort::Existence) }
+}
+
+/// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell is now.
 #[inline]
 fn lock(item: &WriteItem) -> Result<Tid, Abort> {
     let cell = item.at.cell_word(0);
@@ -301,11 +426,13 @@ fn lock(item: &WriteItem) -> Result<Tid, Abort> {
             if !item.accepts(!tid.has(Tid::ABSENT)) {
                 return Err(Abort::Existence);
             }
-            let locked = tid.0 | Tid::LOCK | Tid::INSTALL;
+            let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
             // Acquire: the last owner's words are ours to see and to replace (E3).
-            if cell.compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                return Ok(tid);
+            if cell.compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(locked);
             }
+        } else if item.note != 0 {
+            return accept_held(item);
         }
         if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
             return Err(Abort::Locked);
@@ -360,11 +487,21 @@ fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     writes.evaluate(|item| Words::Shared(item.at.payload()))
 }
 
-/// Ends the ownership of locked cells, leaving them as they were.
+/// Ends the items' ownership of cells, leaving them as they were.
 #[cold]
 fn release(context: &mut Context<'_, Occ>, items: &[WriteItem]) {
     for item in items {
-        release_cell(context, item.at, Tid(item.note));
+        if item.note != 0 {
+            release_cell(context, item.at, Tid(item.note).unlocked());
+        }
+    }
+}
+
+/// Gives back what is still held, as it was.
+#[cold]
+fn release_held(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
+    for (at, tid) in attempt.held.drain(..) {
+        release_cell(context, at, tid);
     }
 }
 

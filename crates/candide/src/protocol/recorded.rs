@@ -191,6 +191,17 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Ok(seen)
     }
 
+    fn read_for_update(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        let seen = P::read_for_update(&mut inner(context), &mut attempt.inner, at, copy)?;
+        attempt.reads.push(access(context, at, seen.version, seen.present));
+        Ok(seen)
+    }
+
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {
         P::peek(&attempt.inner, at)
     }

@@ -17,9 +17,10 @@ const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
 const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + SEQUENCE_BITS);
 
 impl Tid {
-    /// Someone may change this cell. Set by one atomic exchange, cleared by its owner.
+    /// Someone may change this cell. Set by one atomic exchange, cleared by its owner. Alone, it says that the words are still
+    /// those of the version.
     pub(crate) const LOCK: u64 = 1 << 0;
-    /// The owner has begun to commit: the words may be changing, others' validation must fail.
+    /// The lock's owner has begun to commit: the words may be changing, others' validation must fail.
     pub(crate) const INSTALL: u64 = 1 << 1;
     /// The row is not there: never was, or was deleted.
     pub(crate) const ABSENT: u64 = 1 << 2;
@@ -54,6 +55,12 @@ impl Tid {
     #[inline]
     pub(crate) fn has(self, flags: u64) -> bool {
         self.0 & flags != 0
+    }
+
+    /// What a cell that says this was before it was locked.
+    #[inline]
+    pub(crate) fn unlocked(self) -> Tid {
+        Tid(self.0 & !(Tid::LOCK | Tid::INSTALL))
     }
 
     /// Whether `other` is the same version in the same state of existence.

@@ -34,6 +34,10 @@ pub(crate) enum Mutant {
     ReclaimEarly,
     /// Updaters see the row as it was before it was locked.
     EvaluateBeforeLock,
+    /// A commit does not tell anyone that it is about to write what a read for update has locked.
+    HeldNotInstalling,
+    /// An attempt that fails keeps what its reads for update have locked.
+    HeldForEver,
 }
 
 #[cfg(not(test))]
@@ -77,13 +81,15 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 6] = [
+    const NAMES: [(&str, Mutant); 8] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
         ("tombstone-unobserved", Mutant::TombstoneUnobserved),
         ("reclaim-early", Mutant::ReclaimEarly),
         ("evaluate-before-lock", Mutant::EvaluateBeforeLock),
+        ("held-not-installing", Mutant::HeldNotInstalling),
+        ("held-for-ever", Mutant::HeldForEver),
     ];
 
     /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).

@@ -8,7 +8,7 @@ use super::rows::Item;
 use crate::history::{Access, Recorded, Transaction};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::Random;
-use crate::{Abort, Database};
+use crate::{Abort, Database, Whole};
 use std::collections::{BTreeMap, HashMap};
 
 type Unit = (u16, Box<[u64]>, u8);
@@ -111,7 +111,7 @@ impl ForProtocol for RandomHistories {
                         let mut random = Random::seeded(round << 8 | thread);
                         for _ in 0..150 {
                             let script: Vec<_> =
-                                (0..1 + random.below(5)).map(|_| (random.below(9), random.below(6))).collect();
+                                (0..1 + random.below(5)).map(|_| (random.below(11), random.below(6))).collect();
                             let fails = random.below(8) == 0;
                             let _: Result<(), Abort> = session.run(|tx| {
                                 for &(operation, key) in &script {
@@ -123,7 +123,9 @@ impl ForProtocol for RandomHistories {
                                         5 => table.update_if_present(tx, &key, Item::COUNT.add(1)).map(drop),
                                         6 => table.update_if_present(tx, &key, Item::OTHER.set(1)).map(drop),
                                         7 => table.modify_if_present(tx, &key, Item::COUNT, |c| *c += 1).map(drop),
-                                        _ => table.delete_if_present(tx, &key).map(drop),
+                                        8 => table.delete_if_present(tx, &key).map(drop),
+                                        9 => table.get_for_update(tx, &key, Item::COUNT).map(drop),
+                                        _ => table.get_for_update(tx, &key, Whole).map(drop),
                                     };
                                     done?;
                                     if random.below(4) == 0 {

@@ -349,7 +349,10 @@ fn attempts_and_deadlines_end_retrying() {
         Err(Abort::DeadlinePassed)
     );
     let conflict = session.last_conflict().unwrap();
-    assert_eq!((conflict.cause, &*conflict.table, conflict.group), (Abort::ReadChanged, "rows", Some("hot")));
+    assert_eq!(
+        (conflict.cause, conflict.table.as_deref(), conflict.group),
+        (Abort::ReadChanged, Some("rows"), Some("hot"))
+    );
     assert_eq!(conflict.key, Some(vec![1]));
     let stats = session.stats();
     assert_eq!((stats.commits, stats.user_errors), (0, 0));

@@ -6,11 +6,15 @@
 #[cfg(not(any(loom, shuttle)))]
 mod cycles;
 #[cfg(not(any(loom, shuttle)))]
+mod for_update;
+#[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
+#[cfg(not(any(loom, shuttle)))]
+mod reports;
 mod rows;
 #[cfg(shuttle)]
 mod shuttle;

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 enum Operation {
     Read,
     ReadColumn,
+    ReadForUpdate,
     Insert,
     Put,
     Add,
@@ -29,8 +30,22 @@ enum Operation {
 }
 
 use Operation::*;
-const OPERATIONS: [Operation; 13] =
-    [Read, ReadColumn, Insert, Put, Add, AddSmall, Guarded, SetFlag, SetBoth, SetGuarded, User, Modify, Delete];
+const OPERATIONS: [Operation; 14] = [
+    Read,
+    ReadColumn,
+    ReadForUpdate,
+    Insert,
+    Put,
+    Add,
+    AddSmall,
+    Guarded,
+    SetFlag,
+    SetBoth,
+    SetGuarded,
+    User,
+    Modify,
+    Delete,
+];
 
 /// Doubles the count, refusing to go beyond 1,000.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +94,7 @@ impl Model {
         let Some(row) = self.rows.get_mut(&key) else {
             return match operation {
                 Read => Shown::Row(None),
-                ReadColumn => Shown::Count(Err(Abort::NotFound)),
+                ReadColumn | ReadForUpdate => Shown::Count(Err(Abort::NotFound)),
                 Insert | Put => {
                     self.rows.insert(key, Item::new(key, 1));
                     Shown::Done(Ok(()))
@@ -101,7 +116,7 @@ impl Model {
                 Some(abort) => Shown::Done(Err(abort)),
                 None => Shown::Row(Some(*row)),
             },
-            ReadColumn => Shown::Count(hot_failure.map_or(Ok(row.count), Err)),
+            ReadColumn | ReadForUpdate => Shown::Count(hot_failure.map_or(Ok(row.count), Err)),
             Insert => Shown::Done(Err(Abort::Duplicate)),
             Put => {
                 *row = Item::new(key, 1);
@@ -171,6 +186,7 @@ fn perform<P: Protocol>(table: &Table<Item, P>, tx: &crate::Tx<'_, P>, operation
             Err(abort) => Shown::Done(Err(abort)),
         },
         ReadColumn => Shown::Count(table.read(tx, &key, Item::COUNT)),
+        ReadForUpdate => Shown::Count(table.read_for_update(tx, &key, Item::COUNT)),
         Insert => Shown::Done(table.insert(tx, Item::new(key, 1))),
         Put => Shown::Done(table.put(tx, Item::new(key, 1))),
         Add => Shown::Done(table.update(tx, &key, Item::COUNT.add(5))),

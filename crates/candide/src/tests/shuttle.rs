@@ -35,9 +35,14 @@ fn scene<P: Protocol>() {
                     session
                         .run(|tx| {
                             // All of one row to another, which may have to be made.
-                            let Some(count) = table.get(tx, &from, Item::COUNT)? else { return Ok(()) };
+                            let held = number == 0;
+                            let get = |id| {
+                                let row = table.find(tx, id)?;
+                                if held { row.get_for_update(Item::COUNT) } else { row.get(Item::COUNT) }
+                            };
+                            let Some(count) = get(&from)? else { return Ok(()) };
                             table.delete(tx, &from)?;
-                            match table.get(tx, &to, Item::COUNT)? {
+                            match get(&to)? {
                                 Some(_) => table.update(tx, &to, Item::COUNT.add(count)),
                                 None => table.insert(tx, Item::new(to, count)),
                             }

@@ -2,12 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+mod conflict;
 mod entries;
+#[cfg(feature = "tracing")]
+mod events;
 mod garbage;
 mod retry;
 mod stage;
 mod state;
 
+pub use conflict::Conflict;
 pub(crate) use garbage::Garbage;
 pub use retry::RunOptions;
 pub(crate) use retry::{Core, Public};
@@ -38,6 +42,17 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// The number of this attempt, from one.
     pub fn attempt(&self) -> u32 {
         self.state.borrow().attempt_number
+    }
+
+    /// Where the attempt before this one met a conflict, so that a closure can adapt: read a row
+    /// [for update](crate::Table::get_for_update) that others keep changing, say, or do its work in another order. `None` in
+    /// the first attempt of each [`run`](crate::Session::run).
+    pub fn last_conflict(&self) -> Option<Conflict> {
+        let state = self.state.borrow();
+        // A later attempt is made only after a conflict, which was noted.
+        let note = state.last_conflict.filter(|_| state.attempt_number > 1)?;
+        drop(state);
+        Some(Conflict::named(self.engine, note))
     }
 
     /// Has `effect` run after this attempt has committed, outside the transaction, in the order of the calls. If the

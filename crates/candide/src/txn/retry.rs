@@ -38,14 +38,16 @@ impl RunOptions {
         RunOptions::default()
     }
 
-    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts (at least one is made) have met conflicts.
+    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One is always made: zero
+    /// means one.
     #[must_use]
     pub fn attempts_max(self, attempts: u32) -> RunOptions {
         RunOptions { attempts_max: Some(attempts), ..self }
     }
 
     /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`. A running attempt is
-    /// not interrupted.
+    /// not interrupted, and commits if it can, however late; one is made even if the deadline has passed already. Where the
+    /// limit on attempts is reached as well, that is what is reported.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions {
         RunOptions { deadline: Some(deadline), ..self }
@@ -64,6 +66,8 @@ impl RunOptions {
 /// What others may look at of a session.
 #[derive(Debug)]
 pub(crate) struct Public {
+    /// Its number.
+    pub(crate) session: u64,
     pub(crate) slot: Arc<Slot>,
     /// Taken by the session, and by the advancer while the session is idle.
     pub(crate) garbage: Mutex<Garbage>,
@@ -131,20 +135,43 @@ impl<P: Protocol> Core<P> {
             };
             drop(outcome);
             failed += 1;
-            if let Some(refusal) = options.refusal(failed) {
-                self.public.counters.aborted(refusal);
+            if let Some(refusal) = self.after_conflict(engine, options, cause, failed, &mut starvation) {
                 return Err(refusal.into());
             }
-            self.public.counters.retried();
-            if cause == Abort::Yielded {
-                self.wait_for_token(engine, options);
-                continue;
-            }
-            let conflicts = starvation.suffer();
-            if engine.options.backoff {
-                pause(&mut self.state.get_mut().local.random, conflicts);
-            }
         }
+    }
+
+    /// What is due when the `failed`th attempt has ended in a conflict: notes and events, and a refusal or a pause.
+    #[cold]
+    #[inline(never)]
+    fn after_conflict(
+        &mut self,
+        engine: &Engine<P>,
+        options: &RunOptions,
+        cause: Abort,
+        failed: u32,
+        starvation: &mut Starvation<'_>,
+    ) -> Option<Abort> {
+        let state = self.state.get_mut();
+        state.note_conflict(cause);
+        #[cfg(feature = "tracing")]
+        if let Some(note) = state.last_conflict {
+            super::events::conflict(engine, note, failed);
+        }
+        if let Some(refusal) = options.refusal(failed) {
+            self.public.counters.aborted(refusal);
+            return Some(refusal);
+        }
+        self.public.counters.retried();
+        if cause == Abort::Yielded {
+            self.wait_for_token(engine, options);
+            return None;
+        }
+        let conflicts = starvation.suffer();
+        if engine.options.backoff {
+            pause(&mut self.state.get_mut().local.random, conflicts);
+        }
+        None
     }
 
     /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and lets no panic of theirs
@@ -224,8 +251,9 @@ struct Starvation<'a> {
 impl Starvation<'_> {
     fn suffer(&mut self) -> u32 {
         self.conflicts += 1;
-        if self.conflicts >= TOKEN_ATTEMPTS {
-            self.token.try_take(self.session);
+        if self.conflicts >= TOKEN_ATTEMPTS && self.token.try_take(self.session) {
+            #[cfg(feature = "tracing")]
+            super::events::token_taken(self.session, self.conflicts);
         }
         self.conflicts
     }

@@ -16,7 +16,7 @@ use super::entries::Workbench;
 use crate::access::{self, Intent, WriteSet};
 use crate::error::Abort;
 use crate::index::{Found, Linked, Linking, Place};
-use crate::protocol::{Committed, Context, Engine, Local, Missing, Protocol, TableCore};
+use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
 
 /// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
@@ -29,6 +29,8 @@ pub(crate) struct State<P: Protocol> {
     pub(crate) writes: WriteSet,
     pub(crate) local: Local,
     pub(crate) attempt_number: u32,
+    /// The last conflict in which an attempt of this session ended.
+    pub(crate) last_conflict: Option<ConflictNote>,
     /// The conflict that dooms this attempt.
     doomed: Option<Abort>,
     /// The outcome of a pending update that this attempt has been shown; it can only end in it.
@@ -54,6 +56,7 @@ impl<P: Protocol> State<P> {
             writes: WriteSet::default(),
             local,
             attempt_number: 0,
+            last_conflict: None,
             doomed: None,
             failed: None,
             scratch: Vec::new(),
@@ -124,6 +127,42 @@ impl<P: Protocol> State<P> {
             None => self.observe(engine, at, copy),
             Some(item) if self.writes.items()[item].present => self.read_own(engine, item, access::Mark::NOW, copy),
             Some(_) => Ok(false),
+        }
+    }
+
+    /// As [`State::read`], having locked the unit if the protocol can. Where the transaction's own writes say what the unit
+    /// will be, whatever it is now, there is nothing to lock before they are committed.
+    pub(crate) fn read_for_update(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
+        self.enter(engine)?;
+        let Some(item) = self.writes.find(at) else { return self.observe_for_update(engine, at, copy) };
+        if !self.writes.items()[item].present {
+            return Ok(false);
+        }
+        if !self.writes.replaces_unit(item) {
+            // Should the row be gone, reading it below finds that out, too.
+            match self.observe_for_update(engine, at, |_| {}) {
+                Err(abort) if abort.is_conflict() => return Err(abort),
+                _ => {}
+            }
+        }
+        self.read_own(engine, item, access::Mark::NOW, copy)
+    }
+
+    fn observe_for_update(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
+        let context = &mut Context::new(engine, &mut self.local);
+        match P::read_for_update(context, &mut self.attempt, at, copy) {
+            Ok(seen) => Ok(seen.present),
+            Err(abort) => Err(self.doom(abort)),
         }
     }
 
@@ -372,6 +411,14 @@ impl<P: Protocol> State<P> {
     /// Ends without effect.
     pub(crate) fn abort(&mut self, engine: &Engine<P>) {
         P::abort(&mut Context::new(engine, &mut self.local), &mut self.attempt, &mut self.writes);
+    }
+
+    /// Notes in which conflict the attempt has ended.
+    #[cold]
+    pub(crate) fn note_conflict(&mut self, cause: Abort) {
+        // Only giving way to the token is about nothing in particular.
+        let noted = self.local.conflict.take().filter(|note| note.cause == cause);
+        self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
     }
 
     /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.

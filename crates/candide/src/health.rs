@@ -1,0 +1,103 @@
+//! How a database is doing, for monitoring.
+
+#![forbid(unsafe_code)]
+
+use crate::db::Database;
+use crate::protocol::Protocol;
+use crate::sync::lock;
+use std::sync::PoisonError;
+
+/// How a database is doing at one moment: what it holds, and who holds it back. See [`Database::health`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Health {
+    /// How far the reclamation bound is behind the epoch, in epochs. An epoch lasts about a millisecond. Deleted rows are freed
+    /// when the bound has passed them, so this is how long memory stays unusable after a delete. All databases of a
+    /// process share their epochs: a transaction of another one may be what holds the bound back.
+    pub epoch_lag_ms: u64,
+    /// The transaction of this database that has been running for the longest time; `None` if none is running.
+    pub oldest_pin: Option<OldestPin>,
+    /// Deleted records and unlinked blocks that are waiting for the last transaction that could see them.
+    pub garbage: usize,
+    /// Bytes that tables and indexes have taken, as the memory limit counts them.
+    pub reserved_bytes: usize,
+    /// Sessions that exist, those included that threads keep for [`Database::run`].
+    pub sessions: usize,
+}
+
+/// The transaction that has been running for the longest time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OldestPin {
+    /// How long its present attempt has been running, in epochs of about a millisecond.
+    pub age_ms: u64,
+    /// Its session; see [`Session::number`](crate::Session::number).
+    pub session: u64,
+}
+
+/// What one table takes. See [`Database::tables`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableUse {
+    /// The table's name.
+    pub name: String,
+    /// Bytes taken for its records, free ones included: they serve the same table again.
+    pub record_bytes: usize,
+    /// Bytes taken for the buckets of its index. Where many keys meet in a bucket, the lines that it overflows into come from
+    /// a store that all indexes share; they count in [`Health::reserved_bytes`] alone.
+    pub index_bytes: usize,
+}
+
+impl<P: Protocol> Database<P> {
+    /// How the database is doing. Takes a lock that sessions take as they come and go, and each session's garbage's for a moment;
+    /// no transaction waits for it. The figures are looked at one after another, while transactions go on.
+    ///
+    /// ```
+    /// use candide::{Abort, Database};
+    ///
+    /// let db = Database::new();
+    /// let session = db.session()?;
+    /// let health = db.health();
+    /// assert_eq!((health.sessions, health.oldest_pin, health.garbage), (1, None, 0));
+    /// db.run(|_| {
+    ///     assert!(db.health().oldest_pin.is_some_and(|pin| pin.session != session.number()));
+    ///     Ok::<_, Abort>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn health(&self) -> Health {
+        let inner = &self.inner;
+        let (mut sessions, mut garbage, mut oldest) = (0, 0, None::<(u64, u64)>);
+        inner.for_each_session(|public, gone| {
+            sessions += usize::from(!gone);
+            garbage += lock(&public.garbage).len();
+            if let Some(epoch) = public.slot.pinned_epoch()
+                && oldest.is_none_or(|(smallest, _)| epoch < smallest)
+            {
+                oldest = Some((epoch, public.session));
+            }
+        });
+        // The epoch last: nothing seen before is younger.
+        let epochs = &inner.engine.epochs;
+        let bound = epochs.bound();
+        let now = epochs.now();
+        Health {
+            epoch_lag_ms: now.saturating_sub(bound),
+            oldest_pin: oldest.map(|(epoch, session)| OldestPin { age_ms: now.saturating_sub(epoch), session }),
+            garbage,
+            reserved_bytes: inner.engine.memory.reserved_bytes(),
+            sessions,
+        }
+    }
+
+    /// The tables and what they take, in the order in which they were created.
+    pub fn tables(&self) -> Vec<TableUse> {
+        let tables = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let table_use = tables.iter().map(|table| TableUse {
+            name: table.name.to_string(),
+            record_bytes: table.records.reserved_bytes(),
+            index_bytes: table.index.bytes(),
+        });
+        table_use.collect()
+    }
+}

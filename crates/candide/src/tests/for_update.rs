@@ -1,0 +1,571 @@
+//! Reads for update: who has to wait for the holder of a row, who does not, and that nothing stays locked.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each, for_each_concurrent};
+use crate::protocol::{Occ, Protocol};
+use crate::record::Tid;
+use crate::sync::{AtomicU64, Ordering, Point, with_hook};
+use crate::{Abort, Database, RunOptions, Session, Table, Tx, Whole};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// A database with rows 0..4, and two sessions.
+struct Scene {
+    db: Database<Occ>,
+    table: Table<Item, Occ>,
+    first: Session<Occ>,
+    second: Session<Occ>,
+}
+
+fn scene(splitting: bool, sorted_locks: bool) -> Scene {
+    let builder = Database::<Occ>::builder().manual_epochs(1);
+    let db = builder.timestamp_splitting(splitting).sorted_locks(sorted_locks).build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let (first, second) = (db.session().unwrap(), db.session().unwrap());
+    Scene { db, table, first, second }
+}
+
+/// One attempt, so that a conflict shows.
+const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
+const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
+
+/// The keys whose records have a locked cell.
+fn locked(table: &Table<Item, Occ>) -> Vec<u64> {
+    let core = table.core();
+    let mut keys = Vec::new();
+    core.index.for_each(|record| {
+        let mut cells = core.layout.units().map(|unit| core.layout.at(record, unit));
+        if cells.any(|at| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK | Tid::INSTALL)) {
+            keys.push(record.key_words(1).as_slice()[0]);
+        }
+    });
+    keys.sort_unstable();
+    keys
+}
+
+/// Runs `body` in one attempt, which must end in a conflict of this cause.
+fn conflicts(session: &mut Session<Occ>, cause: Abort, body: impl FnMut(&Tx<'_, Occ>) -> Result<(), Abort>) {
+    assert_eq!(session.run_with(ONCE(), body), CONFLICT);
+    assert_eq!(session.last_conflict().unwrap().cause, cause);
+}
+
+fn passes(session: &mut Session<Occ>, body: impl FnMut(&Tx<'_, Occ>) -> Result<(), Abort>) {
+    assert_eq!(session.run_with(ONCE(), body), Ok(()));
+}
+
+#[test]
+fn a_held_row_keeps_writers_out_and_lets_readers_pass() {
+    for (splitting, sorted) in [(true, false), (true, true), (false, false), (false, true)] {
+        for writes in [true, false] {
+            let Scene { table, mut first, mut second, .. } = scene(splitting, sorted);
+            let result = first.run_with(ONCE(), |tx| {
+                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
+                assert_eq!(locked(&table), [0]);
+                // Whoever wants to write it, or to hold it, or to replace or delete the row.
+                conflicts(&mut second, Abort::Locked, |tx| table.read_for_update(tx, &0, Item::COUNT).map(drop));
+                conflicts(&mut second, Abort::Locked, |tx| table.read_for_update(tx, &0, Whole).map(drop));
+                conflicts(&mut second, Abort::Locked, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+                conflicts(&mut second, Abort::Locked, |tx| table.modify(tx, &0, Item::COUNT, |count| *count += 1));
+                conflicts(&mut second, Abort::Locked, |tx| table.put(tx, Item::new(0, 5)));
+                conflicts(&mut second, Abort::Locked, |tx| table.delete(tx, &0));
+                // Whoever reads, whatever else they write.
+                passes(&mut second, |tx| {
+                    assert_eq!(table.read(tx, &0, Whole)?, Item::new(0, 0));
+                    Ok(())
+                });
+                passes(&mut second, |tx| {
+                    table.read(tx, &0, Item::COUNT)?;
+                    table.update(tx, &1, Item::COUNT.add(1))
+                });
+                assert_eq!(second.run_with(ONCE(), |tx| table.insert(tx, Item::new(0, 1))), Err(Abort::Duplicate));
+                // Another group is another matter, if groups are.
+                let mut other = |tx: &Tx<'_, Occ>| table.update(tx, &0, Item::OTHER.add(1));
+                if splitting {
+                    passes(&mut second, &mut other);
+                } else {
+                    conflicts(&mut second, Abort::Locked, &mut other);
+                }
+                if writes { table.update(tx, &0, Item::COUNT.add(1)) } else { Ok(()) }
+            });
+            assert_eq!(result, Ok(()));
+            assert_eq!(locked(&table), [0; 0]);
+            passes(&mut second, |tx| {
+                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, i64::from(writes));
+                table.update(tx, &0, Item::COUNT.add(1))
+            });
+        }
+    }
+}
+
+#[test]
+fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after() {
+    let Scene { table, mut first, mut second, .. } = scene(true, false);
+    // The reader began while the row was held, and ends while it is held, or free again.
+    for ends_first in [true, false] {
+        let reader = second.run_with(ONCE(), |tx| {
+            let before = table.read(tx, &0, Item::COUNT)?;
+            passes(&mut first, |tx| {
+                table.read_for_update(tx, &0, Item::COUNT)?;
+                if ends_first { Ok(()) } else { table.update(tx, &0, Item::COUNT.set(before + 1)) }
+            });
+            table.update(tx, &1, Item::COUNT.add(1))
+        });
+        assert_eq!(reader, if ends_first { Ok(()) } else { CONFLICT });
+    }
+}
+
+#[test]
+fn a_read_that_a_lock_slips_into_is_good() {
+    let Scene { table, mut first, mut second, .. } = scene(true, false);
+    let (inner, entered) = (table.clone(), Rc::new(Cell::new(0)));
+    let seen = entered.clone();
+    // Between the words and the second look somebody takes the lock and gives it back.
+    let read = with_hook(
+        move |point| {
+            if point == Point::Copied {
+                seen.set(seen.get() + 1);
+                passes(&mut second, |tx| inner.read_for_update(tx, &0, Item::COUNT).map(drop));
+            }
+        },
+        || first.run_with(ONCE(), |tx| table.read(tx, &0, Item::COUNT)),
+    );
+    assert_eq!((read, entered.get()), (Ok(0), 1));
+}
+
+/// Both have read what the other writes; the holder has validated when the other begins.
+#[test]
+fn a_holder_that_commits_stops_readers() {
+    for sorted in [false, true] {
+        let Scene { db, table, mut first, mut second } = scene(true, sorted);
+        let (inner_table, result) = (table.clone(), Rc::new(Cell::new(Ok(()))));
+        let inner_result = result.clone();
+        let outer = with_hook(
+            move |point| {
+                if point == Point::Validated {
+                    inner_result.set(second.run_with(ONCE(), |tx| {
+                        let zero = inner_table.read(tx, &0, Item::COUNT)?;
+                        inner_table.update(tx, &2, Item::COUNT.set(zero + 1))
+                    }));
+                }
+            },
+            || {
+                first.run_with(ONCE(), |tx| {
+                    table.read_for_update(tx, &0, Item::COUNT)?;
+                    let two = table.read(tx, &2, Item::COUNT)?;
+                    table.update(tx, &0, Item::COUNT.set(two + 1))
+                })
+            },
+        );
+        assert_eq!((outer, result.get()), (Ok(()), CONFLICT));
+        assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok::<_, Abort>(0));
+    }
+}
+
+/// What was read before it was locked is validated all the same.
+#[test]
+fn a_lock_taken_later_does_not_make_an_earlier_read_true() {
+    let Scene { table, mut first, mut second, .. } = scene(true, false);
+    let result = first.run_with(ONCE(), |tx| {
+        let before = table.read(tx, &0, Item::COUNT)?;
+        passes(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
+        assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 10);
+        table.update(tx, &0, Item::COUNT.set(before + 1))
+    });
+    assert_eq!(result, CONFLICT);
+    assert_eq!(locked(&table), [0; 0]);
+}
+
+/// An updater that panics.
+#[derive(Debug, Clone, Copy)]
+struct Panics;
+
+impl crate::Updater<Item> for Panics {
+    type Target = crate::Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, _: &mut i64) -> Result<(), crate::Refused> {
+        panic!("deliberate");
+    }
+}
+
+/// What the ends of an attempt work with.
+struct Parts<'a> {
+    db: &'a Database<Occ>,
+    table: &'a Table<Item, Occ>,
+}
+
+/// How a closure ends.
+type End = fn(&Parts<'_>, &Tx<'_, Occ>) -> Result<(), Abort>;
+
+#[test]
+fn every_end_of_an_attempt_gives_back_what_it_holds() {
+    // Each begins with rows 0 and 1 held, row 0 updated, and row 3 read.
+    let ends: [(&str, End, Result<(), Abort>); 15] = [
+        ("commit", |_, _| Ok(()), Ok(())),
+        ("commit of both", |scene, tx| scene.table.update(tx, &1, Item::COUNT.add(1)), Ok(())),
+        ("commit of others first", |scene, tx| scene.table.update(tx, &2, Item::COUNT.add(1)), Ok(())),
+        ("error", |_, _| Err(Abort::NotFound), Err(Abort::NotFound)),
+        ("panic", |_, _| panic!("deliberate"), CONFLICT),
+        ("a read has changed", |scene, _| scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1))), CONFLICT),
+        (
+            "an error after a read has changed",
+            |scene, _| {
+                scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1)))?;
+                Err(Abort::NotFound)
+            },
+            CONFLICT,
+        ),
+        ("guard", |scene, tx| scene.table.update(tx, &1, Item::COUNT.sub(1).at_least(0)), Err(Abort::Guard)),
+        (
+            "guard that was seen",
+            |scene, tx| {
+                scene.table.update(tx, &1, Item::COUNT.sub(1).at_least(0))?;
+                assert_eq!(scene.table.read(tx, &1, Item::COUNT), Err(Abort::Guard));
+                Ok(())
+            },
+            Err(Abort::Guard),
+        ),
+        ("panic of an updater", |scene, tx| scene.table.update_with(tx, &1, Panics), CONFLICT),
+        (
+            "doomed, and ignored",
+            |scene, tx| {
+                let mut other = scene.db.session().unwrap();
+                let _ = other.run_with(ONCE(), |inner| {
+                    scene.table.read_for_update(inner, &2, Item::COUNT)?;
+                    assert_eq!(scene.table.read_for_update(tx, &2, Item::COUNT), Err(Abort::Locked));
+                    Ok::<_, Abort>(())
+                });
+                Ok(())
+            },
+            CONFLICT,
+        ),
+        (
+            "locked out in phase 1, with a held row before and after",
+            |scene, tx| {
+                scene.table.update(tx, &2, Item::COUNT.add(1))?;
+                scene.table.update(tx, &1, Item::COUNT.add(1))?;
+                scene.table.delete(tx, &0)?;
+                scene.db.run(|tx| scene.table.delete(tx, &2))
+            },
+            CONFLICT,
+        ),
+        (
+            "yielded at commit",
+            |scene, _| {
+                scene.db.inner.engine.token.try_take(999);
+                Ok(())
+            },
+            CONFLICT,
+        ),
+        (
+            "yielded at a read for update",
+            |scene, tx| {
+                scene.db.inner.engine.token.try_take(999);
+                assert_eq!(scene.table.read_for_update(tx, &2, Item::COUNT), Err(Abort::Yielded));
+                // What it has, it may look at again.
+                Ok(())
+            },
+            CONFLICT,
+        ),
+        ("delete", |scene, tx| scene.table.delete(tx, &1), Ok(())),
+    ];
+    for (name, end, expected) in ends {
+        for (splitting, sorted) in [(true, false), (true, true), (false, false)] {
+            let Scene { db, table, mut first, mut second } = scene(splitting, sorted);
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                first.run_with(ONCE(), |tx| {
+                    table.read(tx, &3, Item::COUNT)?;
+                    table.read_for_update(tx, &0, Whole)?;
+                    table.read_for_update(tx, &1, Item::COUNT)?;
+                    table.update(tx, &0, Item::COUNT.add(1))?;
+                    assert_eq!(locked(&table), [0, 1], "{name}");
+                    end(&Parts { db: &db, table: &table }, tx)
+                })
+            }));
+            match result {
+                Ok(result) => assert_eq!(result, expected, "{name}"),
+                Err(_) => assert!(name.starts_with("panic"), "{name}"),
+            }
+            assert_eq!(locked(&table), [0; 0], "{name}");
+            db.inner.engine.token.release(999);
+            passes(&mut second, |tx| {
+                table.put(tx, Item::new(0, 3))?;
+                table.put(tx, Item::new(1, 3))
+            });
+            passes(&mut first, |tx| table.read_for_update(tx, &1, Whole).map(drop));
+        }
+    }
+}
+
+struct WithinOneTransaction;
+
+impl ForProtocol for WithinOneTransaction {
+    fn run<P: Protocol>(&self) {
+        for (splitting, sorted) in [(true, false), (false, true)] {
+            let builder = Database::<P>::builder().timestamp_splitting(splitting).sorted_locks(sorted);
+            let db = builder.build().unwrap();
+            let table = db.table::<Item>("rows").unwrap();
+            let rows = |tx: &Tx<'_, P>| (0..4).try_for_each(|id| table.put(tx, Item::new(id, 0)));
+            db.run(|tx| rows(tx)).unwrap_or_else(|e: Abort| panic!("{e}"));
+            let run = |body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>| {
+                db.run_with(ONCE(), body).unwrap_or_else(|e: Abort| panic!("{e}"))
+            };
+            let count =
+                |key: u64| db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
+            // Twice, and by parts.
+            run(&mut |tx| {
+                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
+                assert_eq!(table.read_for_update(tx, &0, Whole)?, Item::new(0, 0));
+                assert_eq!(table.find(tx, &0)?.get_for_update(Item::COUNT)?, Some(0));
+                table.modify(tx, &0, Item::COUNT, |count| *count += 1)?;
+                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 1);
+                table.update(tx, &0, Item::OTHER.add(1))
+            });
+            assert_eq!(count(0), Some(1));
+            // After updates of its own, of a part or of all; before its own delete, and after.
+            run(&mut |tx| {
+                table.update(tx, &0, Item::COUNT.add(1))?;
+                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 2);
+                table.update(tx, &1, Item::OTHER.set(7))?;
+                assert_eq!(table.read_for_update(tx, &1, Whole)?, Item { other: 7, ..Item::new(1, 0) });
+                table.read_for_update(tx, &2, Item::OTHER)?;
+                table.delete(tx, &2)?;
+                assert_eq!(table.get_for_update(tx, &2, Whole)?, None);
+                assert_eq!(table.read_for_update(tx, &2, Item::COUNT), Err(Abort::NotFound));
+                table.put(tx, Item::new(3, 4))?;
+                assert_eq!(table.read_for_update(tx, &3, Item::COUNT)?, 4);
+                Ok(())
+            });
+            assert_eq!([count(0), count(1), count(2), count(3)], [Some(2), Some(0), None, Some(4)]);
+            // Deleted and inserted again, held before and in between.
+            run(&mut |tx| {
+                table.read_for_update(tx, &3, Item::COUNT)?;
+                table.delete(tx, &3)?;
+                assert_eq!(table.get_for_update(tx, &3, Item::COUNT)?, None);
+                table.insert(tx, Item::new(3, 5))?;
+                assert_eq!(table.read_for_update(tx, &3, Item::COUNT)?, 5);
+                Ok(())
+            });
+            assert_eq!(count(3), Some(5));
+            // Without a record, inserted by itself, and with the record of a row that is gone.
+            run(&mut |tx| {
+                assert_eq!(table.get_for_update(tx, &50, Item::COUNT)?, None);
+                let row = table.find(tx, &50)?;
+                assert_eq!(row.read_for_update(Item::COUNT), Err(Abort::NotFound));
+                table.insert(tx, Item::new(50, 1))?;
+                assert_eq!(row.read_for_update(Whole)?, Item::new(50, 1));
+                table.update(tx, &50, Item::COUNT.add(1))?;
+                assert_eq!(table.read_for_update(tx, &50, Item::COUNT)?, 2);
+                assert_eq!(table.get_for_update(tx, &2, Item::COUNT)?, None);
+                table.insert(tx, Item::new(2, 9))
+            });
+            assert_eq!([count(50), count(2)], [Some(2), Some(9)]);
+            // Inserted and deleted: it never was.
+            run(&mut |tx| {
+                table.insert(tx, Item::new(60, 1))?;
+                assert_eq!(table.read_for_update(tx, &60, Item::COUNT)?, 1);
+                table.delete(tx, &60)?;
+                assert_eq!(table.get_for_update(tx, &60, Item::COUNT)?, None);
+                Ok(())
+            });
+            assert_eq!(count(60), None);
+        }
+    }
+}
+
+#[test]
+fn a_read_for_update_sees_what_a_read_sees() {
+    for_each(&WithinOneTransaction);
+}
+
+#[test]
+fn an_absent_row_is_observed_and_not_locked() {
+    let Scene { table, mut first, mut second, .. } = scene(true, false);
+    passes(&mut first, |tx| table.delete(tx, &1));
+    // One has a record, the other has none.
+    for key in [1, 70] {
+        let result = first.run_with(ONCE(), |tx| {
+            assert_eq!(table.get_for_update(tx, &key, Item::COUNT)?, None);
+            assert_eq!(locked(&table), [0; 0]);
+            passes(&mut second, |tx| table.insert(tx, Item::new(key, 1)));
+            table.update(tx, &0, Item::COUNT.add(1))
+        });
+        assert_eq!(result, CONFLICT);
+    }
+}
+
+/// A record that is in a burial queue, and a row again: the queue meets it while it is held.
+#[test]
+fn a_held_row_in_a_burial_queue_is_left_alone() {
+    let Scene { db, table, mut first, mut second } = scene(true, false);
+    passes(&mut second, |tx| table.delete(tx, &0));
+    passes(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
+    assert_eq!(db.memory().garbage, 1);
+    let pass = |second: &mut Session<Occ>| {
+        for _ in 0..4 {
+            db.inner.engine.epochs.pass();
+            // Collects.
+            passes(second, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+        }
+    };
+    for delete in [false, true] {
+        passes(&mut first, |tx| {
+            assert_eq!(table.read_for_update(tx, &0, Whole)?.count, 5);
+            pass(&mut second);
+            assert_eq!(db.memory().garbage, 1, "it could not be looked at");
+            if delete { table.delete(tx, &0) } else { Ok(()) }
+        });
+        if !delete {
+            // Not held any more, it leaves the queue and then comes back with the delete.
+            pass(&mut second);
+            assert_eq!(db.memory().garbage, 0);
+            passes(&mut second, |tx| table.delete(tx, &0));
+            passes(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
+        }
+    }
+    pass(&mut second);
+    pass(&mut first);
+    assert_eq!(db.memory().garbage, 0);
+    let mut records = 0;
+    table.core().index.for_each(|_| records += 1);
+    assert_eq!(records, 3);
+}
+
+/// The token's holder gets through though others hold what it wants, one after another.
+#[test]
+fn holders_give_way_to_the_token() {
+    let Scene { db, table, mut first, mut second } = scene(true, false);
+    let id = first.number();
+    let outer = second.run_with(ONCE(), |tx| {
+        table.read_for_update(tx, &0, Item::COUNT)?;
+        // Somebody has failed too often because of us.
+        db.inner.engine.token.try_take(id);
+        conflicts(&mut first, Abort::Locked, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+        table.update(tx, &0, Item::COUNT.add(10))
+    });
+    assert_eq!(outer, CONFLICT);
+    assert_eq!(second.last_conflict().unwrap().cause, Abort::Yielded);
+    passes(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+    db.inner.engine.token.release(id);
+    passes(&mut second, |tx| {
+        assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 1);
+        Ok(())
+    });
+}
+
+struct OppositeOrders;
+
+impl ForProtocol for OppositeOrders {
+    fn run<P: Protocol>(&self) {
+        const THREADS: u64 = 4;
+        const ROUNDS: u64 = 200;
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        let (done, finished) = mpsc::channel();
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (db, table, done) = (db.clone(), table.clone(), done.clone());
+                std::thread::spawn(move || {
+                    let mut session = db.session().unwrap();
+                    // Pairs in opposite orders, and a circle of three.
+                    let keys = [[0, 1], [1, 0], [1, 2], [2, 0]][thread as usize];
+                    for _ in 0..ROUNDS {
+                        session
+                            .run(|tx| {
+                                let one = table.read_for_update(tx, &keys[0], Item::COUNT)?;
+                                std::thread::yield_now();
+                                let two = table.read_for_update(tx, &keys[1], Item::COUNT)?;
+                                table.update(tx, &keys[0], Item::COUNT.set(one + 1))?;
+                                table.update(tx, &keys[1], Item::COUNT.set(two + 1))
+                            })
+                            .unwrap_or_else(|e: Abort| panic!("{e}"));
+                    }
+                    done.send(()).unwrap();
+                })
+            })
+            .collect();
+        let begun = Instant::now();
+        for _ in 0..THREADS {
+            let left = Duration::from_secs(60).saturating_sub(begun.elapsed());
+            finished.recv_timeout(left).expect("nobody waits for ever");
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let mut sum = 0;
+        table.for_each_quiescent(|row| sum += row.count as u64).unwrap();
+        assert_eq!(sum, 2 * THREADS * ROUNDS);
+        eprintln!("{}: {} attempts met conflicts", P::NAME, db.stats().total_aborts());
+    }
+}
+
+#[test]
+fn rows_locked_in_opposite_orders_stop_nobody_for_ever() {
+    for_each_concurrent(&OppositeOrders);
+}
+
+struct LockedCounter;
+
+impl ForProtocol for LockedCounter {
+    fn run<P: Protocol>(&self) {
+        const THREADS: u64 = 6;
+        const ROUNDS: u64 = 400;
+        let mut aborts = [0, 0];
+        for (locking, aborts) in [false, true].into_iter().zip(&mut aborts) {
+            let db = Database::<P>::builder().build().unwrap();
+            let table = db.table::<Item>("rows").unwrap();
+            db.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+            let others = AtomicU64::new(0);
+            std::thread::scope(|scope| {
+                for thread in 0..THREADS {
+                    let (db, table, others) = (&db, &table, &others);
+                    scope.spawn(move || {
+                        let mut session = db.session().unwrap();
+                        for round in 0..ROUNDS {
+                            // Some write without looking.
+                            let blind = (round + thread) % 8 == 0;
+                            session
+                                .run(|tx| {
+                                    if blind {
+                                        return table.update(tx, &0, Item::COUNT.add(1));
+                                    }
+                                    let row = table.find(tx, &0)?;
+                                    let count = match locking {
+                                        true => row.read_for_update(Item::COUNT)?,
+                                        false => row.read(Item::COUNT)?,
+                                    };
+                                    // Something to compute, now and then long enough to lose the processor.
+                                    if round % 4 == 0 {
+                                        std::thread::yield_now();
+                                    }
+                                    row.update(Item::COUNT.set(count + 1))
+                                })
+                                .unwrap_or_else(|e: Abort| panic!("{e}"));
+                            if round % 16 == 0 {
+                                session.run(|tx| table.read(tx, &0, Whole)).unwrap_or_else(|e: Abort| panic!("{e}"));
+                                others.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    });
+                }
+            });
+            let count = db.run(|tx| table.read(tx, &0, Item::COUNT));
+            assert_eq!(count, Ok::<_, Abort>((THREADS * ROUNDS) as i64));
+            *aborts = db.stats().total_aborts();
+        }
+        let [plain, locking] = aborts;
+        eprintln!("{}: {plain} attempts met conflicts by plain reads, {locking} by reads for update", P::NAME);
+    }
+}
+
+#[test]
+fn no_increment_of_a_locked_counter_is_lost() {
+    for_each_concurrent(&LockedCounter);
+}

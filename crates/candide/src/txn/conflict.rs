@@ -1,0 +1,61 @@
+//! Where transactions met, in names.
+
+#![forbid(unsafe_code)]
+
+use crate::error::Abort;
+use crate::protocol::{Common, ConflictNote};
+use std::fmt;
+
+/// Where two transactions met.
+///
+/// As text it is one line: `read_changed on accounts.balance, key [7]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// What kind of conflict it was.
+    pub cause: Abort,
+    /// The table's name; `None` if the conflict was about no table: the transaction gave way to one that had failed too often.
+    pub table: Option<String>,
+    /// The column group, if the conflict was about a row rather than an absent key; `"*"` without splitting.
+    pub group: Option<&'static str>,
+    /// The first words of the row's key, at most four, as [`Key::words`](crate::Key::words) gives them.
+    pub key: Option<Vec<u64>>,
+    /// Whether the key has more words than these.
+    pub key_is_longer: bool,
+}
+
+impl Conflict {
+    /// Looks the names up.
+    #[cold]
+    pub(crate) fn named(engine: &Common, note: ConflictNote) -> Conflict {
+        let ConflictNote { cause, table, unit, key } = note;
+        let Some(table) = table.map(|number| engine.table(number)) else {
+            return Conflict { cause, table: None, group: None, key: None, key_is_longer: false };
+        };
+        let group = |unit: u8| if engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" };
+        let words = table.layout.key_words();
+        Conflict {
+            cause,
+            table: Some(table.name.to_string()),
+            group: unit.map(group),
+            key: unit.map(|_| key[..words.min(key.len())].to_vec()),
+            key_is_longer: unit.is_some() && words > key.len(),
+        }
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.cause.name())?;
+        let Some(table) = &self.table else { return Ok(()) };
+        write!(f, " on {table}")?;
+        match (self.group, &self.key) {
+            (Some(group), Some(key)) => {
+                let words: Vec<_> = key.iter().map(u64::to_string).collect();
+                let more = if self.key_is_longer { ", ..." } else { "" };
+                write!(f, ".{group}, key [{}{more}]", words.join(", "))
+            }
+            _ => f.write_str(", an absent key"),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Events for the `tracing` crate, under the feature of that name. A subscriber is the user's code: whoever calls these is
+//! between two attempts, holds no lock and no pin (the token perhaps, which nobody waits for without end), and may be left
+//! by a panic.
+
+#![forbid(unsafe_code)]
+
+use super::Conflict;
+use crate::protocol::{Common, ConflictNote};
+use tracing::{Level, enabled, event};
+
+/// An attempt, the `attempt`th of its transaction, has ended in a conflict.
+#[cold]
+pub(super) fn conflict(engine: &Common, note: ConflictNote, attempt: u32) {
+    const TARGET: &str = "candide::conflict";
+    // Names are looked up for those who listen.
+    if !enabled!(target: TARGET, Level::DEBUG) {
+        return;
+    }
+    let conflict = Conflict::named(engine, note);
+    event!(
+        target: TARGET,
+        Level::DEBUG,
+        cause = conflict.cause.name(),
+        table = conflict.table.as_deref(),
+        group = conflict.group,
+        key = conflict.key.as_ref().map(tracing::field::debug),
+        attempt,
+        "{conflict}"
+    );
+}
+
+/// A session has met so many conflicts in one transaction that it has taken the token.
+#[cold]
+pub(super) fn token_taken(session: u64, conflicts: u32) {
+    event!(
+        target: "candide::token",
+        Level::WARN,
+        session,
+        conflicts,
+        "others give way to a transaction that has met {conflicts} conflicts"
+    );
+}

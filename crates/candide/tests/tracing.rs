@@ -1,0 +1,186 @@
+//! The events of the feature `tracing`: what they say, and that they come when nothing is held.
+
+#![cfg(feature = "tracing")]
+
+use candide::{Abort, Column, Database, Group, Record, RunOptions};
+use std::cell::RefCell;
+use std::fmt::{Debug, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record as Values};
+use tracing::subscriber::Interest;
+use tracing::{Event, Level, Metadata, Subscriber};
+
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    id: u64,
+    cents: i64,
+}
+
+impl Account {
+    const CENTS: Column<Account, i64> = Column::new(0, 0, "cents");
+}
+
+impl Record for Account {
+    type Key = u64;
+    type Image = [u64; 1];
+    const NAME: &'static str = "Account";
+    const GROUPS: &'static [Group] = &[Group::new("balance", 1)];
+
+    fn key(&self) -> u64 {
+        self.id
+    }
+    fn store(&self, words: &mut [u64]) {
+        Self::CENTS.put(words, &self.cents);
+    }
+    fn load(id: &u64, words: &[u64]) -> Account {
+        Account { id: *id, cents: Self::CENTS.take(words) }
+    }
+}
+
+/// Hands each event, as one line, to what this thread has put into [`LISTENER`].
+struct Listening;
+
+type Listener = Box<dyn FnMut(Level, String)>;
+
+thread_local! {
+    static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
+}
+
+#[derive(Default)]
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        write!(self.0, " {field}={value:?}").unwrap();
+    }
+}
+
+impl Subscriber for Listening {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        // Threads differ.
+        Interest::sometimes()
+    }
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("candide::") && LISTENER.with(|listener| listener.borrow().is_some())
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Values<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(event.metadata().target().to_string());
+        event.record(&mut line);
+        // Taken out, so that what it does may cause events, too.
+        let mut listener = LISTENER.with(|slot| slot.borrow_mut().take()).expect("asked in `enabled`");
+        listener(*event.metadata().level(), line.0);
+        LISTENER.with(|slot| *slot.borrow_mut() = Some(listener));
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// Runs `body` with `listener` hearing this thread's events.
+fn listening<T>(listener: impl FnMut(Level, String) + 'static, body: impl FnOnce() -> T) -> T {
+    static SUBSCRIBED: Once = Once::new();
+    SUBSCRIBED.call_once(|| tracing::subscriber::set_global_default(Listening).expect("the only one"));
+    LISTENER.with(|slot| *slot.borrow_mut() = Some(Box::new(listener)));
+    let result = body();
+    LISTENER.with(|slot| slot.borrow_mut().take());
+    result
+}
+
+thread_local! {
+    static HEARD: RefCell<Vec<(Level, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn hear(level: Level, line: String) {
+    HEARD.with(|heard| heard.borrow_mut().push((level, line)));
+}
+
+#[test]
+fn conflicts_and_the_token_are_told_when_nothing_is_held() {
+    let db = Database::new();
+    let table = db.table::<Account>("accounts").unwrap();
+    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let mut session = db.session().unwrap();
+    let number = session.number();
+    let listener = {
+        let (db, table) = (db.clone(), table.clone());
+        move |level, line| {
+            // The row was locked and the session pinned; now others may have both.
+            assert_eq!(db.health().oldest_pin, None);
+            let once = RunOptions::new().attempts_max(1);
+            let token = level == Level::WARN;
+            let looked = db.run_with(once, |tx| match token {
+                // Writers give way to the token.
+                true => table.read(tx, &7, Account::CENTS),
+                false => table.read_for_update(tx, &7, Account::CENTS),
+            });
+            assert_eq!(looked.map(drop), Ok::<_, Abort>(()));
+            hear(level, line);
+        }
+    };
+    let result = listening(listener, || {
+        session.run_with(RunOptions::new().attempts_max(34), |tx| {
+            table.read(tx, &7, Account::CENTS)?;
+            if tx.attempt() <= 32 {
+                db.run(|tx| table.update(tx, &7, Account::CENTS.add(1)))?;
+            }
+            table.read_for_update(tx, &7, Account::CENTS)?;
+            table.update(tx, &7, Account::CENTS.add(1))
+        })
+    });
+    assert_eq!(result, Ok(()));
+    let heard = HEARD.take();
+    let conflicts = heard.iter().filter(|(level, _)| *level == Level::DEBUG).map(|(_, line)| line);
+    for (attempt, line) in (1..).zip(conflicts) {
+        let cause = r#"candide::conflict message=read_changed on accounts.balance, key [7] cause="read_changed""#;
+        let place = r#" table="accounts" group="balance" key=[7]"#;
+        assert_eq!(*line, format!("{cause}{place} attempt={attempt}"));
+    }
+    let warnings: Vec<_> = heard.iter().filter(|(level, _)| *level == Level::WARN).collect();
+    let message = "others give way to a transaction that has met 32 conflicts";
+    let line = format!("candide::token message={message} session={number} conflicts=32");
+    assert_eq!(warnings, [&(Level::WARN, line)]);
+    assert_eq!(heard.len(), 33);
+}
+
+#[test]
+fn a_subscriber_that_panics_leaves_nothing_behind() {
+    let db = Database::new();
+    let table = db.table::<Account>("accounts").unwrap();
+    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let mut session = db.session().unwrap();
+    let caught = listening(
+        |_, line| panic!("deliberate: {line}"),
+        || {
+            catch_unwind(AssertUnwindSafe(|| {
+                session.run(|tx| {
+                    table.read(tx, &7, Account::CENTS)?;
+                    db.run(|tx| table.update(tx, &7, Account::CENTS.add(1)))?;
+                    table.update(tx, &7, Account::CENTS.add(1))
+                })
+            }))
+        },
+    );
+    assert!(caught.is_err());
+    assert_eq!(db.health().oldest_pin, None);
+    assert_eq!(session.run(|tx| table.read_for_update(tx, &7, Account::CENTS)), Ok::<_, Abort>(1));
+}
+
+#[test]
+fn nobody_is_told_who_does_not_listen() {
+    let db = Database::new();
+    let table = db.table::<Account>("accounts").unwrap();
+    let once = RunOptions::new().attempts_max(1);
+    let result = db.session().unwrap().run_with(once, |tx| {
+        table.get(tx, &1, Account::CENTS)?;
+        db.run(|tx| table.insert(tx, Account { id: 1, cents: 0 }))?;
+        table.put(tx, Account { id: 2, cents: 0 })
+    });
+    assert_eq!(result, Err(Abort::AttemptsExhausted));
+    assert!(HEARD.take().is_empty());
+}
