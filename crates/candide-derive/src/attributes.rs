@@ -48,7 +48,7 @@ pub(crate) fn one_name(attribute: &Attribute, message: &str) -> syn::Result<Iden
     attribute.parse_args_with(Ident::parse_any)
 }
 
-/// How an index finds keys, and where that was said.
+/// How an index finds keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Hashed,

@@ -11,10 +11,10 @@ mod framework {
         ($name:ident, $id:ident: $key:ty, $($field:ident: $ty:ty),*) => {
             #[derive(Clone, Copy, $crate::framework::storage::Record)]
             #[record(crate = $crate::framework::storage)]
-            pub struct $name {
+            pub(crate) struct $name {
                 #[key]
-                pub $id: $key,
-                $(pub $field: $ty),*
+                pub(crate) $id: $key,
+                $(pub(crate) $field: $ty),*
             }
         };
     }
@@ -142,7 +142,7 @@ struct Clashing {
     cents: i64,
     #[index]
     r#type: u8,
-    #[column(r#const)]
+    #[column(r#CONST)]
     #[allow(dead_code)]
     x: u8,
 }

@@ -500,7 +500,7 @@ mod tests {
         // A buffer may have held anything before, torn words of another value included.
         let mut buffer = T::Buffer::ZERO;
         for index in 0..T::WORDS {
-            buffer.set(index, u64::MAX & mask_of::<T>());
+            buffer.set(index, mask_of::<T>());
         }
         for index in 0..T::WORDS {
             let word = value.word(index);
