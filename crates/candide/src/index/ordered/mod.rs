@@ -104,6 +104,15 @@ struct Near {
     record: RecordAt,
 }
 
+/// What the parts of [`OrderedIndex::link`] work on.
+struct Linking<'a, B> {
+    record: RecordAt,
+    key: &'a [u64],
+    caches: &'a mut Vec<Option<Cache>>,
+    changes: &'a mut Vec<NodeChange>,
+    born: B,
+}
+
 impl Place {
     /// The leaf, and its layer, if the key belongs there and nothing has changed it since.
     #[inline]
@@ -256,12 +265,13 @@ impl OrderedIndex {
         place: &mut Place,
         caches: &mut Vec<Option<Cache>>,
         changes: &mut Vec<NodeChange>,
-        mut born: impl FnMut(NodeAt),
+        born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         debug_assert_eq!(key.len(), self.key_words);
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);
         let mut recalled = place.recall(key);
+        let mut linking = Linking { record, key, caches, changes, born };
         loop {
             let looked = match recalled.take() {
                 Some((spot, near)) => {
@@ -285,13 +295,11 @@ impl OrderedIndex {
                 Some((_, Value::Record(existing))) if self.has_rest(existing, key, depth) => {
                     return Ok(Linked::Existing(existing));
                 }
-                Some((spot, Value::Record(other))) => {
-                    self.begin_layers(spot, depth, other, record, key, caches, changes, &mut born)?
-                }
+                Some((spot, Value::Record(other))) => self.begin_layers(spot, depth, other, &mut linking)?,
                 Some((spot, Value::Nothing)) if spot.leaf.permutation().count() == WIDTH => {
-                    self.link_splitting(root, key[depth], depth, record, caches, changes, &mut born)?
+                    self.link_splitting(root, depth, &mut linking)?
                 }
-                Some((spot, Value::Nothing)) => link_at(spot, key[depth], depth, record, &mut born),
+                Some((spot, Value::Nothing)) => link_at(spot, depth, &mut linking),
             };
             if let Some((near, linked)) = linked {
                 place.0 = Some(near);
@@ -330,24 +338,16 @@ impl OrderedIndex {
 
 /// Links a record in a leaf in which its slice was missing; nothing if the leaf has changed since, or has no room.
 #[inline(always)]
-fn link_at(
-    spot: Spot,
-    slice: u64,
-    depth: usize,
-    record: RecordAt,
-    born: &mut impl FnMut(NodeAt),
-) -> Option<(Near, Linked)> {
+fn link_at(spot: Spot, depth: usize, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<(Near, Linked)> {
     let Spot { leaf, version, .. } = spot;
     if !leaf.lock_at(version) {
         return None;
     }
     // The version is the same, so at most something has been unlinked: the slice is still missing, and there is room.
-    leaf.insert(slice, Value::Record(record));
-    born(leaf.handle());
+    leaf.insert(linking.key[depth], Value::Record(linking.record));
+    (linking.born)(leaf.handle());
     let after = version + VERSION_ONE;
     leaf.unlock(after); // T1
-    Some((
-        Near { spot: Spot { version: after, ..spot }, depth, record },
-        Linked::New { node: leaf.handle(), before: version, after },
-    ))
+    let near = Near { spot: Spot { version: after, ..spot }, depth, record: linking.record };
+    Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }
