@@ -114,13 +114,27 @@ struct Linking<'a, B> {
 }
 
 impl Place {
-    /// The leaf, and its layer, if the key belongs there and nothing has changed it since.
+    /// The leaf, and the depth of its layer, if the key belongs there and nothing has changed it since.
     #[inline]
     fn recall(&self, key: &[u64]) -> Option<(Spot, usize)> {
         let Near { spot, depth, record } = self.0?;
         let near = (spot.low..=spot.high).contains(&key[depth]) && record.has_key(&key[..depth]);
-        // Acquire, and before the contents, like any first look.
+        // A first look like any other: with Acquire, and before the contents.
         (near && spot.leaf.stable() == spot.version).then_some((spot, depth))
+    }
+
+    /// Links a record in the leaf itself, if that is all it takes.
+    #[inline]
+    fn link_near(&mut self, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<Linked> {
+        let (spot, depth) = self.recall(linking.key)?;
+        let is_missing = spot.leaf.value_of(linking.key[depth]) == 0;
+        let has_room = spot.leaf.permutation().count() < WIDTH;
+        if !(is_missing && has_room && spot.leaf.is_still(spot.version)) {
+            return None;
+        }
+        let (near, linked) = link_at(spot, depth, linking)?;
+        self.0 = Some(near);
+        Some(linked)
     }
 }
 
@@ -268,25 +282,14 @@ impl OrderedIndex {
         born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         debug_assert_eq!(key.len(), self.key_words);
+        let mut linking = Linking { record, key, caches, changes, born };
+        if let Some(linked) = place.link_near(&mut linking) {
+            return Ok(linked);
+        }
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);
-        let mut recalled = place.recall(key);
-        let mut linking = Linking { record, key, caches, changes, born };
         loop {
-            let looked = match recalled.take() {
-                Some((spot, near)) => {
-                    let value = spot.leaf.value_of(key[near]);
-                    // If it has changed, or this one cannot do it alone, the search begins at the top, after all.
-                    let room = spot.leaf.permutation().count() < WIDTH;
-                    if !spot.leaf.is_still(spot.version) || value != 0 || !room {
-                        continue;
-                    }
-                    depth = near;
-                    Some((spot, Value::Nothing))
-                }
-                None => look::<true>(root, key[depth]),
-            };
-            let linked = match looked {
+            let linked = match look::<true>(root, key[depth]) {
                 None => None,
                 Some((_, Value::Layer(next))) => {
                     (root, depth) = (next, depth + 1);

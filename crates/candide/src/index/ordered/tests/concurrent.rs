@@ -141,6 +141,28 @@ fn leaves_that_keep_timestamps() {
     }
 }
 
+/// Threads that remember their places fill the same leaves, below the first layer.
+#[test]
+fn places_that_others_fill() {
+    const ROWS: u64 = 40_000;
+    let rows = Rows::new(3, 0);
+    thread::scope(|scope| {
+        for thread in 0..THREADS as u64 {
+            let rows = &rows;
+            scope.spawn(move || {
+                let mut own = Own::default();
+                for row in (thread..ROWS).step_by(THREADS) {
+                    let linked = rows.try_link(&mut own, &[7, row / 5_000, row], |_| ()).unwrap().1;
+                    assert!(matches!(linked, Linked::New { .. }));
+                }
+            });
+        }
+    });
+    rows.check();
+    let all = KeyRange { lower: Edge::unbounded(), upper: Edge::unbounded() };
+    assert!(rows.scan(&all, Direction::Forward).0.into_iter().eq((0..ROWS).map(|row| vec![7, row / 5_000, row])));
+}
+
 /// Keys are linked one after another. A scan whose observations all still hold at its end has seen everything that had been
 /// linked at one moment: a beginning of the sequence.
 #[test]
