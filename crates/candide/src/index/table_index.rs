@@ -17,7 +17,7 @@ pub(crate) enum TableIndex {
 }
 
 /// What linking a record needs of its session, and leaves there.
-pub(crate) struct Linking<'a> {
+pub(crate) struct Supplies<'a> {
     pub(crate) caches: &'a mut Vec<Option<Cache>>,
     pub(crate) retired: &'a mut Vec<Retire>,
     /// Nodes that were divided on the way.
@@ -90,12 +90,12 @@ impl TableIndex {
         record: RecordAt,
         key: &[u64],
         place: &mut Place,
-        linking: &mut Linking<'_>,
+        supplies: &mut Supplies<'_>,
         born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         match self {
-            TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), linking.caches, linking.retired, born),
-            TableIndex::Ordered(ordered) => ordered.link(record, key, place, linking.caches, linking.changes, born),
+            TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), supplies.caches, supplies.retired, born),
+            TableIndex::Ordered(ordered) => ordered.link(record, key, place, supplies.caches, supplies.changes, born),
         }
     }
 

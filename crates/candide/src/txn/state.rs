@@ -15,7 +15,7 @@
 use super::entries::Workbench;
 use crate::access::{self, Intent, WriteSet};
 use crate::error::Abort;
-use crate::index::{Found, Linked, Linking, Place};
+use crate::index::{Found, Linked, Place, Supplies};
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
 
@@ -347,9 +347,9 @@ impl<P: Protocol> State<P> {
             P::unborn(table.layout.at(record, unit));
         }
         let born = |node| table.layout.units().for_each(|unit| P::born(node, table.layout.at(record, unit)));
-        let mut linking =
-            Linking { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
-        let linked = table.index.link(record, key, place, &mut linking, born);
+        let mut supplies =
+            Supplies { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
+        let linked = table.index.link(record, key, place, &mut supplies, born);
         local.retire_parts(table.number);
         for change in local.divided.drain(..) {
             P::divided(&mut self.attempt, &change);

@@ -95,14 +95,37 @@ struct Near {
     record: RecordAt,
 }
 
+/// What the parts of [`OrderedIndex::link`] work on.
+struct Linking<'a, B> {
+    record: RecordAt,
+    key: &'a [u64],
+    caches: &'a mut Vec<Option<Cache>>,
+    changes: &'a mut Vec<NodeChange>,
+    born: B,
+}
+
 impl Place {
-    /// The leaf, and its layer, if the key belongs there and nothing has changed it since.
+    /// The leaf, and the depth of its layer, if the key belongs there and nothing has changed it since.
     #[inline]
     fn recall(&self, key: &[u64]) -> Option<(Spot, usize)> {
         let Near { spot, depth, record } = self.0?;
         let near = (spot.low..=spot.high).contains(&key[depth]) && record.has_key(&key[..depth]);
-        // Acquire, and before the contents, like any first look.
+        // A first look like any other: with Acquire, and before the contents.
         (near && spot.leaf.stable() == spot.version).then_some((spot, depth))
+    }
+
+    /// Links a record in the leaf itself, if that is all it takes.
+    #[inline]
+    fn link_near(&mut self, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<Linked> {
+        let (spot, depth) = self.recall(linking.key)?;
+        let is_missing = spot.leaf.value_of(linking.key[depth]) == 0;
+        let has_room = spot.leaf.permutation().count() < WIDTH;
+        if !(is_missing && has_room && spot.leaf.is_still(spot.version)) {
+            return None;
+        }
+        let (near, linked) = link_at(spot, depth, linking)?;
+        self.0 = Some(near);
+        Some(linked)
     }
 }
 
@@ -247,27 +270,17 @@ impl OrderedIndex {
         place: &mut Place,
         caches: &mut Vec<Option<Cache>>,
         changes: &mut Vec<NodeChange>,
-        mut born: impl FnMut(NodeAt),
+        born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         debug_assert_eq!(key.len(), self.key_words);
+        let mut linking = Linking { record, key, caches, changes, born };
+        if let Some(linked) = place.link_near(&mut linking) {
+            return Ok(linked);
+        }
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);
-        let mut recalled = place.recall(key);
         loop {
-            let looked = match recalled.take() {
-                Some((spot, near)) => {
-                    let value = spot.leaf.value_of(key[near]);
-                    // If it has changed, or this one cannot do it alone, the search begins at the top, after all.
-                    let room = spot.leaf.permutation().count() < WIDTH;
-                    if !spot.leaf.is_still(spot.version) || value != 0 || !room {
-                        continue;
-                    }
-                    depth = near;
-                    Some((spot, Value::Nothing))
-                }
-                None => look::<true>(root, key[depth]),
-            };
-            let linked = match looked {
+            let linked = match look::<true>(root, key[depth]) {
                 None => None,
                 Some((_, Value::Layer(next))) => {
                     (root, depth) = (next, depth + 1);
@@ -276,13 +289,11 @@ impl OrderedIndex {
                 Some((_, Value::Record(existing))) if self.has_rest(existing, key, depth) => {
                     return Ok(Linked::Existing(existing));
                 }
-                Some((spot, Value::Record(other))) => {
-                    self.begin_layers(spot, depth, other, record, key, caches, changes, &mut born)?
-                }
+                Some((spot, Value::Record(other))) => self.begin_layers(spot, depth, other, &mut linking)?,
                 Some((spot, Value::Nothing)) if spot.leaf.permutation().count() == WIDTH => {
-                    self.link_splitting(root, key[depth], depth, record, caches, changes, &mut born)?
+                    self.link_splitting(root, depth, &mut linking)?
                 }
-                Some((spot, Value::Nothing)) => link_at(spot, key[depth], depth, record, &mut born),
+                Some((spot, Value::Nothing)) => link_at(spot, depth, &mut linking),
             };
             if let Some((near, linked)) = linked {
                 place.0 = Some(near);
@@ -321,24 +332,16 @@ impl OrderedIndex {
 
 /// Links a record in a leaf in which its slice was missing; nothing if the leaf has changed since, or has no room.
 #[inline(always)]
-fn link_at(
-    spot: Spot,
-    slice: u64,
-    depth: usize,
-    record: RecordAt,
-    born: &mut impl FnMut(NodeAt),
-) -> Option<(Near, Linked)> {
+fn link_at(spot: Spot, depth: usize, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<(Near, Linked)> {
     let Spot { leaf, version, .. } = spot;
     if !leaf.lock_at(version) {
         return None;
     }
     // The version is the same, so at most something has been unlinked: the slice is still missing, and there is room.
-    leaf.insert(slice, Value::Record(record));
-    born(leaf.handle());
+    leaf.insert(linking.key[depth], Value::Record(linking.record));
+    (linking.born)(leaf.handle());
     let after = version + VERSION_ONE;
     leaf.unlock(after); // T1
-    Some((
-        Near { spot: Spot { version: after, ..spot }, depth, record },
-        Linked::New { node: leaf.handle(), before: version, after },
-    ))
+    let near = Near { spot: Spot { version: after, ..spot }, depth, record: linking.record };
+    Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }

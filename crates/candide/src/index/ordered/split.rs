@@ -2,7 +2,7 @@
 
 use super::node::{INNER, KEYS, Node, VERSION_ONE, Value, WIDTH};
 use super::permutation::Permutation;
-use super::{Near, OrderedIndex, Spot, Trail, descend};
+use super::{Linking, Near, OrderedIndex, Spot, Trail, descend};
 use crate::index::{Linked, NodeAt, NodeChange};
 use crate::memory::{Block, Cache, OutOfMemory};
 use crate::record::{KEY_WORDS_MAX, RecordAt};
@@ -91,45 +91,36 @@ impl OrderedIndex {
     /// Links a record in a leaf that was full: splits it, or else a full node above it; nothing if the search has to begin
     /// again.
     #[cold]
-    #[expect(clippy::too_many_arguments, reason = "the rest of one function")]
     pub(super) fn link_splitting(
         &self,
         root: Node,
-        slice: u64,
         depth: usize,
-        record: RecordAt,
-        caches: &mut Vec<Option<Cache>>,
-        changes: &mut Vec<NodeChange>,
-        born: &mut impl FnMut(NodeAt),
+        linking: &mut Linking<'_, impl FnMut(NodeAt)>,
     ) -> Result<Option<(Near, Linked)>, OutOfMemory> {
+        let slice = linking.key[depth];
         // A split takes one node, that of a root two.
-        let mut spare = Spare::fetch(self, 2, caches)?;
+        let mut spare = Spare::fetch(self, 2, linking.caches)?;
         let mut fullness = Fullness::default();
         let mut linked = None;
         match descend::<true>(root, slice, &mut fullness) {
             None => {}
             Some(_) if let Some((above, full)) = fullness.full => split_inner(above, full, slice, &mut spare),
-            Some(spot) => {
-                linked = self.split_leaf(fullness.parent, spot, slice, depth, record, changes, &mut spare, born);
-            }
+            Some(spot) => linked = self.split_leaf(fullness.parent, spot, depth, linking, &mut spare),
         }
-        spare.give_back(self, caches);
+        spare.give_back(self, linking.caches);
         Ok(linked)
     }
 
     /// Splits a leaf and links a record in one of the halves; nothing if it has changed, or is not as full as it seemed.
-    #[expect(clippy::too_many_arguments, reason = "the rest of one function")]
     fn split_leaf(
         &self,
         above: Option<Passed>,
         spot: Spot,
-        slice: u64,
         depth: usize,
-        record: RecordAt,
-        changes: &mut Vec<NodeChange>,
+        linking: &mut Linking<'_, impl FnMut(NodeAt)>,
         spare: &mut Spare,
-        born: &mut impl FnMut(NodeAt),
     ) -> Option<(Near, Linked)> {
+        let slice = linking.key[depth];
         let Spot { leaf, version, low, high } = spot;
         if !lock_both(above, leaf, version) {
             return None;
@@ -167,8 +158,8 @@ impl OrderedIndex {
         let goes_right = slice > separator;
         let (home, before) = if goes_right { (right, 0) } else { (left, left_version) };
         let after = before + VERSION_ONE;
-        home.insert(slice, Value::Record(record));
-        born(home.handle());
+        home.insert(slice, Value::Record(linking.record));
+        (linking.born)(home.handle());
         // Nobody finds the new leaves while the node above is locked, or the root is.
         home.unlock(after);
         match above {
@@ -181,9 +172,9 @@ impl OrderedIndex {
             None => leaf.unlock(middle | INNER),
         }
         let successors = vec![(left.handle(), left_version), (right.handle(), 0)];
-        changes.push(NodeChange { node: leaf.handle(), before: version, successors });
+        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors });
         let (low, high) = if goes_right { (separator + 1, high) } else { (low, separator) };
-        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record };
+        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record: linking.record };
         Some((near, Linked::New { node: home.handle(), before, after }))
     }
 
@@ -200,30 +191,26 @@ impl OrderedIndex {
     /// Turns the slot of `other`, whose key begins like that of `record`, into a chain of layers, in the last of which the two
     /// differ; nothing if the leaf has changed.
     #[cold]
-    #[expect(clippy::too_many_arguments, reason = "the rest of one function")]
     pub(super) fn begin_layers(
         &self,
         spot: Spot,
         depth: usize,
         other: RecordAt,
-        record: RecordAt,
-        key: &[u64],
-        caches: &mut Vec<Option<Cache>>,
-        changes: &mut Vec<NodeChange>,
-        born: &mut impl FnMut(NodeAt),
+        linking: &mut Linking<'_, impl FnMut(NodeAt)>,
     ) -> Result<Option<(Near, Linked)>, OutOfMemory> {
+        let &mut Linking { record, key, .. } = linking;
         let Spot { leaf, version, .. } = spot;
         let last = (depth + 1..self.key_words).find(|&word| other.key_word(word) != key[word]);
         let last = last.expect("the keys differ, and the words before are those of the leaf's prefix and slot");
-        let mut spare = Spare::fetch(self, last - depth, caches)?;
+        let mut spare = Spare::fetch(self, last - depth, linking.caches)?;
         if !leaf.lock_at(version) {
-            spare.give_back(self, caches);
+            spare.give_back(self, linking.caches);
             return Ok(None);
         }
         let Some(rank) = leaf.rank_of_value(Value::Record(other)) else {
             // Unlinked meanwhile, which does not raise the version.
             leaf.unlock(version);
-            spare.give_back(self, caches);
+            spare.give_back(self, linking.caches);
             return Ok(None);
         };
         if self.node_words > 0 {
@@ -243,13 +230,13 @@ impl OrderedIndex {
             chain[layers] = above;
             layers += 1;
         }
-        born(home.handle());
+        (linking.born)(home.handle());
         leaf.set_value(leaf.permutation().slot(rank), Value::Layer(chain[layers - 1]));
         let after = version + VERSION_ONE;
         leaf.unlock(after); // T1
         let mut successors = vec![(leaf.handle(), after)];
         successors.extend(chain[..layers].iter().map(|leaf| (leaf.handle(), 0)));
-        changes.push(NodeChange { node: leaf.handle(), before: version, successors });
+        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors });
         let whole = Spot { leaf: home, version: VERSION_ONE, low: 0, high: u64::MAX };
         let linked = Linked::New { node: home.handle(), before: 0, after: VERSION_ONE };
         Ok(Some((Near { spot: whole, depth: last, record }, linked)))

@@ -12,6 +12,9 @@ mod concurrent;
 mod model;
 mod phantoms;
 
+/// Leaves with the versions at which they were observed.
+type Observed = Vec<(NodeAt, u64)>;
+
 /// How an end of a range treats the keys that begin with its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
@@ -127,24 +130,31 @@ impl Rows {
     fn find(&self, key: &[u64]) -> Option<RecordAt> {
         match self.index.find(key) {
             Found::Record(record) => Some(record),
-            Found::Nothing { node, version } => {
-                assert!(NodeAt::is_stable(version) && node.version() & DEAD == 0 || version != node.version());
+            Found::Nothing { version, .. } => {
+                assert!(NodeAt::is_stable(version));
                 None
             }
         }
     }
 
-    /// The keys of a whole scan, and what it observed.
-    fn scan(&self, range: &KeyRange, direction: Direction) -> (Vec<Vec<u64>>, Vec<(NodeAt, u64)>) {
-        let mut cursor = self.index.cursor(&range.of_whole_keys(self.key_words), direction);
+    /// The keys of a whole scan, and what it observed; nothing if it was doomed.
+    fn try_scan(&self, cursor: &mut Cursor) -> Option<(Vec<Vec<u64>>, Observed)> {
         let (mut keys, mut observed) = (Vec::new(), Vec::new());
         loop {
-            match self.index.advance(&mut cursor, &mut |node, version| observed.push((node, version))) {
+            match self.index.advance(cursor, &mut |node, version| observed.push((node, version))) {
                 Advance::Next(record) => keys.push(self.key(record)),
-                Advance::End => return (keys, observed),
-                Advance::Doomed => panic!("nothing changes meanwhile"),
+                Advance::End => return Some((keys, observed)),
+                Advance::Doomed => return None,
             }
         }
+    }
+
+    /// The same, while nothing changes; twice, since a cursor can be used again.
+    fn scan(&self, range: &KeyRange, direction: Direction) -> (Vec<Vec<u64>>, Observed) {
+        let mut cursor = self.index.cursor(&range.of_whole_keys(self.key_words), direction);
+        let first = self.try_scan(&mut cursor).expect("no layer ends");
+        assert_eq!(self.try_scan(&mut cursor).expect("no layer ends").0, first.0);
+        first
     }
 
     fn key(&self, record: RecordAt) -> Vec<u64> {

@@ -1,11 +1,12 @@
 //! Many threads.
 
 use super::*;
+use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
 const THREADS: usize = 4;
-const STEPS: usize = 15_000;
+const STEPS: usize = 90_000;
 
 /// Raises a flag at the end of a scope, also by a panic, so that nobody waits for a thread that is gone.
 struct Raise<'a>(&'a AtomicBool);
@@ -17,14 +18,23 @@ impl Drop for Raise<'_> {
 }
 
 /// Scans over and over until told to stop; what is always there is always seen, everything is in order and in range.
-fn scan_until(done: &AtomicBool, rows: &Rows, domain: Domain, steady: &BTreeSet<Vec<u64>>, seed: u64) -> usize {
+fn scan_until(
+    done: &AtomicBool,
+    begin: &Barrier,
+    rows: &Rows,
+    domain: Domain,
+    steady: &BTreeSet<Vec<u64>>,
+    seed: u64,
+) -> usize {
     let mut random = Random::seeded(seed);
     let (mut scans, mut doomed) = (0, 0);
+    begin.wait();
     // Once more after the end, so that a thread that was never run until then has scanned.
     while scans == 0 || !done.load(Ordering::Relaxed) {
         let range = domain.range(rows.key_words, &mut random);
         let direction = direction(&mut random);
-        let Some(mut keys) = try_scan(rows, &range, direction, &mut Vec::new()) else {
+        let mut cursor = rows.index.cursor(&range.of_whole_keys(rows.key_words), direction);
+        let Some((mut keys, _)) = rows.try_scan(&mut cursor) else {
             doomed += 1;
             continue;
         };
@@ -41,23 +51,6 @@ fn scan_until(done: &AtomicBool, rows: &Rows, domain: Domain, steady: &BTreeSet<
     scans
 }
 
-fn try_scan(
-    rows: &Rows,
-    range: &KeyRange,
-    direction: Direction,
-    observed: &mut Vec<(NodeAt, u64)>,
-) -> Option<Vec<Vec<u64>>> {
-    let mut cursor = rows.index.cursor(&range.of_whole_keys(rows.key_words), direction);
-    let mut keys = Vec::new();
-    loop {
-        match rows.index.advance(&mut cursor, &mut |node, version| observed.push((node, version))) {
-            Advance::Next(record) => keys.push(rows.key(record)),
-            Advance::End => return Some(keys),
-            Advance::Doomed => return None,
-        }
-    }
-}
-
 /// Threads come and go with keys while others scan. Who links a key owns it until it unlinks it; where keys are shared, links
 /// of the same key compete.
 fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool) {
@@ -72,10 +65,11 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
         }
     }
     let done = AtomicBool::new(false);
+    let begin = Barrier::new(3);
     let owned: BTreeSet<Vec<u64>> = thread::scope(|scope| {
-        let (rows, steady, done) = (&rows, &steady, &done);
+        let (rows, steady, done, begin) = (&rows, &steady, &done, &begin);
         let scanners: Vec<_> =
-            (0..2).map(|seed| scope.spawn(move || scan_until(done, rows, domain, steady, 100 + seed))).collect();
+            (0..2).map(|seed| scope.spawn(move || scan_until(done, begin, rows, domain, steady, 100 + seed))).collect();
         let writer = |thread: usize| {
             let mut own = Own::default();
             let mut random = Random::seeded(7 * (thread as u64 + 1));
@@ -109,6 +103,7 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
             owned.into_keys().collect::<Vec<_>>()
         };
         let stop = Raise(done);
+        begin.wait();
         let writers: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || writer(thread))).collect();
         let owned = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         drop(stop);
@@ -146,16 +141,39 @@ fn leaves_that_keep_timestamps() {
     }
 }
 
+/// Threads that remember their places fill the same leaves, below the first layer.
+#[test]
+fn places_that_others_fill() {
+    const ROWS: u64 = 40_000;
+    let rows = Rows::new(3, 0);
+    thread::scope(|scope| {
+        for thread in 0..THREADS as u64 {
+            let rows = &rows;
+            scope.spawn(move || {
+                let mut own = Own::default();
+                for row in (thread..ROWS).step_by(THREADS) {
+                    let linked = rows.try_link(&mut own, &[7, row / 5_000, row], |_| ()).unwrap().1;
+                    assert!(matches!(linked, Linked::New { .. }));
+                }
+            });
+        }
+    });
+    rows.check();
+    let all = KeyRange::all();
+    assert!(rows.scan(&all, Direction::Forward).0.into_iter().eq((0..ROWS).map(|row| vec![7, row / 5_000, row])));
+}
+
 /// Keys are linked one after another. A scan whose observations all still hold at its end has seen everything that had been
 /// linked at one moment: a beginning of the sequence.
 #[test]
 fn a_valid_scan_is_a_snapshot() {
-    for (key_words, domain) in [(1, Domain::Huge), (2, Domain::Small), (3, Domain::Tiny)] {
+    for round in 0..12 {
+        let (key_words, domain) = [(1, Domain::Huge), (2, Domain::Small), (3, Domain::Tiny)][round % 3];
         let rows = Rows::new(key_words, 0);
-        let mut random = Random::seeded(11);
+        let mut random = Random::seeded(round as u64);
         let mut sequence = Vec::new();
         let mut numbers = BTreeMap::new();
-        for _ in 0..20_000 {
+        for _ in 0..2_000 {
             let key = domain.key(key_words, &mut random);
             if !numbers.contains_key(&key) {
                 numbers.insert(key.clone(), sequence.len());
@@ -165,39 +183,41 @@ fn a_valid_scan_is_a_snapshot() {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let (rows, done, numbers) = (&rows, &done, &numbers);
-            let check = move |seed| {
-                let mut random = Random::seeded(seed);
-                let (mut valid, mut failed) = (0, 0);
-                while !done.load(Ordering::Relaxed) {
-                    let range = domain.range(key_words, &mut random);
-                    let mut observed = Vec::new();
-                    let Some(keys) = try_scan(rows, &range, direction(&mut random), &mut observed) else {
-                        panic!("nothing is removed");
-                    };
-                    if !observed.iter().all(|(node, version)| node.version() == *version) {
-                        failed += 1;
-                        continue;
-                    }
-                    valid += 1;
-                    let seen: BTreeSet<usize> = keys.iter().map(|key| numbers[key]).collect();
-                    let Some(&last) = seen.last() else { continue };
-                    let in_range = numbers.iter().filter(|&(key, &number)| number <= last && contains(&range, key));
-                    assert_eq!(in_range.count(), seen.len(), "a phantom");
-                }
-                println!("{valid} valid scans, {failed} failed");
-            };
-            let scanners: Vec<_> = (0..2).map(|seed| scope.spawn(move || check(seed))).collect();
+            let scanners: Vec<_> =
+                (0..2).map(|seed| scope.spawn(move || expect_snapshots(done, rows, domain, numbers, seed))).collect();
             let stop = Raise(done);
             let mut own = Own::default();
-            for key in &sequence {
+            for (number, key) in sequence.iter().enumerate() {
                 assert!(rows.link(&mut own, key).is_some());
-                if own.changes.len() % 64 == 1 {
+                if number.is_multiple_of(16) {
                     thread::yield_now();
                 }
             }
             drop(stop);
             scanners.into_iter().for_each(|scanner| scanner.join().unwrap());
         });
-        assert_eq!(rows.scan(&KeyRange::all(), Direction::Forward).0.len(), sequence.len());
+        let all = KeyRange::all();
+        assert_eq!(rows.scan(&all, Direction::Forward).0.len(), sequence.len());
     }
+}
+
+/// Scans until told to stop, while keys are linked in the order of their numbers.
+fn expect_snapshots(done: &AtomicBool, rows: &Rows, domain: Domain, numbers: &BTreeMap<Vec<u64>, usize>, seed: u64) {
+    let mut random = Random::seeded(seed);
+    let (mut valid, mut failed) = (0, 0);
+    while !done.load(Ordering::Relaxed) {
+        let range = domain.range(rows.key_words, &mut random);
+        let mut cursor = rows.index.cursor(&range.of_whole_keys(rows.key_words), direction(&mut random));
+        let (keys, observed) = rows.try_scan(&mut cursor).expect("no layer ends");
+        if !observed.iter().all(|(node, version)| node.version() == *version) {
+            failed += 1;
+            continue;
+        }
+        valid += 1;
+        let seen: BTreeSet<usize> = keys.iter().map(|key| numbers[key]).collect();
+        let Some(&last) = seen.last() else { continue };
+        let in_range = numbers.iter().filter(|&(key, &number)| number <= last && contains(&range, key));
+        assert_eq!(in_range.count(), seen.len(), "a phantom");
+    }
+    println!("{valid} valid scans, {failed} failed");
 }

@@ -48,7 +48,7 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
             }
             assert_eq!(rows.scan(&range, direction).0, expected, "{range:?} {direction:?}");
         }
-        if step % 500 == 0 {
+        if step.is_multiple_of(500) {
             rows.check();
         }
     }
@@ -102,7 +102,7 @@ fn large_layers_grow_and_shrink() {
         }
         for (index, &record) in records.iter().enumerate() {
             rows.unlink(&mut own, record);
-            if index % 5_000 == 0 {
+            if index.is_multiple_of(5_000) {
                 rows.check();
             }
         }

@@ -2,8 +2,6 @@
 
 use super::*;
 
-type Observed = Vec<(NodeAt, u64)>;
-
 fn holds(observed: &[(NodeAt, u64)]) -> bool {
     observed.iter().all(|(node, version)| node.version() == *version)
 }
