@@ -1,0 +1,16 @@
+//! Measures Candide's tables beside the concurrent maps of the Rust ecosystem; see the crate's documentation.
+
+use std::process::ExitCode;
+
+use candide_peers::cli::Options;
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match candide_peers::run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

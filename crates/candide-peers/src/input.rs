@@ -1,0 +1,35 @@
+//! The keys of a measurement, drawn before the clock starts.
+
+use crate::{BATCH, Key};
+
+/// Rows of a short and of a long scan.
+pub(crate) const SHORT: usize = 10;
+pub(crate) const LONG: usize = 1000;
+
+/// The rows of one size, and what is asked of them.
+pub(crate) struct Input<K> {
+    /// In the order in which they are inserted, which is random.
+    pub(crate) keys: Vec<K>,
+    /// In ascending order.
+    pub(crate) sorted: Vec<K>,
+    /// For each thread, keys that are there.
+    pub(crate) lookups: Vec<Vec<K>>,
+    /// For each thread, keys that are there, with enough others behind them for a long scan if there are so many at all.
+    pub(crate) starts: Vec<Vec<K>>,
+}
+
+impl<K: Key> Input<K> {
+    pub(crate) fn draw(rows: usize, threads: usize, seed: u64) -> Input<K> {
+        let keys: Vec<K> = (0..rows as u64).map(K::nth).collect();
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        let mut random = fastrand::Rng::with_seed(seed);
+        // As many as are looked up in a while, so that no part of the rows is favoured.
+        let draws = (2 * rows).clamp(1 << 14, 1 << 22).next_multiple_of(BATCH);
+        let lookups = (0..threads).map(|_| (0..draws).map(|_| keys[random.usize(..rows)]).collect()).collect();
+        let last = rows.saturating_sub(LONG).max(1);
+        let starts =
+            (0..threads).map(|_| (0..draws.min(1 << 18)).map(|_| sorted[random.usize(..last)]).collect()).collect();
+        Input { keys, sorted, lookups, starts }
+    }
+}

@@ -1,0 +1,71 @@
+//! The maps, one file each.
+//!
+//! To add one, write its file and name it in [`Maps::all`] or, if it takes any key, in `of_any_key`.
+
+mod btreemap;
+mod candide_hash;
+mod congee;
+mod dashmap;
+mod masstree;
+mod papaya;
+mod scc_hash;
+mod scc_tree;
+mod skipmap;
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use crate::cli::Hasher;
+use crate::contender::{Contender, held};
+use crate::{Key, Wide};
+
+/// A hasher that hash maps can be given.
+pub(crate) trait Hashing: BuildHasher + Default + Clone + Send + Sync + 'static {}
+
+impl<S: BuildHasher + Default + Clone + Send + Sync + 'static> Hashing for S {}
+
+/// A key that knows its maps.
+pub(crate) trait Maps: Key {
+    /// All maps that can have such keys, empty.
+    fn all(hasher: Hasher) -> Vec<Box<dyn Contender<Self>>>;
+}
+
+impl Maps for u64 {
+    fn all(hasher: Hasher) -> Vec<Box<dyn Contender<u64>>> {
+        let mut maps = of_any_key(hasher);
+        maps.push(held::<congee::Congee, _>());
+        maps
+    }
+}
+
+impl Maps for Wide {
+    fn all(hasher: Hasher) -> Vec<Box<dyn Contender<Wide>>> {
+        of_any_key(hasher)
+    }
+}
+
+fn of_any_key<K: Key>(hasher: Hasher) -> Vec<Box<dyn Contender<K>>> {
+    let mut maps = vec![
+        held::<candide_hash::One<K>, K>(),
+        held::<candide_hash::Ten<K>, K>(),
+        held::<candide_hash::Many<K>, K>(),
+        held::<scc_tree::TreeIndex<K>, K>(),
+        held::<masstree::Masstree, K>(),
+        held::<skipmap::SkipMap<K>, K>(),
+        held::<btreemap::BTreeMap<K>, K>(),
+    ];
+    maps.extend(match hasher {
+        Hasher::Fold => hashed::<K, foldhash::fast::RandomState>(),
+        Hasher::Sip => hashed::<K, RandomState>(),
+    });
+    maps
+}
+
+fn hashed<K: Key, S: Hashing>() -> Vec<Box<dyn Contender<K>>> {
+    vec![
+        held::<dashmap::DashMap<K, S>, K>(),
+        held::<papaya::Papaya<K, S>, K>(),
+        held::<scc_hash::HashMap<K, S>, K>(),
+        held::<scc_hash::HashIndex<K, S>, K>(),
+    ]
+}

@@ -1,0 +1,97 @@
+//! Everything that is told of an invocation.
+
+use std::fs;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use crate::cli::{Hasher, Options};
+use crate::cores::Cores;
+use crate::counters::Counters;
+use crate::figures::{Cost, Throughput};
+
+/// The results and what they were made with.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    /// When the kernel gives out transparent huge pages, the choice in brackets.
+    pub(crate) huge_pages: String,
+    pub(crate) hasher: Hasher,
+    pub(crate) runs: usize,
+    pub(crate) duration_s: f64,
+    pub(crate) seed: u64,
+    /// When the measurement began, in UTC.
+    pub(crate) time: String,
+    pub(crate) throughput: Vec<Throughput>,
+    pub(crate) lookup_costs: Vec<Cost>,
+    /// What a reader must know.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(options: &Options) -> Report {
+        let unknown = || "unknown".to_string();
+        let huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_else(unknown);
+        let mut report = Report {
+            cpu: cpu().unwrap_or_else(unknown),
+            cores: Cores::allowed().count(),
+            hasher: options.hasher,
+            runs: options.runs.get(),
+            duration_s: options.duration.as_secs_f64(),
+            seed: options.seed,
+            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            throughput: Vec::new(),
+            lookup_costs: Vec::new(),
+            notes: notes(options),
+            huge_pages,
+        };
+        let asked = std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));
+        if report.huge_pages.contains("[madvise]") && !asked {
+            report.notes.push(
+                "huge pages go to those who ask, and only Candide does; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 in the \
+                 environment lets the others ask, too"
+                    .to_string(),
+            );
+        }
+        report
+    }
+}
+
+fn notes(options: &Options) -> Vec<String> {
+    let mut notes = vec![
+        "the maps give no atomicity beyond one key; `candide` is one operation per transaction, `candide-10` ten, \
+         `candide-many` ten found by find_many"
+            .to_string(),
+        "peers take what they must hold, a guard or a lock, once for ten lookups or inserts".to_string(),
+    ];
+    if options.wants("skipmap") && !options.misses {
+        notes.push(
+            "SkipMap::range of crossbeam-skiplist 0.1.3 leaks a reference to each node it visits: nodes removed later \
+             are never freed"
+                .to_string(),
+        );
+    }
+    if options.misses {
+        notes.push(match Counters::refusal() {
+            Some(why) => format!("neither cache misses nor instructions: the system does not let us count ({why})"),
+            None => "cache misses are what the kernel's generic event counts: requests of the first-level caches that \
+                     miss the second level on AMD Zen, the last level on Intel; in user mode, of the looking thread"
+                .to_string(),
+        });
+    } else {
+        notes.push("inserts fill an empty map in random order, growing included".to_string());
+    }
+    notes
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_string())
+}
+
+fn cpu() -> Option<String> {
+    let text = read("/proc/cpuinfo")?;
+    let mut fields = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, name) = fields.find(|(name, _)| name.trim() == "model name")?;
+    Some(name.trim().to_string())
+}

@@ -1,0 +1,194 @@
+//! Who is measured when.
+
+use std::error::Error;
+use std::fs;
+
+use crate::cli::{Hasher, KeySize, Options};
+use crate::contender::{Contender, Operation, Sample, Turn};
+use crate::counters::Events;
+use crate::figures::{Cost, Throughput, median};
+use crate::input::Input;
+use crate::maps::Maps;
+use crate::report::Report;
+use crate::{Kind, Role, Wide, table};
+
+/// Measures what was asked for, prints tables as they get ready, and writes the file.
+///
+/// # Errors
+/// If a map is wanted that is not there, a map lost what it was given, or the file cannot be written.
+pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    // Maps that take all keys take narrow ones.
+    let known: Vec<_> = u64::all(options.hasher).iter().map(|map| map.name()).collect();
+    if let Some(unknown) = options.only.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("there is no map `{unknown}`; use some of {}", known.join(", ")).into());
+    }
+    let mut report = Report::new(options);
+    table::print_notes(&report);
+    for kind in [Kind::Hash, Kind::Ordered] {
+        for &size in &options.keys {
+            match size {
+                KeySize::Narrow => measure::<u64>(options, kind, &mut report)?,
+                KeySize::Wide => measure::<Wide>(options, kind, &mut report)?,
+            }
+        }
+    }
+    if let Some(path) = &options.json {
+        fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    Ok(())
+}
+
+/// Fills every map with `rows` rows by two threads and looks whether they are there. Gives the peers whose scans are wrong,
+/// each with the size of its keys.
+///
+/// # Errors
+/// If a map lost a row, or Candide's scans are wrong.
+pub fn check(rows: usize) -> Result<Vec<(&'static str, usize)>, String> {
+    fn of<K: Maps>(rows: usize, wrong: &mut Vec<(&'static str, usize)>) -> Result<(), String> {
+        let input = Input::<K>::draw(rows, 1, 1);
+        for mut map in K::all(Hasher::Fold).into_iter().chain(K::all(Hasher::Sip)) {
+            map.fill(&input.keys, 2);
+            if verify(map.as_ref(), &input)?.is_some() && !wrong.contains(&(map.name(), K::SIZE)) {
+                wrong.push((map.name(), K::SIZE));
+            }
+        }
+        Ok(())
+    }
+    let mut wrong = Vec::new();
+    of::<u64>(rows, &mut wrong)?;
+    of::<Wide>(rows, &mut wrong)?;
+    Ok(wrong)
+}
+
+/// Looks whether a map can be measured; what is wrong with its scans, if something is. Of Candide nothing may be.
+fn verify<K: Maps>(map: &dyn Contender<K>, input: &Input<K>) -> Result<Option<String>, String> {
+    map.verify_lookups(&input.sorted)?;
+    match map.verify_scans(&input.sorted) {
+        Ok(()) => Ok(None),
+        Err(what) if map.role() == Role::Candide => Err(what),
+        Err(what) => Ok(Some(what)),
+    }
+}
+
+type Contenders<K> = Vec<Box<dyn Contender<K>>>;
+
+/// Maps of one kind and key, with all numbers of rows.
+fn measure<K: Maps>(options: &Options, kind: Kind, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    let mut maps: Contenders<K> = K::all(options.hasher);
+    maps.retain(|map| map.kind() == kind && options.wants(map.name()));
+    if maps.is_empty() {
+        return Ok(());
+    }
+    let threads = if options.misses { 1 } else { options.threads.iter().map(|n| n.get()).max().unwrap_or(1) };
+    let first = report.lookup_costs.len();
+    for rows in options.rows() {
+        let input = Input::draw(rows, threads, options.seed);
+        if options.misses {
+            report.lookup_costs.extend(costs(options, &mut maps, &input)?);
+        } else {
+            for threads in options.threads.iter().map(|n| n.get()) {
+                let (figures, notes) = throughputs(options, &mut maps, &input, threads)?;
+                table::print_throughput(&figures, &notes);
+                report.throughput.extend(figures);
+                report.notes.extend(notes);
+            }
+        }
+        maps.iter_mut().for_each(|map| map.empty());
+    }
+    table::print_costs(&report.lookup_costs[first..]);
+    Ok(())
+}
+
+/// Every operation of maps that take turns, and what must be said about them; each map is left filled.
+fn throughputs<K: Maps>(
+    options: &Options,
+    maps: &mut Contenders<K>,
+    input: &Input<K>,
+    threads: usize,
+) -> Result<(Vec<Throughput>, Vec<String>), String> {
+    let runs = options.runs.get();
+    let mut figures = Vec::new();
+    let mut push = |map: &dyn Contender<K>, operation, runs: Vec<f64>| {
+        figures.push(Throughput {
+            rows: input.keys.len(),
+            key_bytes: K::SIZE,
+            threads,
+            map: map.name(),
+            kind: map.kind(),
+            role: map.role(),
+            operation,
+            ops_per_second: median(&runs),
+            runs,
+        });
+    };
+    let mut inserts = vec![Vec::new(); maps.len()];
+    for _ in 0..runs {
+        for (map, inserts) in maps.iter_mut().zip(&mut inserts) {
+            inserts.push(map.fill(&input.keys, threads));
+        }
+    }
+    let mut notes = Vec::new();
+    let mut cannot_scan = Vec::new();
+    for map in maps.iter() {
+        if let Some(what) = verify(map.as_ref(), input)? {
+            notes.push(format!(
+                "{what}: its scans of {} rows with keys of {} bytes are not measured",
+                input.keys.len(),
+                K::SIZE
+            ));
+            cannot_scan.push(map.name());
+        }
+    }
+    for (map, inserts) in maps.iter().zip(inserts) {
+        push(map.as_ref(), Operation::Insert, inserts);
+    }
+    let operations = maps.first().map_or(&[][..], |map| Operation::of(map.kind()));
+    for &operation in operations.iter().filter(|&&operation| operation != Operation::Insert) {
+        let able = |name| operation == Operation::Lookup || !cannot_scan.contains(&name);
+        let able: Vec<_> = maps.iter().filter(|map| able(map.name())).collect();
+        let mut rates = vec![Vec::new(); able.len()];
+        for run in 0..runs {
+            let turn = Turn { operation, threads, duration: options.duration, run, counted: false };
+            for (map, rates) in able.iter().zip(&mut rates) {
+                rates.push(map.measure(input, turn).per_second);
+            }
+        }
+        for (map, rates) in able.iter().zip(rates) {
+            push(map.as_ref(), operation, rates);
+        }
+    }
+    Ok((figures, notes))
+}
+
+/// What lookups cost in maps that take turns.
+fn costs<K: Maps>(options: &Options, maps: &mut Contenders<K>, input: &Input<K>) -> Result<Vec<Cost>, String> {
+    for map in maps.iter_mut() {
+        map.fill(&input.keys, 1);
+        map.verify_lookups(&input.sorted)?;
+    }
+    let mut samples = vec![Vec::new(); maps.len()];
+    for run in 0..options.runs.get() {
+        let turn = Turn { operation: Operation::Lookup, threads: 1, duration: options.duration, run, counted: true };
+        for (map, samples) in maps.iter().zip(&mut samples) {
+            samples.push(map.measure(input, turn));
+        }
+    }
+    let cost = |map: &dyn Contender<K>, samples: &[Sample]| {
+        let nanoseconds: Vec<f64> = samples.iter().map(|sample| 1e9 / sample.per_second).collect();
+        let events: Vec<Events> = samples.iter().filter_map(|sample| sample.events).collect();
+        let middle = |of: fn(&Events) -> f64| median(&events.iter().map(of).collect::<Vec<_>>());
+        Cost {
+            rows: input.keys.len(),
+            key_bytes: K::SIZE,
+            map: map.name(),
+            kind: map.kind(),
+            role: map.role(),
+            nanoseconds: median(&nanoseconds),
+            events: (!events.is_empty()).then(|| Events {
+                misses: middle(|events| events.misses),
+                instructions: middle(|events| events.instructions),
+            }),
+        }
+    };
+    Ok(maps.iter().zip(&samples).map(|(map, samples)| cost(map.as_ref(), samples)).collect())
+}

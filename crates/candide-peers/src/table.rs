@@ -1,0 +1,156 @@
+//! The results as text, for people.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::contender::Operation;
+use crate::figures::{Cost, Throughput};
+use crate::report::Report;
+use crate::{Kind, Role};
+
+/// Prints the notes, which a reader must know beside the tables.
+pub(crate) fn print_notes(report: &Report) {
+    println!("{}, {} cores, huge pages: {}", report.cpu, report.cores, report.huge_pages);
+    for note in &report.notes {
+        println!("note: {note}");
+    }
+}
+
+/// Prints what maps of one kind, size, key and number of threads came to, and what must be said about them.
+pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
+    let Some(first) = figures.first() else { return };
+    let operations = Operation::of(first.kind);
+    let plural = if first.threads == 1 { "" } else { "s" };
+    println!(
+        "\n{} maps, {} rows, keys of {} bytes, {} thread{plural}: million operations/s, median (min-max)",
+        kind(first.kind),
+        grouped(first.rows),
+        first.key_bytes,
+        first.threads
+    );
+    let mut header = vec!["map"];
+    header.extend(operations.iter().map(|operation| operation.name()));
+    let mut table = table(&header);
+    let figure = |map, operation| figures.iter().find(|figure| figure.map == map && figure.operation == operation);
+    let names = |role| {
+        // Each map has one figure of inserts.
+        let one_each =
+            figures.iter().filter(move |figure| figure.role == role && figure.operation == Operation::Insert);
+        one_each.map(|figure| figure.map)
+    };
+    for role in [Role::Candide, Role::Peer, Role::Yardstick] {
+        for name in names(role) {
+            let cells = operations.iter().map(|&operation| figure(name, operation).map_or("-".to_string(), cell));
+            table.add_row(std::iter::once(name.to_string()).chain(cells));
+        }
+    }
+    for name in names(Role::Candide) {
+        let ratios = operations.iter().map(|&operation| {
+            let ours = figure(name, operation)?;
+            let peers = figures.iter().filter(|figure| figure.role == Role::Peer && figure.operation == operation);
+            let best = peers.max_by(|a, b| a.ops_per_second.total_cmp(&b.ops_per_second))?;
+            Some(format!("{:.2} ({})", ours.ops_per_second / best.ops_per_second, best.map))
+        });
+        let ratios: Vec<Option<String>> = ratios.collect();
+        if ratios.iter().any(Option::is_some) {
+            let label = std::iter::once(format!("{name} / best peer"));
+            table.add_row(label.chain(ratios.into_iter().map(Option::unwrap_or_default)));
+        }
+    }
+    println!("{table}");
+    for note in notes {
+        println!("note: {note}");
+    }
+}
+
+/// Prints what lookups of maps of one kind and key cost.
+pub(crate) fn print_costs(costs: &[Cost]) {
+    let Some(first) = costs.first() else { return };
+    let what = if costs.iter().any(|cost| cost.events.is_some()) { "ns / cache misses / instructions" } else { "ns" };
+    println!("\n{} maps, keys of {} bytes, one thread: {what} per lookup, medians", kind(first.kind), first.key_bytes);
+    let mut rows: Vec<usize> = costs.iter().map(|cost| cost.rows).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let header: Vec<String> =
+        std::iter::once("map".to_string()).chain(rows.iter().map(|&rows| format!("{} rows", grouped(rows)))).collect();
+    let mut table = table(&header);
+    let mut seen = Vec::new();
+    for cost in costs {
+        if seen.contains(&cost.map) {
+            continue;
+        }
+        seen.push(cost.map);
+        let cells = rows.iter().map(|&rows| {
+            let found = costs.iter().find(|other| other.map == cost.map && other.rows == rows);
+            found.map_or(String::new(), |cost| match cost.events {
+                Some(events) => {
+                    format!("{:.1} / {:.2} / {:.0}", cost.nanoseconds, events.misses, events.instructions)
+                }
+                None => format!("{:.1}", cost.nanoseconds),
+            })
+        });
+        table.add_row(std::iter::once(cost.map.to_string()).chain(cells));
+    }
+    println!("{table}");
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Hash => "Hash",
+        Kind::Ordered => "Ordered",
+    }
+}
+
+fn cell(figure: &Throughput) -> String {
+    let (slowest, fastest) = figure.range();
+    format!("{} ({}-{})", millions(figure.ops_per_second), millions(slowest), millions(fastest))
+}
+
+/// A table all of whose columns but the first are aligned as numbers are.
+fn table<T: ToString>(header: &[T]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header.iter().map(T::to_string));
+    for index in 1..header.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A number in millions, with three digits that mean something.
+fn millions(value: f64) -> String {
+    let value = value / 1e6;
+    let digits = match value {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        0.1.. => 3,
+        0.01.. => 4,
+        _ => 5,
+    };
+    format!("{value:.digits$}")
+}
+
+/// A number, its digits in groups of three.
+fn grouped(value: usize) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grouped, millions};
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([123e6, 12.34e6, 1.234e6, 45_600.0].map(millions), ["123", "12.3", "1.23", "0.0456"]);
+        assert_eq!([999, 10_000, 1_000_000].map(grouped), ["999", "10,000", "1,000,000"]);
+    }
+}
