@@ -57,20 +57,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// if the rows come in the order of their keys.
     ///
     /// ```
-    /// # use candide::{Column, Database, Group, Hashed, LoadOptions, Record};
-    /// # #[derive(Clone, Copy)]
-    /// # struct Account { id: u64, cents: i64 }
-    /// # impl Account { const CENTS: Column<Account, i64> = Column::new(0, 0, "cents"); }
-    /// # impl Record for Account {
-    /// #     type Key = u64;
-    /// #     type Index = Hashed;
-    /// #     type Image = [u64; 1];
-    /// #     const NAME: &'static str = "Account";
-    /// #     const GROUPS: &'static [Group] = &[Group::new("balance", 1)];
-    /// #     fn key(&self) -> u64 { self.id }
-    /// #     fn store(&self, words: &mut [u64]) { Self::CENTS.put(words, &self.cents); }
-    /// #     fn load(id: &u64, words: &[u64]) -> Account { Account { id: *id, cents: Self::CENTS.take(words) } }
-    /// # }
+    /// # use candide::{Database, LoadOptions, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
     /// # let db = Database::new();
     /// # let accounts = db.table::<Account>("accounts")?;
     /// let rows = (0..10_000).map(|id| Account { id, cents: 100 });

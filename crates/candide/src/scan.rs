@@ -82,20 +82,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// load this is not the way to look at everything.
     ///
     /// ```
-    /// # use candide::{Abort, Column, Database, Group, Hashed, Record};
-    /// # #[derive(Clone, Copy)]
-    /// # struct Account { id: u64, cents: i64 }
-    /// # impl Account { const CENTS: Column<Account, i64> = Column::new(0, 0, "cents"); }
-    /// # impl Record for Account {
-    /// #     type Key = u64;
-    /// #     type Index = Hashed;
-    /// #     type Image = [u64; 1];
-    /// #     const NAME: &'static str = "Account";
-    /// #     const GROUPS: &'static [Group] = &[Group::new("balance", 1)];
-    /// #     fn key(&self) -> u64 { self.id }
-    /// #     fn store(&self, words: &mut [u64]) { Self::CENTS.put(words, &self.cents); }
-    /// #     fn load(id: &u64, words: &[u64]) -> Account { Account { id: *id, cents: Self::CENTS.take(words) } }
-    /// # }
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
     /// # let db = Database::new();
     /// # let accounts = db.table::<Account>("accounts")?;
     /// # db.run(|tx| (1..=3).try_for_each(|id| accounts.insert(tx, Account { id, cents: 10 })))?;

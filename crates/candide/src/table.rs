@@ -121,19 +121,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// splitting the whole row is one group.
     ///
     /// ```
-    /// # use candide::{Abort, Column, Database, Group, Record};
-    /// # #[derive(Debug, Clone, Copy)]
-    /// # struct Counter { id: u64, next: u64 }
-    /// # impl Counter { const NEXT: Column<Counter, u64> = Column::new(0, 0, "next"); }
-    /// # impl Record for Counter {
-    /// #     type Key = u64;
-    /// #     type Image = [u64; 1];
-    /// #     const NAME: &'static str = "Counter";
-    /// #     const GROUPS: &'static [Group] = &[Group::new("next", 1)];
-    /// #     fn key(&self) -> u64 { self.id }
-    /// #     fn store(&self, words: &mut [u64]) { Self::NEXT.put(words, &self.next) }
-    /// #     fn load(id: &u64, words: &[u64]) -> Counter { Counter { id: *id, next: Self::NEXT.take(words) } }
-    /// # }
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Debug, Clone, Copy)]
+    /// # struct Counter { #[key] id: u64, next: u64 }
     /// let db = Database::new();
     /// let counters = db.table::<Counter>("counters")?;
     /// db.run(|tx| counters.insert(tx, Counter { id: 1, next: 7 }))?;

@@ -23,6 +23,7 @@ impl<K: Key> Row<K> {
 
 impl<K: Key> Record for Row<K> {
     type Key = K;
+    type Index = candide::Hashed;
     type Image = [u64; 1];
     const NAME: &'static str = "Row";
     const GROUPS: &'static [Group] = &[Group::new("value", 1)];
