@@ -3,7 +3,7 @@
 //! To add one, write its file and name it in [`Maps::all`] or, if it takes any key, in `of_any_key`.
 
 mod btreemap;
-mod candide_hash;
+mod candide_table;
 mod congee;
 mod dashmap;
 mod masstree;
@@ -14,6 +14,8 @@ mod skipmap;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+
+use candide_table::{Batched, Hash, Single, Sorted, Together};
 
 use crate::cli::Hasher;
 use crate::contender::{Contender, held};
@@ -46,9 +48,12 @@ impl Maps for Wide {
 
 fn of_any_key<K: Key>(hasher: Hasher) -> Vec<Box<dyn Contender<K>>> {
     let mut maps = vec![
-        held::<candide_hash::One<K>, K>(),
-        held::<candide_hash::Ten<K>, K>(),
-        held::<candide_hash::Many<K>, K>(),
+        held::<Hash<K, Single>, K>(),
+        held::<Hash<K, Batched>, K>(),
+        held::<Hash<K, Together>, K>(),
+        held::<Sorted<K, Single>, K>(),
+        held::<Sorted<K, Batched>, K>(),
+        held::<Sorted<K, Together>, K>(),
         held::<scc_tree::TreeIndex<K>, K>(),
         held::<masstree::Masstree, K>(),
         held::<skipmap::SkipMap<K>, K>(),

@@ -113,16 +113,54 @@ impl KeyWords {
     }
 }
 
+/// Where a unit lies in its record, in one word, so that a [`CellAt`] is two registers: put together of smaller parts in memory it
+/// would be read before it is written.
+///
+/// ```text
+/// | table: 16 | words: 16 | cell: 16 | words of the cell: 8 | unit: 8 |
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct UnitPlace(u64);
+
+impl UnitPlace {
+    /// The place of a unit whose cell of `cell_words` words begins at word `cell`, followed by a payload of `words` words.
+    fn new(table: u16, words: u16, cell: u16, cell_words: u8, unit: u8) -> UnitPlace {
+        let parts =
+            [(table.into(), 48), (words.into(), 32), (cell.into(), 16), (cell_words.into(), 8), (unit.into(), 0)];
+        UnitPlace(parts.into_iter().fold(0u64, |word, (part, shift): (u64, u32)| word | part << shift))
+    }
+
+    #[inline(always)]
+    fn table(self) -> u16 {
+        (self.0 >> 48) as u16
+    }
+
+    #[inline(always)]
+    fn words(self) -> usize {
+        usize::from((self.0 >> 32) as u16)
+    }
+
+    #[inline(always)]
+    fn cell(self) -> usize {
+        usize::from((self.0 >> 16) as u16)
+    }
+
+    #[inline(always)]
+    fn cell_words(self) -> usize {
+        usize::from((self.0 >> 8) as u8)
+    }
+
+    #[inline(always)]
+    fn unit(self) -> usize {
+        usize::from(self.0 as u8)
+    }
+}
+
 /// One unit of one record: what a protocol reads, writes and locks.
 #[derive(Debug, Clone, Copy)]
 pub struct CellAt {
     record: RecordAt,
-    table: u16,
-    /// Where the cell begins in the record, its size, and the size of the payload that follows, in words.
-    cell: u16,
-    words: u16,
-    cell_words: u8,
-    unit: u8,
+    place: UnitPlace,
 }
 
 const _: () = assert!(size_of::<CellAt>() == 16);
@@ -134,13 +172,13 @@ impl CellAt {
 
     /// The table's number in its database.
     pub(crate) fn table(self) -> u16 {
-        self.table
+        self.place.table()
     }
 
     /// The first words of the record's key, as many as fit; the rest is zero. Words behind a shorter key may follow.
     pub(crate) fn key_prefix<const N: usize>(self) -> [u64; N] {
         // The cell comes after the key, so words before it are in bounds.
-        let count = N.min(usize::from(self.cell));
+        let count = N.min(self.place.cell());
         std::array::from_fn(|index| if index < count { self.record.key_word(index) } else { 0 })
     }
 
@@ -148,48 +186,48 @@ impl CellAt {
     /// larger than eight bytes, as under a model.
     #[inline(always)]
     pub(crate) fn address(self) -> u64 {
-        self.record.0.address() + u64::from(self.cell) * 8
+        self.record.0.address() + self.place.cell() as u64 * 8
     }
 
     /// The number of the unit in its record.
     pub(crate) fn unit(self) -> usize {
-        usize::from(self.unit)
+        self.place.unit()
     }
 
     /// Whether this is the record's first unit, whose cell speaks for the record's place in the index.
     pub(crate) fn is_first(self) -> bool {
-        self.unit == 0
+        self.place.unit() == 0
     }
 
     /// Word `index` of the cell.
     #[inline(always)]
     pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
-        debug_assert!(index < usize::from(self.cell_words));
+        debug_assert!(index < self.place.cell_words());
         // SAFETY: R1 (a layout with a protocol's cell size is only used by that protocol) and R2.
-        unsafe { self.record.0.word(usize::from(self.cell) + index) }
+        unsafe { self.record.0.word(self.place.cell() + index) }
     }
 
     #[inline(always)]
     fn payload_start(&self) -> usize {
-        usize::from(self.cell) + usize::from(self.cell_words)
+        self.place.cell() + self.place.cell_words()
     }
 
     /// The unit's words.
     #[inline(always)]
     pub(crate) fn payload(&self) -> &[AtomicU64] {
         // SAFETY: R1 and R2.
-        unsafe { self.record.0.words(self.payload_start(), usize::from(self.words)) }
+        unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
     }
 
     /// The number of words of the unit.
     pub(crate) fn payload_words(&self) -> usize {
-        usize::from(self.words)
+        self.place.words()
     }
 
     /// Brings the cell, and words `first..first + count` of the payload, nearer.
     #[inline(always)]
     pub(crate) fn prefetch(&self, first: usize, count: usize) {
-        prefetch(self.record.0.hint(usize::from(self.cell)));
+        prefetch(self.record.0.hint(self.place.cell()));
         let begin = self.payload_start() + first;
         for line in 0..count.div_ceil(8) {
             prefetch(self.record.0.hint(begin + line * 8));
@@ -300,20 +338,12 @@ impl Iterator for Units {
 /// Where the units of a table's records are.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    table: u16,
     key_words: u16,
     /// How keys become key words; `None` if they are taken as they are.
     packing: Option<KeyPacking>,
     split: bool,
-    cell_words: u8,
     units: Box<[UnitPlace]>,
     total_words: usize,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct UnitPlace {
-    cell: u16,
-    words: u16,
 }
 
 /// The key of a record whose keys are packed so.
@@ -353,14 +383,13 @@ impl Layout {
             return Err(total_words);
         }
         let mut cell = key_words;
-        let place = |unit: &Group| {
-            let place = UnitPlace { cell: cell as u16, words: unit.words as u16 };
+        let place = |(number, unit): (usize, &Group)| {
+            let place = UnitPlace::new(table, unit.words as u16, cell as u16, cell_words as u8, number as u8);
             cell += cell_words + unit.words;
             place
         };
-        let units = units_wanted.iter().map(place).collect();
-        let (key_words, cell_words) = (key_words as u16, cell_words as u8);
-        Ok(Layout { table, key_words, packing, split, cell_words, units, total_words })
+        let units = units_wanted.iter().enumerate().map(place).collect();
+        Ok(Layout { key_words: key_words as u16, packing, split, units, total_words })
     }
 
     pub(crate) fn key_words(&self) -> usize {
@@ -402,8 +431,7 @@ impl Layout {
     /// Unit `unit` of `record`.
     #[inline(always)]
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
-        let UnitPlace { cell, words } = self.units[unit.index()];
-        CellAt { record, table: self.table, cell, words, cell_words: self.cell_words, unit: unit.index }
+        CellAt { record, place: self.units[unit.index()] }
     }
 }
 
@@ -413,8 +441,8 @@ mod tests {
 
     const GROUPS: [Group; 3] = [Group::new("a", 2), Group::new("b", 1), Group::new("c", 4)];
 
-    fn places(layout: &Layout) -> Vec<(u16, u16)> {
-        layout.units.iter().map(|unit| (unit.cell, unit.words)).collect()
+    fn places(layout: &Layout) -> Vec<(usize, usize)> {
+        layout.units.iter().map(|unit| (unit.cell(), unit.words())).collect()
     }
 
     #[test]

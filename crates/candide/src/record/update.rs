@@ -230,12 +230,14 @@ impl<R, T: Number> ColumnUpdate<R, T> {
 impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     #[inline(always)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
+        // Of these the compiler knows the type's own, which the place repeats.
+        let place = Place { words: T::WORDS as u16, mask: Column::<R, T>::MASK, ..self.place };
         if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
-            return sink.set(self.place, |index| self.operand.word(index));
+            return sink.set(place, |index| self.operand.word(index));
         }
         let Self { code, at_least, at_most, .. } = *self;
         let arithmetic = Arithmetic { code, operand: self.operand.word(0), at_least, at_most };
-        sink.compute(self.place, T::SIGNED, arithmetic)
+        sink.compute(place, T::SIGNED, arithmetic)
     }
 }
 
