@@ -1,12 +1,13 @@
 //! Candide's tables measured beside the concurrent maps of the Rust ecosystem.
 //!
 //! ```text
-//! cargo run --release -p candide-peers --bin maps                                 # ten minutes and more
-//! cargo run --release -p candide-peers --bin maps -- --rows 100000 --duration 100ms --only candide,papaya
-//! cargo run --release -p candide-peers --bin maps -- --misses
+//! cd crates/candide-peers
+//! cargo run --release --bin maps                                 # ten minutes and more
+//! cargo run --release --bin maps -- --rows 100000 --duration 100ms --only candide,papaya
+//! cargo run --release --bin maps -- --misses
 //! ```
 //!
-//! A crate of its own, so that nobody compiles other people's maps who does not mean to. A map is one file in `src/maps` that
+//! A workspace of its own, so that nobody compiles other people's maps who does not mean to. A map is one file in `src/maps` that
 //! implements [`Map`] and [`Handle`], and one line in the list there.
 //!
 //! # What is compared

@@ -12,7 +12,7 @@ use crate::protocol::{
 };
 use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
-use crate::stats::{Counters, Stats};
+use crate::stats::{Counters, Stats, Tally};
 use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique};
 use crate::table::Table;
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
@@ -511,6 +511,7 @@ impl<P: Protocol> Inner<P> {
             index,
             records,
             indexes: Indexes::default(),
+            linked: Tally::new(),
             #[cfg(test)]
             versions,
         })

@@ -52,7 +52,22 @@ impl Way {
     }
 
     /// The next record, which may be absent.
+    #[inline(always)]
     pub(crate) fn next<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
+    ) -> Result<Option<RecordAt>, Abort> {
+        state.enter(tx.engine)?;
+        match self.cursor.as_mut().and_then(Cursor::at_hand) {
+            Some(record) => Ok(Some(record)),
+            None => self.look_for_next(tx, state, table),
+        }
+    }
+
+    #[inline(never)]
+    fn look_for_next<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,

@@ -90,6 +90,32 @@ impl Counters {
     }
 }
 
+/// A number that many sessions change: each in one of a few places, so that they seldom share one.
+#[derive(Debug)]
+pub(crate) struct Tally([CachePadded<AtomicU64>; Tally::PLACES]);
+
+impl Tally {
+    const PLACES: usize = 8;
+
+    pub(crate) fn new() -> Tally {
+        Tally(std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))))
+    }
+
+    /// Adds one, or takes one away, for session number `session`.
+    pub(crate) fn count(&self, session: u64, up: bool) {
+        let place = &self.0[session as usize % Tally::PLACES];
+        // A place may fall below zero and wrap; only the sum means something.
+        place.fetch_add(if up { 1 } else { u64::MAX }, Ordering::Relaxed);
+    }
+
+    /// The number, some of the changes under way included.
+    pub(crate) fn sum(&self) -> u64 {
+        let sum = self.0.iter().fold(0u64, |sum, place| sum.wrapping_add(place.load(Ordering::Relaxed)));
+        // Places are read one after another: what came in one and went in another may be seen going only.
+        if sum > i64::MAX as u64 { 0 } else { sum }
+    }
+}
+
 /// One more, by the only writer: no read-modify-write needed.
 #[inline(always)]
 fn count(word: &AtomicU64) {

@@ -170,6 +170,9 @@ impl WriteSet {
     /// The item of a unit.
     #[inline]
     pub(crate) fn find(&self, at: CellAt) -> Option<usize> {
+        if self.filter == 0 {
+            return None;
+        }
         let address = at.address();
         if self.filter & filter_bit(address) == 0 {
             return None;

@@ -154,6 +154,13 @@ pub(crate) struct BucketCursor {
     found: Vec<RecordAt>,
 }
 
+impl BucketCursor {
+    /// The next record of the buckets that have been looked at.
+    pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
+        self.found.pop()
+    }
+}
+
 /// What all keys looked for begin with.
 #[derive(Debug)]
 struct Wanted {
@@ -637,7 +644,7 @@ impl HashIndex {
     pub(crate) fn advance(&self, cursor: &mut BucketCursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<RecordAt> {
         let array = self.array_at(cursor.array).expect("arrays are never at zero");
         loop {
-            if let Some(record) = cursor.found.pop() {
+            if let Some(record) = cursor.at_hand() {
                 return Some(record);
             }
             let last = if cursor.wanted.is_some() { 1 } else { array.buckets() };

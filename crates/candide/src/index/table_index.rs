@@ -43,6 +43,17 @@ pub(crate) enum Advance {
     Doomed,
 }
 
+impl Cursor {
+    /// The next record, if no more of the index has to be looked at for it.
+    #[inline(always)]
+    pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
+        match self {
+            Cursor::Buckets(cursor) => cursor.at_hand(),
+            Cursor::Leaves(cursor) => cursor.at_hand(),
+        }
+    }
+}
+
 impl TableIndex {
     /// Whether it keeps keys in order.
     pub(crate) fn is_ordered(&self) -> bool {

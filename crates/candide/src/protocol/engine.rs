@@ -14,6 +14,7 @@ use crate::memory::{Cache, Memory, Slab};
 #[cfg(test)]
 use crate::record::version::NewVersion;
 use crate::record::{CellAt, Layout, RecordAt};
+use crate::stats::Tally;
 use crate::sync::{AtomicU64, Ordering, Random};
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -46,6 +47,8 @@ pub(crate) struct TableCore {
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
     pub(crate) indexes: Indexes,
+    /// Records in the index.
+    pub(crate) linked: Tally,
     /// Where protocols with several versions of a unit keep them.
     #[cfg(test)]
     pub(crate) versions: Option<Arc<Slab>>,
@@ -234,6 +237,7 @@ impl<'a, P: Protocol> Context<'a, P> {
     pub(crate) fn unlink(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
         let key = record.key_words(table.layout.key_words());
         table.index.unlink(record, key.as_slice(), &mut self.local.retired_parts, bequeath);
+        table.linked.count(self.local.id, false);
         self.local.retire_parts(table.number);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }

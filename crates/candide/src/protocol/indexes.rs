@@ -124,7 +124,7 @@ impl Indexes {
 
     /// The indexes to keep.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &IndexCore> {
-        let mut left = self.kept.load(Ordering::Acquire); // E14
+        let mut left = self.kept.load(Ordering::Acquire); // E18
         std::iter::from_fn(move || {
             let number = left.trailing_zeros() as usize;
             left &= left.wrapping_sub(1);
@@ -149,7 +149,7 @@ impl Indexes {
     /// Puts an index into a stage, or takes it out of it.
     pub(crate) fn set(&self, index: &IndexCore, stage: Stage, on: bool) {
         let bit = 1 << index.number;
-        // Release: who sees the bit sees the slot (E14).
+        // Release: who sees the bit sees the slot (E18).
         if on {
             self.word(stage).fetch_or(bit, Ordering::Release);
         } else {

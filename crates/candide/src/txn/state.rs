@@ -85,7 +85,7 @@ impl<P: Protocol> State<P> {
 
     /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over now and then.
     #[inline(always)]
-    fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+    pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         if let Some(abort) = self.doomed {
             return Err(abort);
         }
@@ -359,6 +359,7 @@ impl<P: Protocol> State<P> {
                 let first = table.layout.at(record, table.layout.unit_of(0));
                 P::linked(&mut self.attempt, node, before, after, first);
                 local.linked.push(first);
+                table.linked.count(local.id, true);
                 Ok(record)
             }
             Ok(Linked::Existing(existing)) => {

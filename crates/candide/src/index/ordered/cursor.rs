@@ -15,16 +15,13 @@
 //! transaction cannot commit, and the cursor says so. A layer that ends before the cursor has read it is empty, and who
 //! fills its prefix again raises the version of the leaf that had its slot, which has been observed.
 
-use super::node::{Node, Value, WIDTH};
-use super::{OrderedIndex, descend, look};
+use super::node::{KEYS, Node, Value, WIDTH};
+use super::{OrderedIndex, Trail, descend, look};
 use crate::index::Advance;
 use crate::index::NodeAt;
 use crate::record::{Edge, RecordAt, WordRange};
 use crate::sync::{Spin, prefetch};
 use std::cmp::Ordering;
-
-/// How many slots ahead a record is fetched.
-const PREFETCH_AHEAD: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -97,6 +94,22 @@ struct Frame {
     has_observed: bool,
 }
 
+/// Brings the nodes nearer that a scan comes to next, while it looks at the records before.
+struct Ahead(Direction);
+
+impl Trail for Ahead {
+    fn begin(&mut self) {}
+
+    #[inline(always)]
+    fn pass(&mut self, node: Node, rank: usize, _version: u64, _high: u64) {
+        match self.0 {
+            Direction::Forward if rank < KEYS => Node::prefetch(node.child(rank + 1)),
+            Direction::Reverse if rank > 0 => Node::prefetch(node.child(rank - 1)),
+            _ => {}
+        }
+    }
+}
+
 /// A scan under way. Valid during one pin; can be used again for another range, to use its memory again.
 #[derive(Debug)]
 pub(crate) struct Cursor {
@@ -114,6 +127,22 @@ impl Cursor {
     }
 }
 
+impl Cursor {
+    /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of the range's ends.
+    #[inline(always)]
+    pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
+        let frame = self.frames.last_mut()?;
+        let &(_, value) = frame.slots[..frame.count].get(frame.next)?;
+        match Value::of(value) {
+            Value::Record(record) if !(frame.part.from_is_cut || frame.part.to_is_cut) => {
+                frame.next += 1;
+                Some(record)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Frame {
     /// Whether the range's ends cut through the keys with this slice.
     fn cuts(&self, slice: u64) -> (bool, bool) {
@@ -125,11 +154,6 @@ impl Frame {
     #[inline(always)]
     fn take(&mut self) -> Option<(u64, Value)> {
         let (slice, value) = *self.slots[..self.count].get(self.next)?;
-        if let Some(&(_, ahead)) = self.slots[..self.count].get(self.next + PREFETCH_AHEAD)
-            && let Value::Record(record) = Value::of(ahead)
-        {
-            prefetch(record.block().hint(0));
-        }
         self.next += 1;
         Some((slice, Value::of(value)))
     }
@@ -142,7 +166,7 @@ impl Frame {
         let wanted = if is_forward { target..=to } else { from..=target };
         let mut spin = Spin::default();
         loop {
-            let spot = descend::<true>(self.root, target, &mut ())?;
+            let spot = descend::<true>(self.root, target, &mut Ahead(direction))?;
             let permutation = spot.leaf.permutation();
             let live = permutation.count();
             let mut count = 0;
@@ -150,6 +174,9 @@ impl Frame {
                 let slot = permutation.slot(if is_forward { rank } else { live - 1 - rank });
                 let (slice, value) = (spot.leaf.slice(slot), spot.leaf.value(slot));
                 self.slots[count] = (slice, value);
+                if let Value::Record(record) = Value::of(value) {
+                    prefetch(record.block().hint(0));
+                }
                 // A value that is gone has been unlinked since the permutation was loaded (T2).
                 count += usize::from(value != 0 && wanted.contains(&slice));
             }

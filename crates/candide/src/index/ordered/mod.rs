@@ -143,14 +143,14 @@ trait Trail {
     /// The descent begins, perhaps again.
     fn begin(&mut self);
 
-    /// It has chosen a child of `node`; `high` is the node's upper fence.
-    fn pass(&mut self, node: Node, version: u64, high: u64);
+    /// It has chosen child `rank` of `node`; `high` is the node's upper fence.
+    fn pass(&mut self, node: Node, rank: usize, version: u64, high: u64);
 }
 
 impl Trail for () {
     fn begin(&mut self) {}
 
-    fn pass(&mut self, _node: Node, _version: u64, _high: u64) {}
+    fn pass(&mut self, _node: Node, _rank: usize, _version: u64, _high: u64) {}
 }
 
 /// Goes down a layer to the leaf of `slice`; nothing if the layer is over. Fences are found only if asked for.
@@ -168,7 +168,7 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
             let rank = node.rank(slice);
             let child = node.child(rank);
             Node::prefetch(child);
-            trail.pass(node, version, high);
+            trail.pass(node, rank, version, high);
             if FENCES {
                 // A separator is below the largest word, so that this does not overflow; but this may be no separator.
                 low = if rank > 0 { node.key(rank - 1).wrapping_add(1) } else { low };

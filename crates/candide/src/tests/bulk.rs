@@ -1,0 +1,197 @@
+//! Many rows at once: what loading, clearing, exporting and importing promise, and what they refuse.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each};
+use crate::protocol::Protocol;
+use crate::{Abort, Database, Error, LoadOptions, Occ, StreamError, Table, Whole};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const THREE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
+
+fn filled<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
+    let db = Database::<P>::builder().build().unwrap();
+    let table = db.table::<Item>("items").unwrap();
+    table.load((0..rows).map(|id| Item::new(id, id as i64)), LoadOptions::new()).unwrap();
+    (db, table)
+}
+
+/// All rows, in the order of their ids.
+fn rows<P: Protocol>(table: &Table<Item, P>) -> Vec<Item> {
+    let mut rows = Vec::new();
+    table.for_each_quiescent(|row| rows.push(*row)).unwrap();
+    rows.sort_unstable_by_key(|row| row.id);
+    rows
+}
+
+struct LoadsEverything;
+
+impl ForProtocol for LoadsEverything {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("items").unwrap();
+        let (calls, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let progress = |rows| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            most.fetch_max(rows, Ordering::Relaxed);
+        };
+        let options = LoadOptions::new().workers(THREE).progress(&progress);
+        assert_eq!(table.load((0..10_000).map(|id| Item::new(id, 1)), options), Ok(10_000));
+        assert!(calls.load(Ordering::Relaxed) > 10);
+        assert_eq!(most.load(Ordering::Relaxed), 10_000);
+        assert_eq!(rows(&table).len(), 10_000);
+        assert_eq!(table.len_estimate(), 10_000);
+    }
+}
+
+#[test]
+fn loading_inserts_every_row_once_and_reports_it() {
+    for_each(&LoadsEverything);
+}
+
+#[test]
+fn loading_ends_at_the_first_refusal_and_says_how_far_it_came() {
+    let (_db, table) = filled::<Occ>(0);
+    let rows = (0..5_000).map(|number| Item::new(if number == 3_000 { 7 } else { number }, 0));
+    match table.load(rows, LoadOptions::new()) {
+        Err(Error::Load { rows, cause: Abort::Duplicate }) => {
+            assert_eq!(rows, 3_000 / 256 * 256, "whole transactions");
+            assert!(table.len_estimate() as usize >= rows);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_panic_of_the_iterator_is_the_callers() {
+    let (db, table) = filled::<Occ>(0);
+    let rows = (0..1_000).map(|number| if number == 600 { panic!("mine") } else { Item::new(number, 0) });
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| table.load(rows, LoadOptions::new())));
+    assert!(result.is_err());
+    db.run(|tx| table.put(tx, Item::new(1, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
+}
+
+struct Clears;
+
+impl ForProtocol for Clears {
+    fn run<P: Protocol>(&self) {
+        let (db, table) = filled::<P>(500);
+        let failed: Result<(), Abort> = db.run(|tx| {
+            table.insert(tx, Item::new(1_000, 0))?;
+            table.delete(tx, &3)?;
+            assert_eq!(table.clear(tx)?, 500, "what the transaction sees: one more and one less");
+            assert_eq!(table.clear(tx)?, 0);
+            Err(Abort::NotFound)
+        });
+        assert_eq!(failed, Err(Abort::NotFound));
+        assert_eq!(rows(&table).len(), 500, "the error took it back");
+        assert_eq!(db.run(|tx| table.clear(tx)), Ok(500));
+        assert_eq!(rows(&table).len(), 0);
+    }
+}
+
+#[test]
+fn clearing_is_part_of_its_transaction() {
+    for_each(&Clears);
+}
+
+struct InsertsMany;
+
+impl ForProtocol for InsertsMany {
+    fn run<P: Protocol>(&self) {
+        let (db, table) = filled::<P>(3);
+        let refused = db.run(|tx| table.insert_many(tx, [5, 6, 1, 7].map(|id| Item::new(id, 9))));
+        assert_eq!(refused, Err(Abort::Duplicate));
+        assert_eq!(rows(&table).len(), 3);
+        let twice = db.run(|tx| table.insert_many(tx, [5, 6, 5].map(|id| Item::new(id, 9))));
+        assert_eq!(twice, Err(Abort::Duplicate));
+        let gone_on = db.run(|tx| {
+            assert_eq!(table.insert_many(tx, [5, 1, 6].map(|id| Item::new(id, 9))), Err(Abort::Duplicate));
+            table.get(tx, &6, Item::COUNT)
+        });
+        assert_eq!(gone_on, Ok(None));
+        assert_eq!(rows(&table).iter().map(|row| row.id).collect::<Vec<_>>(), [0, 1, 2, 5]);
+    }
+}
+
+#[test]
+fn insert_many_refuses_like_insert() {
+    for_each(&InsertsMany);
+}
+
+struct RoundTrip;
+
+impl ForProtocol for RoundTrip {
+    fn run<P: Protocol>(&self) {
+        for count in [0, 1, 1_023, 1_024, 1_025, 5_000] {
+            let (_db, table) = filled::<P>(count);
+            let mut stream = Vec::new();
+            assert_eq!(table.export(&mut stream).unwrap(), count);
+            let (_other, copy) = filled::<P>(0);
+            assert_eq!(copy.import(&mut stream.as_slice()).unwrap(), count);
+            assert_eq!(rows(&copy), rows(&table));
+        }
+    }
+}
+
+#[test]
+fn what_is_exported_is_what_is_imported() {
+    for_each(&RoundTrip);
+}
+
+#[test]
+fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
+    let (_db, table) = filled::<Occ>(3);
+    let mut stream = Vec::new();
+    table.export(&mut stream).unwrap();
+    for length in 0..stream.len() {
+        let (_db, copy) = filled::<Occ>(0);
+        match copy.import(&mut &stream[..length]) {
+            Err(StreamError::Format(problem)) => assert!(!problem.is_empty()),
+            other => panic!("cut after {length} bytes: {other:?}"),
+        }
+    }
+    for byte in 0..stream.len() {
+        let mut damaged = stream.clone();
+        damaged[byte] ^= 1;
+        let (_db, copy) = filled::<Occ>(0);
+        let refused = copy.import(&mut damaged.as_slice());
+        assert!(
+            matches!(refused, Err(StreamError::Format(_) | StreamError::Schema { .. })),
+            "byte {byte}: {refused:?}"
+        );
+    }
+}
+
+#[test]
+fn rows_of_another_type_and_rows_that_are_there_are_refused() {
+    #[derive(candide_derive::Record, Debug, Clone, Copy)]
+    #[record(crate = crate)]
+    struct Other {
+        #[key]
+        _id: u64,
+        count: i64,
+    }
+    let (db, table) = filled::<Occ>(3);
+    let mut stream = Vec::new();
+    table.export(&mut stream).unwrap();
+    let other = db.table::<Other>("others").unwrap();
+    assert!(matches!(other.import(&mut stream.as_slice()), Err(StreamError::Schema { .. })));
+    assert!(db.run(|tx| other.get(tx, &1, Other::COUNT)).is_ok_and(|row: Option<i64>| row.is_none()));
+    match table.import(&mut stream.as_slice()) {
+        Err(StreamError::Refused(Error::Load { rows: 0, cause: Abort::Duplicate })) => {}
+        refused => panic!("{refused:?}"),
+    }
+}
+
+#[test]
+fn a_table_in_use_is_not_exported() {
+    let (db, table) = filled::<Occ>(3);
+    let mut session = db.session().unwrap();
+    let inside = session.run(|tx| {
+        table.read(tx, &1, Whole)?;
+        Ok::<_, Abort>(table.export(&mut Vec::new()))
+    });
+    assert!(matches!(inside, Ok(Err(StreamError::Refused(Error::NotQuiescent)))));
+    assert_eq!(table.export(&mut Vec::new()).unwrap(), 3);
+}
