@@ -88,7 +88,7 @@ impl TableIndex {
                     _ => hash.find(keys[number].as_ref(), hashes[number]),
                 })
             }
-            TableIndex::Ordered(ordered) => keys.each_ref().map(|key| ordered.find(key.as_ref())),
+            TableIndex::Ordered(ordered) => ordered.find_many(keys),
         }
     }
 

@@ -56,6 +56,7 @@
 mod cursor;
 #[cfg(all(test, loom))]
 mod loom;
+mod many;
 mod node;
 mod permutation;
 mod remove;

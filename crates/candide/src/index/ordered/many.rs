@@ -1,0 +1,83 @@
+//! Lookups of many keys at once, a step of each in turn, so that their cache misses overlap.
+
+#![forbid(unsafe_code)]
+
+use super::node::{DEAD, INNER, Node, Value};
+use super::{Found, OrderedIndex};
+use crate::record::RecordAt;
+use crate::sync::prefetch;
+
+/// One lookup on its way down. What it comes to next is being fetched.
+#[derive(Clone, Copy)]
+struct Descent {
+    node: Node,
+    /// The inner node above, as it was passed.
+    above: Option<(Node, u64)>,
+    depth: usize,
+    /// The record of a leaf's slot, whose key remains to be compared; with the version of the leaf, which is `node`.
+    candidate: Option<(RecordAt, u64)>,
+}
+
+impl OrderedIndex {
+    /// As [`OrderedIndex::find`] for each of many keys.
+    pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {
+        let begun = Descent { node: self.root(), above: None, depth: 0, candidate: None };
+        let mut descents = [begun; N];
+        let mut found = [None; N];
+        let mut left = N;
+        while left > 0 {
+            for ((key, descent), found) in keys.iter().zip(&mut descents).zip(&mut found) {
+                if found.is_none() {
+                    *found = self.step(key.as_ref(), descent);
+                    left -= usize::from(found.is_some());
+                }
+            }
+        }
+        found.map(|found| found.expect("all have been found"))
+    }
+
+    /// Goes one node further; what the lookup comes to if it ends there. When anything has changed underneath, it is done over at
+    /// once, and alone.
+    #[inline(always)]
+    fn step(&self, key: &[u64], descent: &mut Descent) -> Option<Found> {
+        let &mut Descent { node, above, depth, candidate } = descent;
+        if let Some((record, version)) = candidate {
+            let is_it = self.has_rest(record, key, depth);
+            return Some(if is_it { Found::Record(record) } else { Found::Nothing { node: node.handle(), version } });
+        }
+        let version = node.stable();
+        // T5: the child's version counts only if the parent's is validated after it.
+        if version & DEAD != 0 || above.is_some_and(|(above, version)| !above.is_still(version)) {
+            return Some(self.find(key));
+        }
+        if version & INNER != 0 {
+            let child = node.child(node.rank(key[depth]));
+            if !node.is_still(version) {
+                return Some(self.find(key));
+            }
+            Node::prefetch(child);
+            (descent.node, descent.above) = (Node::at(child), Some((node, version)));
+            return None;
+        }
+        let value = node.value_of(key[depth]);
+        if !node.is_still(version) {
+            return Some(self.find(key));
+        }
+        match Value::of(value) {
+            Value::Nothing => Some(Found::Nothing { node: node.handle(), version }),
+            Value::Layer(root) => {
+                Node::prefetch(root.address());
+                (descent.node, descent.above, descent.depth) = (root, None, depth + 1);
+                None
+            }
+            Value::Record(record) => {
+                prefetch(record.block().hint(0));
+                if depth + 1 == key.len() {
+                    return Some(Found::Record(record));
+                }
+                descent.candidate = Some((record, version));
+                None
+            }
+        }
+    }
+}
