@@ -72,6 +72,15 @@ impl TableIndex {
         }
     }
 
+    /// As [`TableIndex::find`]; if there is no record, notes where to link one with this key.
+    #[inline(always)]
+    pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
+        match self {
+            TableIndex::Hash(hash) => hash.find(key, hash.hash(key)),
+            TableIndex::Ordered(ordered) => ordered.find_place(key, place),
+        }
+    }
+
     /// As [`TableIndex::find`] for each of many keys, with the misses of all overlapped.
     #[inline]
     pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {

@@ -323,9 +323,12 @@ impl<P: Protocol> State<P> {
 
     /// The record of a key, linked absent if there was none.
     pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
-        match self.find(engine, table, key)? {
+        self.admit(engine, table)?;
+        table.check_key(key);
+        let mut place = Place::default();
+        match table.index.find_place(key, &mut place) {
             Found::Record(record) => Ok(record),
-            Found::Nothing { .. } => self.link(engine, table, key, &mut Place::default()),
+            Found::Nothing { .. } => self.link(engine, table, key, &mut place),
         }
     }
 

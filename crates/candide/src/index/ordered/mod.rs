@@ -84,7 +84,8 @@ pub(crate) struct OrderedIndex {
     nodes: Arc<Slab>,
 }
 
-/// Where a record was linked last, so that the next one, if its key is near, needs no descent. Valid during one pin.
+/// Where a record was linked last, so that the next one, if its key is near, needs no descent; or where a key was looked for in
+/// vain, so that it can be linked there. Valid during one pin.
 #[derive(Debug, Default)]
 pub(crate) struct Place(Option<Near>);
 
@@ -92,8 +93,9 @@ pub(crate) struct Place(Option<Near>);
 struct Near {
     spot: Spot,
     depth: usize,
-    /// The record that was linked there: its key begins with the layer's prefix.
-    record: RecordAt,
+    /// The record that was linked there: its key begins with the layer's prefix. None if it is the prefix of the key that was
+    /// looked for, which then is the next to be linked.
+    record: Option<RecordAt>,
 }
 
 /// What the parts of [`OrderedIndex::link`] work on.
@@ -110,7 +112,8 @@ impl Place {
     #[inline]
     fn recall(&self, key: &[u64]) -> Option<(Spot, usize)> {
         let Near { spot, depth, record } = self.0?;
-        let near = (spot.low..=spot.high).contains(&key[depth]) && record.has_key(&key[..depth]);
+        let near =
+            (spot.low..=spot.high).contains(&key[depth]) && record.is_none_or(|record| record.has_key(&key[..depth]));
         // A first look like any other: with Acquire, and before the contents.
         (near && spot.leaf.stable() == spot.version).then_some((spot, depth))
     }
@@ -239,6 +242,12 @@ impl OrderedIndex {
     /// The record with this key, or the leaf whose version vouches for there being none. The caller is pinned.
     #[inline]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
+        self.find_place(key, &mut Place::default())
+    }
+
+    /// As [`OrderedIndex::find`]; if there is no record, notes where to link one with this key.
+    #[inline(always)]
+    pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);
@@ -246,7 +255,11 @@ impl OrderedIndex {
             match look::<false>(root, key[depth]) {
                 Some((_, Value::Layer(next))) => (root, depth) = (next, depth + 1),
                 Some((_, Value::Record(record))) if self.has_rest(record, key, depth) => return Found::Record(record),
-                Some((spot, _)) => return Found::Nothing { node: spot.leaf.handle(), version: spot.version },
+                Some((spot, _)) => {
+                    let own = Spot { low: key[depth], high: key[depth], ..spot };
+                    place.0 = Some(Near { spot: own, depth, record: None });
+                    return Found::Nothing { node: spot.leaf.handle(), version: spot.version };
+                }
                 // The layer is over; whoever ended it is taking its slot away.
                 None => {
                     spin.wait();
@@ -343,6 +356,6 @@ fn link_at(spot: Spot, depth: usize, linking: &mut Linking<'_, impl FnMut(NodeAt
     (linking.born)(leaf.handle());
     let after = version + VERSION_ONE;
     leaf.unlock(after); // T1
-    let near = Near { spot: Spot { version: after, ..spot }, depth, record: linking.record };
+    let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
     Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }

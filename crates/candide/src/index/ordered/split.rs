@@ -174,7 +174,7 @@ impl OrderedIndex {
         let successors = vec![(left.handle(), left_version), (right.handle(), 0)];
         linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors });
         let (low, high) = if goes_right { (separator + 1, high) } else { (low, separator) };
-        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record: linking.record };
+        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record: Some(linking.record) };
         Some((near, Linked::New { node: home.handle(), before, after }))
     }
 
@@ -239,7 +239,7 @@ impl OrderedIndex {
         linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors });
         let whole = Spot { leaf: home, version: VERSION_ONE, low: 0, high: u64::MAX };
         let linked = Linked::New { node: home.handle(), before: 0, after: VERSION_ONE };
-        Ok(Some((Near { spot: whole, depth: last, record }, linked)))
+        Ok(Some((Near { spot: whole, depth: last, record: Some(record) }, linked)))
     }
 }
 
