@@ -511,7 +511,7 @@ impl<P: Protocol> Inner<P> {
             index,
             records,
             indexes: Indexes::default(),
-            linked: Tally::new(),
+            linked: Tally::default(),
             #[cfg(test)]
             versions,
         })
@@ -548,6 +548,7 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn leave(&self, core: &mut Core<P>) {
         let state = core.state.get_mut();
         lock(&core.public.garbage).take_from(&self.engine, &mut state.local);
+        state.local.leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
         self.engine.token.release(state.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         lock(&self.past).add(&core.public.counters.read());

@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Abort;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
+use std::sync::Arc;
 
 /// Counts of what one session, or all of a database, did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,29 +91,54 @@ impl Counters {
     }
 }
 
-/// A number that many sessions change: each in one of a few places, so that they seldom share one.
+/// A number that many sessions change, each its own part of it, so that none waits for another.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Mutex<Parts>);
+
+#[derive(Debug, Default)]
+struct Parts {
+    /// Of sessions that are gone.
+    past: u64,
+    present: Vec<Arc<TallyPart>>,
+}
+
+/// One session's part of a [`Tally`]: written by its thread alone.
 #[derive(Debug)]
-pub(crate) struct Tally([CachePadded<AtomicU64>; Tally::PLACES]);
+pub(crate) struct TallyPart(CachePadded<AtomicU64>);
 
 impl Tally {
-    const PLACES: usize = 8;
-
-    pub(crate) fn new() -> Tally {
-        Tally(std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))))
+    /// A new part of the number.
+    pub(crate) fn join(&self) -> Arc<TallyPart> {
+        let part = Arc::new(TallyPart(CachePadded::new(AtomicU64::new(0))));
+        lock(&self.0).present.push(part.clone());
+        part
     }
 
-    /// Adds one, or takes one away, for session number `session`.
-    pub(crate) fn count(&self, session: u64, up: bool) {
-        let place = &self.0[session as usize % Tally::PLACES];
-        // A place may fall below zero and wrap; only the sum means something.
-        place.fetch_add(if up { 1 } else { u64::MAX }, Ordering::Relaxed);
+    /// Takes over the part of a session that ends.
+    pub(crate) fn leave(&self, part: &Arc<TallyPart>) {
+        let mut parts = lock(&self.0);
+        parts.past = parts.past.wrapping_add(part.read());
+        parts.present.retain(|other| !Arc::ptr_eq(other, part));
     }
 
-    /// The number, some of the changes under way included.
+    /// The number, with some of the changes under way.
     pub(crate) fn sum(&self) -> u64 {
-        let sum = self.0.iter().fold(0u64, |sum, place| sum.wrapping_add(place.load(Ordering::Relaxed)));
-        // Places are read one after another: what came in one and went in another may be seen going only.
+        let parts = lock(&self.0);
+        let sum = parts.present.iter().fold(parts.past, |sum, part| sum.wrapping_add(part.read()));
+        // Parts are read one after another: what came in one and went in another may be seen going only.
         if sum > i64::MAX as u64 { 0 } else { sum }
+    }
+}
+
+impl TallyPart {
+    /// Adds one, or takes one away. A part may fall below zero and wrap; only the sum means something.
+    #[inline]
+    pub(crate) fn count(&self, up: bool) {
+        self.0.store(self.read().wrapping_add(if up { 1 } else { u64::MAX }), Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

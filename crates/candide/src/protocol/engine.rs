@@ -14,7 +14,7 @@ use crate::memory::{Cache, Memory, Slab};
 #[cfg(test)]
 use crate::record::version::NewVersion;
 use crate::record::{CellAt, Layout, RecordAt};
-use crate::stats::Tally;
+use crate::stats::{Tally, TallyPart};
 use crate::sync::{AtomicU64, Ordering, Random};
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -123,6 +123,8 @@ pub(crate) struct Local {
     /// The session's number, not zero.
     pub(crate) id: u64,
     pub(crate) caches: Vec<Option<Cache>>,
+    /// By table: its part in the number of records.
+    pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
     pub(crate) random: Random,
     /// Records this attempt has linked; whoever leaves one absent queues it for burial.
     pub(crate) linked: Vec<CellAt>,
@@ -145,6 +147,7 @@ impl Local {
         Local {
             id,
             caches: Vec::new(),
+            tallies: Vec::new(),
             random: Random::seeded(database << 32 ^ id),
             linked: Vec::new(),
             burials: Vec::new(),
@@ -158,6 +161,23 @@ impl Local {
 }
 
 impl Local {
+    /// Counts a record that has come into the index of a table, or gone from it.
+    #[inline]
+    pub(crate) fn count_linked(&mut self, table: &TableCore, up: bool) {
+        let number = usize::from(table.number);
+        if self.tallies.len() <= number {
+            self.tallies.resize_with(number + 1, || None);
+        }
+        self.tallies[number].get_or_insert_with(|| table.linked.join()).count(up);
+    }
+
+    /// Hands over what it has counted.
+    pub(crate) fn leave_tallies(&mut self, tables: &[Arc<TableCore>]) {
+        for (table, part) in tables.iter().zip(self.tallies.drain(..)) {
+            part.iter().for_each(|part| table.linked.leave(part));
+        }
+    }
+
     /// Queues what the index of a table has left behind.
     pub(crate) fn retire_parts(&mut self, table: u16) {
         let parts = self.retired_parts.drain(..).map(|part| Retired::Index { table, part });
@@ -237,7 +257,7 @@ impl<'a, P: Protocol> Context<'a, P> {
     pub(crate) fn unlink(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
         let key = record.key_words(table.layout.key_words());
         table.index.unlink(record, key.as_slice(), &mut self.local.retired_parts, bequeath);
-        table.linked.count(self.local.id, false);
+        self.local.count_linked(table, false);
         self.local.retire_parts(table.number);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }

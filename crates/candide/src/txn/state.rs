@@ -362,7 +362,7 @@ impl<P: Protocol> State<P> {
                 let first = table.layout.at(record, table.layout.unit_of(0));
                 P::linked(&mut self.attempt, node, before, after, first);
                 local.linked.push(first);
-                table.linked.count(local.id, true);
+                local.count_linked(table, true);
                 Ok(record)
             }
             Ok(Linked::Existing(existing)) => {
