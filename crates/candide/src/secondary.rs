@@ -83,6 +83,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
 
     /// A handle on the row with this key in a unique index, or on the first one that is found; `None` if there is none,
     /// which is part of what the transaction has observed.
+    ///
+    /// # Errors
+    /// [`Abort::NoIndex`] if the index has been dropped.
     pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &K) -> Result<Option<Row<'t, R, P>>, Abort> {
         let range = WordRange::beginning_with(key.words().as_ref(), K::WORDS);
         let mut way = self.begin(tx, range, Direction::Forward);
@@ -93,14 +96,17 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 
     /// Reads columns of the row with this key in a unique index, or of the first one that is found; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Abort::NoIndex`] if the index has been dropped.
     pub fn get<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &K, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         self.rows(tx, key, projection).next().transpose().map(|row| row.map(|(_, columns)| columns))
     }
 
-    /// As [`Index::get`].
+    /// As [`Index::get`], for a row that must be there.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key.
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NoIndex`] if the index has been dropped.
     pub fn read<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &K, projection: Pr) -> Result<Pr::Value, Abort> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
     }
