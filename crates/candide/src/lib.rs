@@ -1,15 +1,14 @@
 //! Main-memory transactions for Rust programs: closures over typed tables, serializable, from every core.
 //!
-//! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as many threads as it likes.
-//! Each closure happens as if it were alone: all of it or nothing, in some order that everybody agrees on. Nothing is
-//! written to disk.
+//! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as many threads as it
+//! likes. Each closure happens as if it were alone: all of it or nothing, in some order that everybody agrees on. Nothing
+//! is written to disk.
 //!
 //! Contents: [a first program](#a-first-program), [keys](#keys), [rows and groups](#rows-and-groups), [reading](#reading),
-//! [writing](#writing), [updates and guards](#updates-and-guards), [errors](#errors), [scans](#scans),
-//! [secondary indexes](#secondary-indexes), [threads and sessions](#threads-and-sessions),
-//! [bulk load, export and import](#bulk-load-export-and-import), [watching it](#watching-it), [costs](#costs),
-//! [protocols](#protocols), [limits](#limits). Whole programs are in the folder `examples` of the crate: a ledger, an
-//! auction, an inventory.
+//! [writing](#writing), [updates and guards](#updates-and-guards), [errors](#errors), [scans](#scans), [secondary
+//! indexes](#secondary-indexes), [threads and sessions](#threads-and-sessions), [bulk load, export and
+//! import](#bulk-load-export-and-import), [watching it](#watching-it), [costs](#costs), [protocols](#protocols),
+//! [limits](#limits). Whole programs are in the folder `examples` of the crate: a ledger, an auction, an inventory.
 //!
 //! # A first program
 //! ```
@@ -95,15 +94,15 @@
 //! text takes one for its length. A row keeps its key for life; to change it, delete the row and insert another.
 //!
 //! # Rows and groups
-//! A [`Record`](macro@Record) is plain data of a fixed size, kept inline in 64-bit words: the types are listed at [`Field`].
-//! Its columns lie in *groups*, and the group is the unit of conflict: a transaction that has read a column runs again if,
-//! before it commits, somebody changes any column of the same group. If that was another column than the one it read, the
-//! conflict is *false*: nothing it knew has become wrong.
+//! A [`Record`](macro@Record) is plain data of a fixed size, kept inline in 64-bit words: the types are listed at
+//! [`Field`]. Its columns lie in *groups*, and the group is the unit of conflict: a transaction that has read a column runs
+//! again if, before it commits, somebody changes any column of the same group. If that was another column than the one it
+//! read, the conflict is *false*: nothing it knew has become wrong.
 //!
-//! To choose groups, put columns that are written together into one, and keep columns that many transactions write away from
-//! those that many only read. Without the attribute `#[group(name)]` a column is in the group `row`. Groups are not free:
-//! each adds a version of eight bytes to every row, and a read or a write of several groups does the work of each. One
-//! group for what seldom changes and one for each hot spot is usually enough.
+//! To choose groups, put columns that are written together into one, and keep columns that many transactions write away
+//! from those that many only read. Without the attribute `#[group(name)]` a column is in the group `row`. Groups are not
+//! free: each adds a version of eight bytes to every row, and a read or a write of several groups does the work of each.
+//! One group for what seldom changes and one for each hot spot is usually enough.
 //!
 //! ```
 //! # use candide::Record;
@@ -119,14 +118,15 @@
 //! ```
 //!
 //! # Reading
-//! A read names what it wants as a value, a *projection*: a [`Column`], a tuple of up to eight projections, a part of the key,
-//! [`Whole`] for the row as a struct, or `()` for nothing but whether the row is there. It observes exactly the groups that
-//! its columns lie in (for `()` and for parts of the key, the first group).
+//! A read names what it wants as a value, a *projection*: a [`Column`], a tuple of up to eight projections, a part of the
+//! key, [`Whole`] for the row as a struct, or `()` for nothing but whether the row is there. It observes exactly the groups
+//! that its columns lie in (for `()` and for parts of the key, the first group).
 //!
-//! [`Table::get`] gives an option and [`Table::read`] the outcome [`Abort::NotFound`]. [`Table::find`] gives a [`Row`], through
-//! which many operations on one row look it up once. [`Table::find_many`] finds the rows of several keys, and in a hash table
-//! waits for their cache misses all at once. [`Table::get_for_update`] also locks what it reads: for transactions that read a
-//! row everybody writes and then take their time, and would otherwise have to run again many times.
+//! [`Table::get`] gives an option and [`Table::read`] the outcome [`Abort::NotFound`]. [`Table::find`] gives a [`Row`],
+//! through which many operations on one row look it up once. [`Table::find_many`] finds the rows of several keys, and in a
+//! hash table waits for their cache misses all at once. [`Table::get_for_update`] also locks what it reads: for
+//! transactions that read a row everybody writes and then take their time, and would otherwise have to run again many
+//! times.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -151,8 +151,8 @@
 //!
 //! # Writing
 //! What each operation does to a row that is there, and to one that is not, and what of it the transaction has observed, so
-//! that it runs again if somebody changes that. A transaction sees its own writes: a row that it has inserted is there, one that
-//! it has deleted is not.
+//! that it runs again if somebody changes that. A transaction sees its own writes: a row that it has inserted is there, one
+//! that it has deleted is not.
 //!
 //! | operation | the row is there | it is not | observes, in a table without secondary indexes |
 //! |---|---|---|---|
@@ -175,10 +175,11 @@
 //! An update is data. It is applied when the transaction commits, to the row as it is then; since it reads nothing before,
 //! transactions that only update the same counter do not make each other run again. There are [`set`](Column::set),
 //! [`add`](Column::add), [`sub`](Column::sub), [`max`](Column::max) and [`min`](Column::min), the guards
-//! [`at_least`](ColumnUpdate::at_least) and [`at_most`](ColumnUpdate::at_most) on the result, and tuples of up to six updates.
-//! A failed guard ends the whole transaction in [`Abort::Guard`], a result outside the column's type in [`Abort::Overflow`]:
-//! at commit, or earlier if the transaction reads what it has updated. (Of an unsigned column, `sub` below zero overflows before
-//! any guard is asked.) What cannot be said so is an [`Updater`] of one's own, or a [`modify`](Table::modify).
+//! [`at_least`](ColumnUpdate::at_least) and [`at_most`](ColumnUpdate::at_most) on the result, and tuples of up to six
+//! updates. A failed guard ends the whole transaction in [`Abort::Guard`], a result outside the column's type in
+//! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. (Of an unsigned column, `sub`
+//! below zero overflows before any guard is asked.) What cannot be said so is an [`Updater`] of one's own, or a
+//! [`modify`](Table::modify).
 //!
 //! ```
 //! use candide::{Abort, Column, Database, Record, Refused, Updater};
@@ -223,14 +224,14 @@
 //! ```
 //!
 //! # Errors
-//! Within transactions there is one error type, [`Abort`], of three kinds. *Conflicts* doom the attempt: `run` runs the closure
-//! again, whatever the closure has made of the error. *Outcomes* are definite answers: `NotFound`, `Duplicate`, `NotUnique`,
-//! `Guard`, `Overflow`; a closure may match on the first three and go on, the last two end the transaction. *Refusals* are limits and
-//! misuse. Setting up has an error type of its own, [`Error`].
+//! Within transactions there is one error type, [`Abort`], of three kinds. *Conflicts* doom the attempt: `run` runs the
+//! closure again, whatever the closure has made of the error. *Outcomes* are definite answers: `NotFound`, `Duplicate`,
+//! `NotUnique`, `Guard`, `Overflow`; a closure may match on the first three and go on, the last two end the transaction.
+//! *Refusals* are limits and misuse. Setting up has an error type of its own, [`Error`].
 //!
-//! A closure returns any error type that converts from [`Abort`]. If it returns an error, the transaction has no effect, and
-//! `run` returns that error once it is certain that what it was based on is true in the serial order; until then it runs the
-//! closure again. The same goes for panics.
+//! A closure returns any error type that converts from [`Abort`]. If it returns an error, the transaction has no effect,
+//! and `run` returns that error once it is certain that what it was based on is true in the serial order; until then it
+//! runs the closure again. The same goes for panics.
 //!
 //! ```
 //! use candide::{Abort, Database, Record};
@@ -274,15 +275,16 @@
 //!
 //! # Scans
 //! Ordered tables are scanned by ranges of keys and by [`Prefix`]es, forwards ([`Table::scan`]) and backwards
-//! ([`Table::scan_rev`]); every table can be gone through whole ([`Table::iter`], in no order if it is hashed). A scan is an
-//! iterator of `Result<(key, columns), Abort>`: a limit is [`take`](Iterator::take), and rows that are not asked for are not
-//! looked at.
+//! ([`Table::scan_rev`]); every table can be gone through whole ([`Table::iter`], in no order if it is hashed). A scan is
+//! an iterator of `Result<(key, columns), Abort>`: a limit is [`take`](Iterator::take), and rows that are not asked for are
+//! not looked at.
 //!
-//! A scan sees the transaction **as it was when the scan was made**, so rows can be inserted, changed and deleted while it goes
-//! on, its own included. What it has gone through, gaps included, is observed: if somebody inserts a row there (a *phantom*),
-//! the transaction does not commit but runs again. Absence is observed by the leaf of the tree (in a hash table, by the bucket), so an
-//! insert close by can be a false conflict. Each component of a composite key has trees of its own: once two rows share a
-//! prefix, their leaves hold nothing else, and inserts under other prefixes do not disturb a scan of them.
+//! A scan sees the transaction **as it was when the scan was made**, so rows can be inserted, changed and deleted while it
+//! goes on, its own included. What it has gone through, gaps included, is observed: if somebody inserts a row there (a
+//! *phantom*), the transaction does not commit but runs again. Absence is observed by the leaf of the tree (in a hash
+//! table, by the bucket), so an insert close by can be a false conflict. Each component of a composite key has trees of its
+//! own: once two rows share a prefix, their leaves hold nothing else, and inserts under other prefixes do not disturb a
+//! scan of them.
 //!
 //! ```
 //! use candide::{Abort, Database, Prefix, Record};
@@ -331,10 +333,11 @@
 //! ```
 //!
 //! # Secondary indexes
-//! A secondary index finds rows by other columns. Transactions keep it along with the table, so what it finds is what a search
-//! through all rows would. `#[index]` and `#[unique]` declare indexes of one column, `#[index(columns(a, b))]` of several;
-//! [`Table::index`] gives the handle. [`Table::create_index`] adds one while transactions run, and [`Table::drop_index`] drops
-//! such a one. In a unique index no two rows have the same key: writing a second one is the outcome [`Abort::NotUnique`].
+//! A secondary index finds rows by other columns. Transactions keep it along with the table, so what it finds is what a
+//! search through all rows would. `#[index]` and `#[unique]` declare indexes of one column, `#[index(columns(a, b))]` of
+//! several; [`Table::index`] gives the handle. [`Table::create_index`] adds one while transactions run, and
+//! [`Table::drop_index`] drops such a one. In a unique index no two rows have the same key: writing a second one is the
+//! outcome [`Abort::NotUnique`].
 //!
 //! ```
 //! use candide::{Abort, Database, IndexOptions, Prefix, Record, Text};
@@ -373,14 +376,15 @@
 //! ```
 //!
 //! What an index costs writers: an insert and a delete of a row write one entry more for each index; so does a change of an
-//! indexed column, twice. Such writes also observe the groups of the indexed columns, where in a table without indexes they would
-//! observe nothing of the row. Changes of other columns cost nothing more. An indexed column has no commit-time updates: for one that
-//! a declaration indexes that is an error of compilation, after `create_index` it is the refusal [`Abort::Indexed`].
+//! indexed column, twice. Such writes also observe the groups of the indexed columns, where in a table without indexes they
+//! would observe nothing of the row. Changes of other columns cost nothing more. An indexed column has no commit-time
+//! updates: for one that a declaration indexes that is an error of compilation, after `create_index` it is the refusal
+//! [`Abort::Indexed`].
 //!
 //! # Threads and sessions
 //! Handles ([`Database`], [`Table`], [`Index`]) are cheap to clone, and threads share them freely. A thread that runs many
-//! transactions makes itself a [`Session`]; [`Database::run`] keeps one for every thread that uses it, and looks it up each time. A
-//! transaction belongs to its thread and cannot be held across an `.await`.
+//! transactions makes itself a [`Session`]; [`Database::run`] keeps one for every thread that uses it, and looks it up each
+//! time. A transaction belongs to its thread and cannot be held across an `.await`.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -400,13 +404,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A closure must not call `run` of the same database on its thread ([`Abort::Nested`]), and should not wait for other threads'
-//! transactions.
+//! A closure must not call `run` of the same database on its thread ([`Abort::Nested`]), and should not wait for other
+//! threads' transactions.
 //!
 //! # Bulk load, export and import
 //! [`Table::insert_many`] inserts rows in one transaction, and in an ordered table keeps its place between neighbours.
-//! [`Table::load`] inserts any number, in many transactions and from several threads. [`Table::export`] writes a table to a stream
-//! while no transaction runs; [`Table::import`] reads it into a table of the same row type, which is recognized by
+//! [`Table::load`] inserts any number, in many transactions and from several threads. [`Table::export`] writes a table to a
+//! stream while no transaction runs; [`Table::import`] reads it into a table of the same row type, which is recognized by
 //! [`Record::SCHEMA`].
 //!
 //! ```
@@ -427,10 +431,10 @@
 //! ```
 //!
 //! # Watching it
-//! [`Database::stats`] and [`Session::stats`] count what became of transactions. [`Tx::last_conflict`] tells a closure why it is
-//! run again, [`Session::last_conflict`] tells afterwards; a [`Conflict`] names table, group and key. [`Database::health`] says how
-//! much garbage there is and which session keeps it from being freed, [`Database::tables`] what each table takes (the entries of
-//! secondary indexes are tables there, named like `customers.by_email`).
+//! [`Database::stats`] and [`Session::stats`] count what became of transactions. [`Tx::last_conflict`] tells a closure why
+//! it is run again, [`Session::last_conflict`] tells afterwards; a [`Conflict`] names table, group and key.
+//! [`Database::health`] says how much garbage there is and which session keeps it from being freed, [`Database::tables`]
+//! what each table takes (the entries of secondary indexes are tables there, named like `customers.by_email`).
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -452,31 +456,33 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With the cargo feature `tracing` (off by default; nothing of it is compiled then) conflicts are events of the crate of that
-//! name: one for each at level `DEBUG`, target `candide::conflict`, with the fields `cause`, `table`, `group`, `key` and `attempt`;
-//! and one at level `WARN`, target `candide::token`, with `session` and `conflicts`, when a transaction has met so many that
-//! others have to give way to it. They come when the attempt is over and holds nothing, so a subscriber may use the
-//! database (with another session).
+//! With the cargo feature `tracing` (off by default; nothing of it is compiled then) conflicts are events of the crate of
+//! that name: one for each at level `DEBUG`, target `candide::conflict`, with the fields `cause`, `table`, `group`, `key`
+//! and `attempt`; and one at level `WARN`, target `candide::token`, with `session` and `conflicts`, when a transaction has
+//! met so many that others have to give way to it. They come when the attempt is over and holds nothing, so a subscriber
+//! may use the database (with another session).
 //!
 //! # Costs
 //! In a table that does not fit into the processor's caches, time is cache misses.
 //!
-//! * **Hash or ordered?** A lookup by hash takes two misses: the bucket, and the record with its key and first columns. An ordered
-//!   table has a tree for each word of the key, with nodes of 256 bytes and up to 15 children: a lookup goes down its levels, of which the
-//!   upper ones are in the cache, and then to the record. Use `ordered` where keys are scanned, `hash` otherwise.
-//! * **Reading** copies the words of the projection and no others, so name columns rather than [`Whole`] where rows are large; and
-//!   looks at each group's version again at commit. A transaction of one read of one group looks at nothing again.
-//! * **Writing** locks each group at commit, and stores what changes. A delete leaves a record that is removed milliseconds later. An insert
-//!   takes memory from the session's own store, and the index writes one slot.
-//! * **A row** takes its key, its columns, and eight bytes for each group, rounded up to a multiple of 16 bytes, of 64 if it is longer
-//!   than a cache line. A bucket of the hash index takes 64 bytes for up to six rows; an entry of a secondary index is a row with the index
-//!   key and the primary key.
-//! * **Long transactions.** One that reads what others keep writing runs again and again; after 32 conflicts it gets a token to which others
-//!   give way. While any transaction runs, what is deleted meanwhile cannot be freed. So cut bulk work into many transactions, and lock what
-//!   is hot with [`Table::get_for_update`].
-//! * **Memory** of deleted rows is free again within a few milliseconds of the last transaction that could see them, also while their
-//!   session is idle. It serves the same table; it does not go back to the operating system before the database is dropped.
-//!   [`Builder::memory_limit`] bounds what tables and indexes take, and shows as [`Abort::MemoryLimit`].
+//! * **Hash or ordered?** A lookup by hash takes two misses: the bucket, and the record with its key and first columns. An
+//!   ordered table has a tree for each word of the key, with nodes of 256 bytes and up to 15 children: a lookup goes down
+//!   its levels, of which the upper ones are in the cache, and then to the record. Use `ordered` where keys are scanned,
+//!   `hash` otherwise.
+//! * **Reading** copies the words of the projection and no others, so name columns rather than [`Whole`] where rows are
+//!   large; and looks at each group's version again at commit. A transaction of one read of one group looks at nothing
+//!   again.
+//! * **Writing** locks each group at commit, and stores what changes. A delete leaves a record that is removed milliseconds
+//!   later. An insert takes memory from the session's own store, and the index writes one slot.
+//! * **A row** takes its key, its columns, and eight bytes for each group, rounded up to a multiple of 16 bytes, of 64 if
+//!   it is longer than a cache line. A bucket of the hash index takes 64 bytes for up to six rows; an entry of a secondary
+//!   index is a row with the index key and the primary key.
+//! * **Long transactions.** One that reads what others keep writing runs again and again; after 32 conflicts it gets a
+//!   token to which others give way. While any transaction runs, what is deleted meanwhile cannot be freed. So cut bulk
+//!   work into many transactions, and lock what is hot with [`Table::get_for_update`].
+//! * **Memory** of deleted rows is free again within a few milliseconds of the last transaction that could see them, also
+//!   while their session is idle. It serves the same table; it does not go back to the operating system before the database
+//!   is dropped. [`Builder::memory_limit`] bounds what tables and indexes take, and shows as [`Abort::MemoryLimit`].
 //!
 //! # Protocols
 //! | type | name | readers | writers | guarantee |
@@ -485,8 +491,8 @@
 //! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
 //! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |
 //!
-//! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ` an attempt that is going to be
-//! repeated may see values of different times before it is; it never sees half of a write.
+//! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ` an attempt that is going to
+//! be repeated may see values of different times before it is; it never sees half of a write.
 //!
 //! # Limits
 //! | | at most |
@@ -501,9 +507,9 @@
 //! | projections in a tuple, updates in a tuple | 8, 6 |
 //! | an [`Updater`] | 48 bytes |
 //!
-//! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory. Nothing is kept beyond the
-//! process. Forking a process with open databases is not supported. `panic = "abort"` turns the panic of a doomed attempt into
-//! the end of the process.
+//! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory. Nothing is kept beyond
+//! the process. Forking a process with open databases is not supported. `panic = "abort"` turns the panic of a doomed
+//! attempt into the end of the process.
 
 #![warn(missing_docs)]
 
