@@ -21,7 +21,8 @@ use std::marker::PhantomData;
 /// Transactions keep it along with the table; what it finds is what a search through all rows would. A row type that has
 /// indexes names them ([`Table::index`]); others are made while transactions run ([`Table::create_index`]).
 ///
-/// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with [`Abort::NoIndex`].
+/// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with [`Abort::NoIndex`]; should an
+/// index of the same name, columns and kind be made again, that one is meant.
 pub struct Index<R, K, I, P: Protocol> {
     table: Table<R, P>,
     number: usize,

@@ -62,8 +62,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Row { table: self, tx, key: *key, found })
     }
 
-    /// Handles on the places of many keys. In a hash table their cache misses overlap: all buckets are asked for at once, then all
-    /// records. An ordered table looks them up one after another.
+    /// Handles on the places of many keys. In a hash table their cache misses overlap: all buckets are asked for at once,
+    /// then all records. An ordered table looks them up one after another.
     ///
     /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them is read.
     ///
@@ -259,8 +259,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Updates columns of a row when the transaction commits, without looking at them.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if [`Table::create_index`] has made an index of one
-    /// of the columns. A failed guard or an overflow shows when the transaction reads the row's group again or commits.
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if [`Table::create_index`] has made an index
+    /// of one of the columns. A failed guard or an overflow shows when the transaction reads the row's group again or
+    /// commits.
     #[inline]
     pub fn update(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<(), Abort> {
         self.find(tx, key)?.update(update)
@@ -285,12 +286,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update_with(updater)
     }
 
-    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change` gives. Of the columns that
-    /// indexes keep, this is the way to change them.
+    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change` gives. This is the way
+    /// to change columns that indexes keep.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index has another row with the key
-    /// that this one would get, [`Abort::MemoryLimit`] if there is no room for an entry of an index.
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index has another row with
+    /// the key that this one would get, [`Abort::MemoryLimit`] if there is no room for an entry of an index.
     ///
     /// # Panics
     /// If `change` gives a [`Whole`] row another key.
