@@ -21,7 +21,8 @@ use std::marker::PhantomData;
 /// Transactions keep it along with the table; what it finds is what a search through all rows would. A row type that has
 /// indexes names them ([`Table::index`]); others are made while transactions run ([`Table::create_index`]).
 ///
-/// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with [`Abort::NoIndex`].
+/// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with [`Abort::NoIndex`]; should an
+/// index of the same name, columns and kind be made again, that one is meant.
 pub struct Index<R, K, I, P: Protocol> {
     table: Table<R, P>,
     number: usize,
@@ -83,6 +84,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
 
     /// A handle on the row with this key in a unique index, or on the first one that is found; `None` if there is none,
     /// which is part of what the transaction has observed.
+    ///
+    /// # Errors
+    /// [`Abort::NoIndex`] if the index has been dropped.
     pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &K) -> Result<Option<Row<'t, R, P>>, Abort> {
         let range = WordRange::beginning_with(key.words().as_ref(), K::WORDS);
         let mut way = self.begin(tx, range, Direction::Forward);
@@ -93,14 +97,17 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 
     /// Reads columns of the row with this key in a unique index, or of the first one that is found; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Abort::NoIndex`] if the index has been dropped.
     pub fn get<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &K, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         self.rows(tx, key, projection).next().transpose().map(|row| row.map(|(_, columns)| columns))
     }
 
-    /// As [`Index::get`].
+    /// As [`Index::get`], for a row that must be there.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key.
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NoIndex`] if the index has been dropped.
     pub fn read<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &K, projection: Pr) -> Result<Pr::Value, Abort> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
     }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// A table of rows of type `R`, in a database of protocol `P`.
 ///
 /// A handle: clones are the same table, and threads share them freely. Every operation takes the transaction it belongs
-/// to. All of them can fail with a conflict, which `?` passes on to [`run`](crate::Session::run); the outcomes named at
-/// each are definite.
+/// to. All of them can fail with a conflict, which `?` passes on to [`run`](crate::Session::run), and with
+/// [`Abort::ForeignTable`] if transaction and table are not of the same database; the outcomes named at each are definite.
 pub struct Table<R, P: Protocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
@@ -59,15 +59,22 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// A handle on the place of a key: operations through it look nothing up again.
     ///
     /// Finding observes nothing; whether the row exists is what the operations on it say.
+    ///
+    /// # Errors
+    /// None but conflicts.
     #[inline]
     pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
         let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
         Ok(Row { table: self, tx, key: *key, found })
     }
 
-    /// Handles on the places of many keys, whose cache misses overlap: all buckets are asked for at once, then all records.
+    /// Handles on the places of many keys. In a hash table their cache misses overlap: all buckets are asked for at once,
+    /// then all records. An ordered table looks them up one after another.
     ///
     /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them is read.
+    ///
+    /// # Errors
+    /// None but conflicts.
     #[inline]
     pub fn find_many<'t, const N: usize>(
         &'t self,
@@ -86,6 +93,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Reads columns of a row; `None` if there is no row with this key.
+    ///
+    /// # Errors
+    /// None but conflicts.
     #[inline]
     pub fn get<Pr: Projection<R>>(
         &self,
@@ -200,7 +210,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row unless there is one with this key; says whether it did.
     ///
     /// # Errors
-    /// [`Abort::MemoryLimit`].
+    /// [`Abort::NotUnique`] if a unique index has another row with the same key, [`Abort::MemoryLimit`].
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         let record = self.record_for(tx, state, &row.key())?;
@@ -243,7 +253,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// inserted.
     ///
     /// # Errors
-    /// [`Abort::MemoryLimit`].
+    /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
     pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
         let inserted = self.insert_if_absent(tx, row)?;
         if !inserted {
@@ -255,14 +265,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Updates columns of a row when the transaction commits, without looking at them.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key. A failed guard or an overflow shows when the transaction
-    /// reads the row's group again or commits.
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if [`Table::create_index`] has made an index
+    /// of one of the columns. A failed guard or an overflow shows when the transaction reads the row's group again or
+    /// commits.
     #[inline]
     pub fn update(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<(), Abort> {
         self.find(tx, key)?.update(update)
     }
 
     /// As [`Table::update`], if there is a row with this key; says whether there is.
+    ///
+    /// # Errors
+    /// As [`Table::update`], but for [`Abort::NotFound`].
     pub fn update_if_present(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<bool, Abort> {
         if_present(self.update(tx, key, update)).map(|done| done.is_some())
     }
@@ -278,10 +292,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update_with(updater)
     }
 
-    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change` gives.
+    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change` gives. This is the way
+    /// to change columns that indexes keep.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key.
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index has another row with
+    /// the key that this one would get, [`Abort::MemoryLimit`] if there is no room for an entry of an index.
     ///
     /// # Panics
     /// If `change` gives a [`Whole`] row another key.
@@ -296,6 +312,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// As [`Table::modify`], if there is a row with this key.
+    ///
+    /// # Errors
+    /// As [`Table::modify`], but for [`Abort::NotFound`].
+    ///
+    /// # Panics
+    /// As [`Table::modify`].
     pub fn modify_if_present<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
@@ -315,6 +337,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Deletes a row if there is one with this key; says whether there was.
+    ///
+    /// # Errors
+    /// None but conflicts.
     pub fn delete_if_present(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<bool, Abort> {
         if_present(self.delete(tx, key)).map(|done| done.is_some())
     }
@@ -543,6 +568,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     }
 
     /// Reads columns; `None` if there is no row.
+    ///
+    /// # Errors
+    /// None but conflicts.
     #[inline]
     pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
