@@ -9,8 +9,8 @@ use candide::{Abort, Database, IndexOptions, Key, Occ, Prefix, Record, Session, 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const PRODUCTS: u32 = 60;
-const FIRST_STOCK: i32 = 300;
-const RESTOCKED: i32 = 10;
+const FIRST_STOCK: u32 = 300;
+const RESTOCKED: u32 = 10;
 const CUSTOMERS: u32 = 40;
 const THREADS: u64 = 3;
 const ORDERS_PER_THREAD: u64 = 2_000;
@@ -23,7 +23,6 @@ enum Category {
 }
 
 /// A product. Orders change the stock and nothing else, so it is a group of its own: lists and price changes do not meet them.
-/// It is signed, since a guard compares the result; an unsigned column would end in `Abort::Overflow` first.
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[index(columns(category, price))]
 struct Product {
@@ -34,7 +33,7 @@ struct Product {
     category: Category,
     price: u32,
     #[group(stock)]
-    stock: i32,
+    stock: u32,
 }
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
@@ -54,7 +53,7 @@ struct Line {
     #[key]
     number: u8,
     product: u32,
-    quantity: i32,
+    quantity: u32,
 }
 
 /// Why an order was not taken.
@@ -95,7 +94,7 @@ impl Shop {
     }
 
     /// Takes an order. Not one row is read: the guards are checked at commit, and if one fails nothing has happened.
-    fn order(&self, tx: &Tx<'_, Occ>, id: u64, customer: u32, wanted: &[(u32, i32)]) -> Result<(), OrderError> {
+    fn order(&self, tx: &Tx<'_, Occ>, id: u64, customer: u32, wanted: &[(u32, u32)]) -> Result<(), OrderError> {
         for (product, quantity) in wanted {
             self.products.update(tx, product, Product::STOCK.sub(*quantity).at_least(0))?;
         }
@@ -133,7 +132,7 @@ fn sell(shop: &Shop, session: &mut Session<Occ>, seed: u64, stop: &AtomicBool) -
     };
     let (mut taken, mut refused) = (0, 0);
     while taken + refused < ORDERS_PER_THREAD || !stop.load(Ordering::Relaxed) {
-        let wanted: Vec<_> = (0..1 + below(4)).map(|_| (below(PRODUCTS), 1 + below(5) as i32)).collect();
+        let wanted: Vec<_> = (0..1 + below(4)).map(|_| (below(PRODUCTS), 1 + below(5) as u32)).collect();
         let (id, customer) = (seed << 32 | (taken + refused), below(CUSTOMERS));
         match session.run(|tx| shop.order(tx, id, customer, &wanted)) {
             Ok(()) => taken += 1,
@@ -187,8 +186,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(orders.len() as u64, sold.0, "an order is there if it was taken, and only then");
     assert_eq!(lines.len(), orders.iter().map(|order| usize::from(order.lines)).sum::<usize>(), "orders are whole");
     for product in &products {
-        let ordered: i32 = lines.iter().filter(|line| line.product == product.id).map(|line| line.quantity).sum();
-        assert!(product.stock >= 0 && product.stock + ordered == FIRST_STOCK + RESTOCKED, "{product:?}");
+        let ordered: u32 = lines.iter().filter(|line| line.product == product.id).map(|line| line.quantity).sum();
+        assert_eq!(product.stock + ordered, FIRST_STOCK + RESTOCKED, "{product:?}");
     }
     let theirs =
         db.run(|tx| by_customer.rows(tx, &7, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<u64>, Abort>>())?;

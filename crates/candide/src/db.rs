@@ -8,7 +8,8 @@ use crate::index::{HashIndex, OrderedIndex, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Recorded, Transaction};
 use crate::protocol::{
-    Common, Engine, IndexCore, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore, Token,
+    Common, DefaultProtocol, Engine, IndexCore, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore,
+    Token,
 };
 use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
@@ -34,7 +35,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Database<P: Protocol = Occ> {
+pub struct Database<P: Protocol = DefaultProtocol> {
     pub(crate) inner: Arc<Inner<P>>,
 }
 

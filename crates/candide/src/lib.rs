@@ -177,8 +177,8 @@
 //! [`add`](Column::add), [`sub`](Column::sub), [`max`](Column::max) and [`min`](Column::min), the guards
 //! [`at_least`](ColumnUpdate::at_least) and [`at_most`](ColumnUpdate::at_most) on the result, and tuples of up to six
 //! updates. A failed guard ends the whole transaction in [`Abort::Guard`], a result outside the column's type in
-//! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. (Of an unsigned column, `sub`
-//! below zero overflows before any guard is asked.) What cannot be said so is an [`Updater`] of one's own, or a
+//! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. Guards are asked first: of an unsigned
+//! column, `sub(n).at_least(0)` ends in `Guard`. What cannot be said so is an [`Updater`] of one's own, or a
 //! [`modify`](Table::modify).
 //!
 //! ```
@@ -541,7 +541,7 @@ pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
 pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
-pub use protocol::{GlobalLock, Occ, Protocol, Serial};
+pub use protocol::{DefaultProtocol, GlobalLock, Occ, Protocol, Serial};
 pub use record::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
     Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,

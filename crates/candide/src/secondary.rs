@@ -4,7 +4,7 @@
 
 use crate::error::{Abort, Error};
 use crate::index::{Direction, Found};
-use crate::protocol::{IndexCore, IndexPlan, Missing, Protocol, Stage, TableCore};
+use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, Missing, Protocol, Stage, TableCore};
 use crate::record::{
     Hashed, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit, WordRange,
     Words,
@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 ///
 /// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with [`Abort::NoIndex`]; should an
 /// index of the same name, columns and kind be made again, that one is meant.
-pub struct Index<R, K, I, P: Protocol> {
+pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
     types: PhantomData<fn(K) -> I>,

@@ -5,7 +5,7 @@
 use crate::db::Inner;
 use crate::error::{Abort, Error};
 use crate::index::{Advance, Direction};
-use crate::protocol::{Protocol, TableCore};
+use crate::protocol::{DefaultProtocol, Protocol, TableCore};
 use crate::record::WordRange;
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, RunOptions, Tx};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Weak};
 ///
 /// A session can move to another thread between transactions. While it is idle, and when it is dropped (by a panic or the
 /// end of its thread, too), it holds nothing back: no lock, no pin, no garbage.
-pub struct Session<P: Protocol> {
+pub struct Session<P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     /// On cache lines of its own: sessions are often made one after another and used by different threads.
     core: Box<CachePadded<Core<P>>>,

@@ -6,7 +6,7 @@ use crate::access::Intent;
 use crate::db::{CollectorGuard, Inner};
 use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
-use crate::protocol::{Missing, Protocol, TableCore};
+use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::record::{ImageSink, Key, Projection, Record, RecordAt, Unit, Update, Updater, Whole, Words, image_words};
 use crate::txn::{Core, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// A handle: clones are the same table, and threads share them freely. Every operation takes the transaction it belongs
 /// to. All of them can fail with a conflict, which `?` passes on to [`run`](crate::Session::run), and with
 /// [`Abort::ForeignTable`] if transaction and table are not of the same database; the outcomes named at each are definite.
-pub struct Table<R, P: Protocol> {
+pub struct Table<R, P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
     row: PhantomData<fn() -> R>,
@@ -521,7 +521,7 @@ fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
 }
 
 /// The place of a key, found once: operations on it look nothing up again. It lives as long as its transaction.
-pub struct Row<'t, R: Record, P: Protocol> {
+pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
     key: R::Key,

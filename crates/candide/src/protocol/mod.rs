@@ -19,6 +19,9 @@ pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, Stage};
 #[cfg(test)]
 pub(crate) use mvcc::Mvcc;
 pub use occ::Occ;
+
+/// The protocol of databases that do not name one.
+pub type DefaultProtocol = Occ;
 pub use serial::{GlobalLock, Serial};
 #[cfg(test)]
 pub(crate) use tictoc::TicToc;

@@ -92,11 +92,12 @@ impl Op {
             Code::Min => old.min(operand),
             Code::User | Code::Delete => unreachable!("neither computes one word"),
         };
-        if self.widen(new as u64) != new {
-            return Err(Abort::Overflow);
-        }
+        // Guards first: who asks for at least nothing of an unsigned column means what is below its range, too.
         if self.at_least && new < self.widen(operands[1]) || self.at_most && new > self.widen(operands[2]) {
             return Err(Abort::Guard);
+        }
+        if self.widen(new as u64) != new {
+            return Err(Abort::Overflow);
         }
         Ok(current & !(self.mask << self.shift) | (new as u64 & self.mask) << self.shift)
     }
@@ -429,7 +430,8 @@ mod tests {
         assert_eq!(sub.compute(&[6, 0, 0], 5), Err(Abort::Guard));
         assert_eq!(sub.compute(&[6, -1i64 as u64, 0], 5), Ok(-1i64 as u64));
         let unsigned = op(Code::Sub, false, 64, 0);
-        assert_eq!(unsigned.compute(&[6, 0, 0], 5), Err(Abort::Overflow));
+        assert_eq!(unsigned.compute(&[6, 0, 0], 5), Err(Abort::Guard));
+        assert_eq!(Op { at_least: false, ..unsigned }.compute(&[6, 0, 0], 5), Err(Abort::Overflow));
         assert_eq!(op(Code::Max, false, 8, 0).compute(&[9, 0, 0], 7), Ok(9));
         assert_eq!(op(Code::Min, true, 64, 0).compute(&[-9i64 as u64, i64::MIN as u64, 0], 7), Ok(-9i64 as u64));
     }

@@ -18,14 +18,14 @@ pub(crate) use retry::{Core, Public};
 pub(crate) use stage::Stager;
 pub(crate) use state::{Mark, State};
 
-use crate::protocol::{Engine, Protocol};
+use crate::protocol::{DefaultProtocol, Engine, Protocol};
 use std::cell::RefCell;
 
 /// A running transaction: what the closure of [`Session::run`](crate::Session::run) works with.
 ///
 /// It belongs to its thread (it is neither `Send` nor `Sync`, so it cannot be held across an `.await`) and to its attempt.
 /// Every operation takes it by shared reference; none of its internals are borrowed while user code runs.
-pub struct Tx<'s, P: Protocol> {
+pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     pub(crate) engine: &'s Engine<P>,
     pub(crate) state: &'s RefCell<State<P>>,
     effects: RefCell<Vec<Effect>>,
