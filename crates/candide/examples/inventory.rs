@@ -132,7 +132,7 @@ fn sell(shop: &Shop, session: &mut Session<Occ>, seed: u64, stop: &AtomicBool) -
     };
     let (mut taken, mut refused) = (0, 0);
     while taken + refused < ORDERS_PER_THREAD || !stop.load(Ordering::Relaxed) {
-        let wanted: Vec<_> = (0..1 + below(4)).map(|_| (below(PRODUCTS), 1 + below(5) as u32)).collect();
+        let wanted: Vec<_> = (0..1 + below(4)).map(|_| (below(PRODUCTS), 1 + below(5))).collect();
         let (id, customer) = (seed << 32 | (taken + refused), below(CUSTOMERS));
         match session.run(|tx| shop.order(tx, id, customer, &wanted)) {
             Ok(()) => taken += 1,
