@@ -123,6 +123,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     /// The record of the next row on the way.
     fn next_row(&self, tx: &Tx<'_, P>, state: &mut State<P>, way: &mut Way) -> Result<Option<RecordAt>, Abort> {
         let (table, index) = (self.table.core(), self.core());
+        if way.is_over() {
+            return Ok(None);
+        }
         if !table.indexes.is_at(index, Stage::Readable) {
             return Err(Abort::NoIndex);
         }
