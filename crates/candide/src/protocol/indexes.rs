@@ -132,9 +132,12 @@ impl Indexes {
         })
     }
 
-    /// The groups that the index keys of a row lie in.
+    /// The groups that the index keys of a row lie in; at least one, since each of them knows whether the row exists.
     pub(crate) fn groups(&self) -> u64 {
-        self.kept().fold(0, |groups, index| groups | index.groups)
+        match self.kept().fold(0, |groups, index| groups | index.groups) {
+            0 => 1,
+            groups => groups,
+        }
     }
 
     /// Whether any index key has a part at this place.
