@@ -45,6 +45,11 @@ impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
     fn core(&self) -> &IndexCore {
         self.table.core().indexes.get(self.number).expect("a handle is made for an index that was added")
     }
+
+    #[cfg(test)]
+    pub(crate) fn entries_for_tests(&self) -> &TableCore {
+        &self.core().entries
+    }
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
