@@ -31,24 +31,31 @@ pub struct Scan<'t, R: Record, P: Protocol, Pr> {
 /// Where a scan is.
 #[derive(Debug)]
 pub(crate) struct Way {
+    /// None if the range is certain to hold nothing.
     cursor: Option<Cursor>,
     mark: Mark,
+    is_over: bool,
 }
 
 impl Way {
     /// Begins a way through a range of an index, as the transaction is now.
     pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: &WordRange, direction: Direction) -> Way {
         let cursor = (!range.is_empty()).then(|| table.index.cursor(range, direction));
-        Way { cursor, mark: tx.state.borrow_mut().mark() }
+        Way { cursor, mark: tx.state.borrow_mut().mark(), is_over: false }
     }
 
     pub(crate) fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// Gives nothing more.
+    /// Gives nothing more, no error either: a loop that skips errors has to end.
     pub(crate) fn end(&mut self) {
         self.cursor = None;
+        self.is_over = true;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// The next record, which may be absent.
@@ -59,6 +66,9 @@ impl Way {
         state: &mut State<P>,
         table: &TableCore,
     ) -> Result<Option<RecordAt>, Abort> {
+        if self.is_over {
+            return Ok(None);
+        }
         state.enter(tx.engine)?;
         match self.cursor.as_mut().and_then(Cursor::at_hand) {
             Some(record) => Ok(Some(record)),

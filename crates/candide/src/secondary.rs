@@ -4,7 +4,7 @@
 
 use crate::error::{Abort, Error};
 use crate::index::{Direction, Found};
-use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, Missing, Protocol, Stage, TableCore};
+use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, KeyOrigin, Missing, Protocol, Stage, TableCore};
 use crate::record::{
     Hashed, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit, WordRange,
     Words,
@@ -14,6 +14,7 @@ use crate::session::Session;
 use crate::sync::lock;
 use crate::table::{Row, Table};
 use crate::txn::{Mark, State, Tx};
+use std::any::TypeId;
 use std::marker::PhantomData;
 
 /// A secondary index of a table: finds rows of type `R` by keys of type `K` that are made of other columns.
@@ -44,6 +45,11 @@ impl<R: Record, K, I, P: Protocol> std::fmt::Debug for Index<R, K, I, P> {
 impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
     fn core(&self) -> &IndexCore {
         self.table.core().indexes.get(self.number).expect("a handle is made for an index that was added")
+    }
+
+    #[cfg(test)]
+    pub(crate) fn entries_for_tests(&self) -> &TableCore {
+        &self.core().entries
     }
 }
 
@@ -130,6 +136,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     /// The record of the next row on the way.
     fn next_row(&self, tx: &Tx<'_, P>, state: &mut State<P>, way: &mut Way) -> Result<Option<RecordAt>, Abort> {
         let (table, index) = (self.table.core(), self.core());
+        if way.is_over() {
+            return Ok(None);
+        }
         if !table.indexes.is_at(index, Stage::Readable) {
             return Err(Abort::NoIndex);
         }
@@ -295,6 +304,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     {
         let mut columns: Vec<Place> = Vec::new();
         projection.places(&mut |place| columns.push(place));
+        let mut key_parts = Vec::new();
+        projection.key_parts(&mut |function| key_parts.push(function));
         let packing = self.core().layout.packing();
         let key_of = move |primary: &[u64], row: &[u64], key: &mut Vec<u64>| {
             let mut words = Pr::EMPTY;
@@ -312,6 +323,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             columns: columns.into(),
             key_words: <Pr::Value as Key>::WORDS,
             key_of: Box::new(key_of),
+            origin: KeyOrigin { projection: TypeId::of::<Pr>(), key_parts: key_parts.into() },
         };
         let mut session = Session::new(self.inner())?;
         let _one_at_a_time = lock(&self.inner().index_changes);

@@ -4,9 +4,7 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::index::{Advance, Direction};
 use crate::protocol::{DefaultProtocol, Protocol, TableCore};
-use crate::record::WordRange;
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -63,16 +61,13 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
-    /// The keys of all records that are linked, one after another, present or not.
+    /// The keys of all records that are linked all the time that this takes, one after another, present or not.
     pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         let key_words = table.layout.key_words();
         let mut keys = Vec::new();
         epochs.pin(slot);
-        let mut cursor = table.index.cursor(&WordRange::beginning_with(&[], key_words), Direction::Forward);
-        while let Advance::Next(record) = table.index.advance(&mut cursor, &mut |_, _| {}) {
-            keys.extend_from_slice(record.key_words(key_words).as_slice());
-        }
+        table.index.for_each(|record| keys.extend_from_slice(record.key_words(key_words).as_slice()));
         epochs.unpin(slot);
         keys
     }

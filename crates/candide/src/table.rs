@@ -8,7 +8,7 @@ use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::record::{ImageSink, Key, Projection, Record, RecordAt, Unit, Update, Updater, Whole, Words, image_words};
-use crate::txn::{Core, Mark, Stager, State, Tx};
+use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -472,7 +472,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     #[inline(always)]
     fn stager<'a>(&'a self, tx: &Tx<'a, P>, state: &'a mut State<P>, record: RecordAt) -> Stager<'a, R, P> {
-        Stager { state, engine: tx.engine, table: &self.core, record, refuses_indexed: true, row: PhantomData }
+        Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
     }
 }
 
@@ -620,6 +620,10 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update`].
     #[inline]
     pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
+        let indexes = &self.table.core.indexes;
+        if !indexes.is_empty() {
+            update.stage(&mut FreeColumnsOnly(indexes))?;
+        }
         self.staging(|stager| update.stage(stager))
     }
 
@@ -660,7 +664,6 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                 };
                 let Stager { state, engine, record, .. } = stager;
                 self.table.in_words(&self.key, |key| state.change_row(engine, core, key, *record, assign))?;
-                stager.refuses_indexed = false;
             }
             projection.assign(&self.key, &value, stager)
         })?;

@@ -707,23 +707,12 @@ impl HashIndex {
         self.array_bytes.load(Ordering::Relaxed)
     }
 
-    /// Calls `each` with every linked record, present or not, once. The caller is pinned, and nothing is being linked,
-    /// unlinked or moved meanwhile.
+    /// Calls `each` with linked records, present or not, each once: all that are linked all the time, and some of those that
+    /// come or go meanwhile. The caller is pinned.
     pub(crate) fn for_each(&self, mut each: impl FnMut(RecordAt)) {
-        let mut array = Some(self.current());
-        while let Some(current) = array {
-            let next = self.array_at(current.next.load(Ordering::Acquire));
-            for index in 0..current.buckets() {
-                let node = current.bucket(index);
-                if node.version() & MOVED == 0 {
-                    self.each_slot(node, |_, _, entry| {
-                        each(record_of(entry).expect("an occupied slot"));
-                        false
-                    });
-                }
-            }
-            // Buckets of the next array whose origin has not moved are empty, so none is seen twice.
-            array = next;
+        let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words));
+        while let Some(record) = self.advance(&mut cursor, &mut |_, _| {}) {
+            each(record);
         }
     }
 }

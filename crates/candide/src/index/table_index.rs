@@ -39,7 +39,8 @@ pub(crate) enum Advance {
     Next(RecordAt),
     /// There are no more, and what says so has been observed.
     End,
-    /// What has been observed has changed for good: the transaction will not validate.
+    /// What has been observed has changed for good: the transaction will not validate. Who has none can go on: nothing has
+    /// been passed over that is still linked.
     Doomed,
 }
 
@@ -155,8 +156,8 @@ impl TableIndex {
         }
     }
 
-    /// Calls `each` with every linked record, present or not, once. The caller is pinned, and nothing is being linked,
-    /// unlinked or moved meanwhile.
+    /// Calls `each` with linked records, present or not, each once: all that are linked all the time, and some of those that
+    /// come or go meanwhile. The caller is pinned; `each` may change the index.
     pub(crate) fn for_each(&self, each: impl FnMut(RecordAt)) {
         match self {
             TableIndex::Hash(hash) => hash.for_each(each),

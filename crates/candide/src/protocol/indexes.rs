@@ -8,6 +8,7 @@
 use super::TableCore;
 use crate::record::{IndexSpec, KEY_WORDS_MAX, Place};
 use crate::sync::{AtomicU64, Ordering};
+use std::any::TypeId;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -24,6 +25,7 @@ pub(crate) struct IndexCore {
     /// Words of the index key.
     pub(crate) key_words: usize,
     pub(crate) key_of: Box<KeyOf>,
+    pub(crate) origin: KeyOrigin,
     pub(crate) entries: Arc<TableCore>,
     /// Its place among the indexes of its table.
     pub(crate) number: usize,
@@ -43,6 +45,15 @@ pub(crate) struct IndexPlan {
     pub(crate) columns: Box<[Place]>,
     pub(crate) key_words: usize,
     pub(crate) key_of: Box<KeyOf>,
+    pub(crate) origin: KeyOrigin,
+}
+
+/// What an index key is made by, besides the columns: the type of the projection, and the addresses of the functions that take
+/// parts of the primary key. Where both are the same for the same columns, so are the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyOrigin {
+    pub(crate) projection: TypeId,
+    pub(crate) key_parts: Box<[usize]>,
 }
 
 impl IndexPlan {
@@ -50,7 +61,9 @@ impl IndexPlan {
     pub(crate) fn of_spec(spec: &IndexSpec) -> IndexPlan {
         let IndexSpec { name, unique, ordered, columns, key_words, key } = *spec;
         let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| key(words, index_key));
-        IndexPlan { name: name.into(), unique, ordered, columns: columns.into(), key_words, key_of }
+        // Never dropped, so never looked for.
+        let origin = KeyOrigin { projection: TypeId::of::<()>(), key_parts: Box::default() };
+        IndexPlan { name: name.into(), unique, ordered, columns: columns.into(), key_words, key_of, origin }
     }
 
     /// The words of an entry's key and of its payload, for rows whose key has `primary_words`.
@@ -64,9 +77,9 @@ impl IndexPlan {
     }
 
     pub(crate) fn with_entries(self, number: usize, entries: Arc<TableCore>) -> IndexCore {
-        let IndexPlan { name, unique, columns, key_words, key_of, .. } = self;
+        let IndexPlan { name, unique, columns, key_words, key_of, origin, .. } = self;
         let groups = columns.iter().fold(0, |groups, place| groups | 1 << place.group);
-        IndexCore { name, unique, columns, groups, key_words, key_of, entries, number }
+        IndexCore { name, unique, columns, groups, key_words, key_of, origin, entries, number }
     }
 }
 
@@ -132,9 +145,12 @@ impl Indexes {
         })
     }
 
-    /// The groups that the index keys of a row lie in.
+    /// The groups that the index keys of a row lie in; at least one, since each of them knows whether the row exists.
     pub(crate) fn groups(&self) -> u64 {
-        self.kept().fold(0, |groups, index| groups | index.groups)
+        match self.kept().fold(0, |groups, index| groups | index.groups) {
+            0 => 1,
+            groups => groups,
+        }
     }
 
     /// Whether any index key has a part at this place.
@@ -168,6 +184,7 @@ impl Indexes {
                 && index.name == plan.name
                 && index.unique == plan.unique
                 && index.columns == plan.columns
+                && index.origin == plan.origin
                 && index.key_words == plan.key_words
                 && index.entries.index.is_ordered() == plan.ordered
         })

@@ -15,7 +15,7 @@ mod tictoc;
 
 pub use engine::Context;
 pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
-pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, Stage};
+pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
 #[cfg(test)]
 pub(crate) use mvcc::Mvcc;
 pub use occ::Occ;

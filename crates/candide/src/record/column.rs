@@ -259,6 +259,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn places(&self, each: &mut impl FnMut(Place));
 
+    /// Calls `each` with the address of every function that takes a part from the key.
+    #[doc(hidden)]
+    fn key_parts(&self, _each: &mut impl FnMut(usize)) {}
+
     /// The value, once the words are known to belong together.
     #[doc(hidden)]
     fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value;
@@ -348,6 +352,10 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
     fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
 
     fn places(&self, _each: &mut impl FnMut(Place)) {}
+
+    fn key_parts(&self, each: &mut impl FnMut(usize)) {
+        each(self.component as usize);
+    }
 
     #[inline(always)]
     fn value(&self, key: &R::Key, _words: &()) -> K {
@@ -463,6 +471,10 @@ macro_rules! tuple_projections {
 
             fn places(&self, each: &mut impl FnMut(Place)) {
                 $(self.$index.places(each);)+
+            }
+
+            fn key_parts(&self, each: &mut impl FnMut(usize)) {
+                $(self.$index.key_parts(each);)+
             }
 
             #[inline(always)]

@@ -6,7 +6,7 @@ use super::State;
 use crate::access::Intent;
 use crate::error::Abort;
 use crate::index::Found;
-use crate::protocol::{Engine, IndexCore, Protocol, Stage, TableCore};
+use crate::protocol::{Engine, IndexCore, Missing, Protocol, Stage, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Unit, Words};
 
 /// What the entries of rows are worked out with; kept from operation to operation.
@@ -190,7 +190,13 @@ impl<P: Protocol> State<P> {
         key: &[u64],
         primary: &[u64],
     ) -> Result<(), Abort> {
-        let Found::Record(record) = self.find(engine, &index.entries, key)? else { return Ok(()) };
+        let record = match self.find(engine, &index.entries, key)? {
+            Found::Record(record) => record,
+            Found::Nothing { node, version } => {
+                // Observed: who builds the index may be about to enter the row, which it sees as it was.
+                return self.absent(engine, Missing { table: index.entries.number, key: Some(key), node, version });
+            }
+        };
         let at = index.entries.layout.at(record, Unit::ROW);
         if !self.can_delete(engine, at)? {
             return Ok(());

@@ -15,7 +15,7 @@ pub use conflict::Conflict;
 pub(crate) use garbage::Garbage;
 pub use retry::RunOptions;
 pub(crate) use retry::{Core, Public};
-pub(crate) use stage::Stager;
+pub(crate) use stage::{FreeColumnsOnly, Stager};
 pub(crate) use state::{Mark, State};
 
 use crate::protocol::{DefaultProtocol, Engine, Protocol};

@@ -5,7 +5,7 @@
 use super::State;
 use crate::access::Intent;
 use crate::error::Abort;
-use crate::protocol::{Engine, Protocol, TableCore};
+use crate::protocol::{Engine, Indexes, Protocol, TableCore};
 use crate::record::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Updater, UserUpdate,
 };
@@ -17,18 +17,14 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
     pub(crate) engine: &'a Engine<P>,
     pub(crate) table: &'a TableCore,
     pub(crate) record: RecordAt,
-    /// Whether columns of secondary indexes are left alone; otherwise the caller sees to the indexes.
-    pub(crate) refuses_indexed: bool,
     pub(crate) row: PhantomData<R>,
 }
 
 impl<R: Record, P: Protocol> Stager<'_, R, P> {
-    /// Stages an update of the columns at `place`, if the row exists.
+    /// Stages an update of the columns at `place`, if the row exists. The caller has seen to the indexes, once for the whole
+    /// operation: one may come at any time.
     #[inline(always)]
     fn stage(&mut self, place: Place, op: Op, push: impl FnOnce(&mut State<P>) -> u32) -> Result<(), Abort> {
-        if self.refuses_indexed && !self.table.indexes.is_empty() && self.table.indexes.covers(place) {
-            return Err(Abort::Indexed);
-        }
         let unit = self.table.layout.unit_of(place.group);
         let at = self.table.layout.at(self.record, unit);
         if !self.state.can_update(self.engine, at)? {
@@ -86,6 +82,25 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
             self.state.stage(self.engine, at, Intent::Delete, Op::DELETE)?;
         }
         Ok(())
+    }
+}
+
+/// Refuses what would change a column of a secondary index, before any of it is staged.
+pub(crate) struct FreeColumnsOnly<'a>(pub(crate) &'a Indexes);
+
+impl FreeColumnsOnly<'_> {
+    fn check(&self, place: Place) -> Result<(), Abort> {
+        if self.0.covers(place) { Err(Abort::Indexed) } else { Ok(()) }
+    }
+}
+
+impl Sink for FreeColumnsOnly<'_> {
+    fn set(&mut self, place: Place, _: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        self.check(place)
+    }
+
+    fn compute(&mut self, place: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
+        self.check(place)
     }
 }
 

@@ -237,7 +237,10 @@ impl OrderedIndex {
             };
             match frame.load(target, cursor.direction) {
                 Some((leaf, version)) => observe(leaf.handle(), version),
-                None if frame.has_observed => return Advance::Doomed,
+                None if frame.has_observed => {
+                    cursor.frames.pop();
+                    return Advance::Doomed;
+                }
                 None => {
                     // It ended before we came. If nothing vouches for that yet, the way there has to.
                     Spin::default().wait();

@@ -66,9 +66,9 @@ mod tests;
 
 pub(crate) use cursor::{Cursor, Direction};
 
-use super::{Found, Linked, NodeAt, NodeChange};
+use super::{Advance, Found, Linked, NodeAt, NodeChange};
 use crate::memory::{Cache, OutOfMemory, Slab};
-use crate::record::RecordAt;
+use crate::record::{RecordAt, WordRange};
 use crate::sync::Spin;
 use node::{DEAD, INNER, KEYS, NODE_WORDS, Node, VERSION_ONE, Value, WIDTH};
 use std::sync::Arc;
@@ -318,27 +318,16 @@ impl OrderedIndex {
         }
     }
 
-    /// Calls `each` with every linked record, present or not, in the order of their keys. The caller is pinned, and nothing
-    /// is being linked or unlinked meanwhile.
+    /// Calls `each` with the linked records, present or not, in the order of their keys: all that are linked all the time, and
+    /// some of those that come or go meanwhile. The caller is pinned.
     pub(crate) fn for_each(&self, mut each: impl FnMut(RecordAt)) {
-        self.for_each_below(self.root(), &mut |value| {
-            if let Value::Record(record) = value {
-                each(record);
-            }
-        });
-    }
-
-    /// Calls `each` with the records and the roots of layers below `node`, through all layers.
-    fn for_each_below(&self, node: Node, each: &mut impl FnMut(Value)) {
-        if node.stable() & INNER != 0 {
-            (0..node.children()).for_each(|index| self.for_each_below(Node::at(node.child(index)), each));
-            return;
-        }
-        for slot in node.permutation().live() {
-            let value = Value::of(node.value(slot));
-            each(value);
-            if let Value::Layer(root) = value {
-                self.for_each_below(root, each);
+        let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words), Direction::Forward);
+        loop {
+            match self.advance(&mut cursor, &mut |_, _| {}) {
+                Advance::Next(record) => each(record),
+                Advance::End => return,
+                // A layer has ended under the cursor, so nothing in it is linked any more.
+                Advance::Doomed => {}
             }
         }
     }
