@@ -43,6 +43,10 @@ pub struct Options {
     #[arg(long)]
     pub(crate) misses: bool,
 
+    /// Draw what --misses measures to this file, as SVG: the time of a lookup by the number of rows and by its cache misses
+    #[arg(long, value_name = "FILE", requires = "misses")]
+    pub(crate) plot: Option<PathBuf>,
+
     /// The seed of everything random
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

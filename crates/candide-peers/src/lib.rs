@@ -4,7 +4,7 @@
 //! cd crates/candide-peers
 //! cargo run --release --bin maps                                 # ten minutes and more
 //! cargo run --release --bin maps -- --rows 100000 --duration 100ms --only candide,papaya
-//! cargo run --release --bin maps -- --misses
+//! cargo run --release --bin maps -- --misses --plot lookups.svg
 //! ```
 //!
 //! A workspace of its own, so that nobody compiles other people's maps who does not mean to. A map is one file in `src/maps` that
@@ -55,6 +55,7 @@ mod figures;
 mod input;
 mod key;
 mod maps;
+mod plot;
 mod report;
 mod suite;
 mod table;

@@ -10,17 +10,18 @@ use crate::figures::{Cost, Throughput, median};
 use crate::input::Input;
 use crate::maps::Maps;
 use crate::report::Report;
-use crate::{Kind, Role, Wide, table};
+use crate::{Kind, Role, Wide, plot, table};
 
-/// Measures what was asked for, prints tables as they get ready, and writes the file.
+/// Measures what was asked for, prints tables as they get ready, and writes the files.
 ///
 /// # Errors
-/// If a map is wanted that is not there, a map lost what it was given, or the file cannot be written.
+/// If a map is wanted that is not there, a map lost what it was given, or a file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     // Maps that take all keys take narrow ones.
-    let known: Vec<_> = u64::all(options.hasher).iter().map(|map| map.name()).collect();
-    if let Some(unknown) = options.only.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(format!("there is no map `{unknown}`; use some of {}", known.join(", ")).into());
+    let known: Vec<_> = u64::all(options.hasher).iter().map(|map| (map.name(), map.kind(), map.role())).collect();
+    if let Some(unknown) = options.only.iter().find(|&only| known.iter().all(|&(name, ..)| name != only)) {
+        let names: Vec<_> = known.iter().map(|&(name, ..)| name).collect();
+        return Err(format!("there is no map `{unknown}`; use some of {}", names.join(", ")).into());
     }
     let mut report = Report::new(options);
     table::print_notes(&report);
@@ -34,6 +35,9 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     }
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    if let Some(path) = &options.plot {
+        fs::write(path, plot::draw(&report, &known))?;
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Every map keeps what it is given, and the whole command runs.
 
+use std::collections::HashSet;
+
 use candide_peers::cli::Options;
 use clap::Parser;
 
@@ -21,6 +23,55 @@ fn the_command_measures_every_map() {
         assert!(figure["ops_per_second"].as_f64().unwrap() > 0.0, "{figure}");
     }
     candide_peers::run(&Options::parse_from(small.iter().chain(&["--misses"]))).unwrap();
+}
+
+#[test]
+fn a_plot_is_well_formed_and_has_a_line_for_each_map() {
+    let file = |kind| std::env::temp_dir().join(format!("candide-peers-plot-{}.{kind}", std::process::id()));
+    let (svg, json) = (file("svg"), file("json"));
+    let small = ["maps", "--misses", "--rows", "100,1000", "--keys", "8", "--duration", "2ms", "--runs", "1"];
+    let files = ["--plot", svg.to_str().unwrap(), "--json", json.to_str().unwrap()];
+    candide_peers::run(&Options::parse_from(small.iter().chain(&files))).unwrap();
+    let plot = std::fs::read_to_string(&svg).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    std::fs::remove_file(svg).unwrap();
+    std::fs::remove_file(json).unwrap();
+
+    assert_balanced(&plot);
+    let costs = report["lookup_costs"].as_array().unwrap();
+    let maps: HashSet<&str> = costs.iter().map(|cost| cost["map"].as_str().unwrap()).collect();
+    assert!(maps.contains("candide-ordered") && maps.contains("dashmap"), "{maps:?}");
+    // In time by rows, and in time by cache misses if the system lets us count.
+    let panels = if costs.iter().any(|cost| !cost["events"].is_null()) { 2 } else { 1 };
+    for map in &maps {
+        assert_eq!(plot.matches(&format!("<title>{map}</title></polyline>")).count(), panels, "{map}");
+    }
+    assert_eq!(plot.matches("<polyline").count(), panels * maps.len());
+    let said = report["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains("the plot has"));
+    assert_eq!(said, panels == 1);
+}
+
+/// Each tag that is opened is closed, in its turn; and no number is none.
+fn assert_balanced(svg: &str) {
+    let mut open = Vec::new();
+    for tag in svg.split('<').skip(1) {
+        let (tag, text) = tag.split_once('>').unwrap();
+        assert!(!text.contains('>') && tag.matches('"').count().is_multiple_of(2), "{tag}");
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed));
+        } else if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().unwrap());
+        }
+    }
+    assert!(svg.starts_with("<svg ") && open.is_empty(), "{open:?}");
+    assert!(!svg.contains("NaN") && !svg.contains("inf"));
+}
+
+#[test]
+fn a_plot_needs_misses() {
+    let error = Options::try_parse_from(["maps", "--plot", "lookups.svg"]).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("--misses"), "{error}");
 }
 
 #[test]

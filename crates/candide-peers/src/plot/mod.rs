@@ -1,0 +1,94 @@
+//! The costs of lookups as a picture: one SVG that needs nothing else, neither fonts nor scripts.
+//!
+//! A section for each kind of map and size of key. In it, side by side, what a lookup takes by the number of rows and, where the
+//! system let us count, by its cache misses; and a legend, in the order of the lines' right ends.
+
+mod label;
+mod panel;
+mod scale;
+mod section;
+mod style;
+mod svg;
+
+use crate::figures::Cost;
+use crate::report::Report;
+use crate::{Kind, Role};
+use section::Section;
+use style::Styles;
+use svg::{FOOTNOTE, Svg, TITLE};
+
+const MARGIN: f64 = 24.0;
+const FOOTNOTE_HEIGHT: f64 = 16.0;
+
+/// Draws the costs of a report; each map looks as its place in `maps` says, whatever was measured.
+pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> String {
+    let styles = Styles::of(maps);
+    let sections = Section::of(&report.lookup_costs);
+    let counted = report.lookup_costs.iter().any(|cost| cost.events.is_some());
+    let width = 2.0 * MARGIN + section::width(counted);
+    let mut svg = Svg::default();
+    let mut y = MARGIN + 16.0;
+    svg.text((MARGIN, y), &TITLE, "What a lookup costs as maps grow");
+    y += 22.0;
+    let runs = if report.runs == 1 { "one run".to_string() } else { format!("medians of {} runs", report.runs) };
+    let what =
+        format!("One thread, keys that are there, drawn uniformly; {runs}. {}, {} cores.", report.cpu, report.cores);
+    for line in wrapped(&what, width) {
+        svg.text((MARGIN, y), &FOOTNOTE, &line);
+        y += FOOTNOTE_HEIGHT;
+    }
+    y += 18.0;
+    for section in &sections {
+        section.draw(&mut svg, (MARGIN, y), counted, &styles);
+        y += section::HEIGHT;
+    }
+    for note in &report.notes {
+        for line in wrapped(&format!("Note: {note}"), width) {
+            svg.text((MARGIN, y), &FOOTNOTE, &line);
+            y += FOOTNOTE_HEIGHT;
+        }
+    }
+    svg.finish(width, y + MARGIN - FOOTNOTE_HEIGHT, "What a lookup costs as maps grow")
+}
+
+/// The lines of a text that is to be as wide as the picture.
+fn wrapped(text: &str, width: f64) -> Vec<String> {
+    let most = ((width - 2.0 * MARGIN) / svg::text_width(&FOOTNOTE, "n")) as usize;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+/// A number of rows as one says it: 10k, 2.5M.
+fn short(rows: usize) -> String {
+    let (unit, suffix) = match rows {
+        1_000_000.. => (1e6, "M"),
+        1000.. => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    // Three digits that mean something suffice.
+    let value = rows as f64 / unit;
+    let digits = if value >= 100.0 { 0 } else { 2 };
+    let text = format!("{value:.digits$}");
+    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{suffix}")
+}
+
+/// The numbers of rows in `costs`, ascending, each once.
+fn sizes<'c>(costs: impl Iterator<Item = &'c Cost>) -> Vec<usize> {
+    let mut sizes: Vec<usize> = costs.map(|cost| cost.rows).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+#[cfg(test)]
+mod tests;

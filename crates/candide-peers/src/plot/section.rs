@@ -1,0 +1,123 @@
+//! The maps of one kind, with keys of one size.
+
+use super::panel::{self, Line, Mark, Panel};
+use super::scale::Scale;
+use super::style::Styles;
+use super::svg::{ENTRY, HEADING, Point, Svg};
+use super::{short, sizes};
+use crate::Kind;
+use crate::figures::Cost;
+
+/// Of a section, the room below included.
+pub(super) const HEIGHT: f64 = panel::HEIGHT + 140.0;
+
+/// Left of the axes: their numbers and their label.
+const LEFT: f64 = 64.0;
+const GAP: f64 = 28.0;
+const LEGEND: f64 = 180.0;
+
+pub(super) fn width(counted: bool) -> f64 {
+    let panels = if counted { 2.0 } else { 1.0 };
+    panels * (LEFT + panel::WIDTH + GAP) + LEGEND
+}
+
+pub(super) struct Section<'c> {
+    kind: Kind,
+    key_bytes: usize,
+    costs: Vec<&'c Cost>,
+}
+
+impl<'c> Section<'c> {
+    /// The sections of what was measured, in its order.
+    pub(super) fn of(costs: &'c [Cost]) -> Vec<Section<'c>> {
+        let mut sections: Vec<Section<'c>> = Vec::new();
+        for cost in costs {
+            let same = |section: &&mut Section<'_>| section.kind == cost.kind && section.key_bytes == cost.key_bytes;
+            match sections.iter_mut().find(same) {
+                Some(section) => section.costs.push(cost),
+                None => sections.push(Section { kind: cost.kind, key_bytes: cost.key_bytes, costs: vec![cost] }),
+            }
+        }
+        sections
+    }
+
+    /// Draws it with its upper left corner at `left` and `top`; with two panels, if events were `counted`.
+    pub(super) fn draw(&self, svg: &mut Svg, (left, top): Point, counted: bool, styles: &Styles) {
+        let kind = match self.kind {
+            Kind::Hash => "Hash maps",
+            Kind::Ordered => "Ordered maps",
+        };
+        svg.text((left, top), &HEADING, &format!("{kind}, keys of {} bytes", self.key_bytes));
+        let maps = self.maps();
+        let top = top + 40.0;
+        let mut x = left + LEFT;
+        self.by_rows(&maps, styles).draw(svg, (x, top));
+        x += panel::WIDTH + GAP;
+        if counted {
+            x += LEFT;
+            self.by_misses(&maps, styles).draw(svg, (x, top));
+            x += panel::WIDTH + GAP;
+        }
+        for (index, map) in maps.iter().enumerate() {
+            let (y, style) = (top + 8.0 + 21.0 * index as f64, styles.get(map));
+            svg.line((x, y), (x + 26.0, y), style.colour, style.width);
+            svg.marker(style.marker, (x + 13.0, y), style.colour, map);
+            svg.text((x + 34.0, y + 4.0), &ENTRY, map);
+        }
+    }
+
+    /// The maps, the one whose lookups take longest with the most rows first: as their lines end.
+    fn maps(&self) -> Vec<&'static str> {
+        let mut last: Vec<&Cost> = Vec::new();
+        for &cost in &self.costs {
+            match last.iter_mut().find(|last| last.map == cost.map) {
+                Some(last) if last.rows < cost.rows => *last = cost,
+                Some(_) => {}
+                None => last.push(cost),
+            }
+        }
+        last.sort_by(|one, other| other.nanoseconds.total_cmp(&one.nanoseconds));
+        last.into_iter().map(|cost| cost.map).collect()
+    }
+
+    fn by_rows(&self, maps: &[&'static str], styles: &Styles) -> Panel {
+        Panel {
+            title: "Time of a lookup by the number of rows",
+            x_label: "rows in the map (logarithmic; k: thousand, M: million)",
+            y_label: "nanoseconds per lookup",
+            x: Scale::logarithmic(&sizes(self.costs.iter().copied())),
+            y: self.nanoseconds(),
+            lines: self.lines(maps, styles, |cost| Some(cost.rows as f64)),
+            labelled: false,
+        }
+    }
+
+    fn by_misses(&self, maps: &[&'static str], styles: &Styles) -> Panel {
+        let misses = |cost: &Cost| cost.events.map(|events| events.misses);
+        Panel {
+            title: "Time of a lookup by its cache misses, at each number of rows",
+            x_label: "cache misses per lookup (at the points: rows; close ones share a black label)",
+            y_label: "nanoseconds per lookup",
+            x: Scale::linear(self.costs.iter().filter_map(|cost| misses(cost)).fold(0.0, f64::max)),
+            y: self.nanoseconds(),
+            lines: self.lines(maps, styles, misses),
+            labelled: true,
+        }
+    }
+
+    fn nanoseconds(&self) -> Scale {
+        Scale::linear(self.costs.iter().map(|cost| cost.nanoseconds).fold(0.0, f64::max))
+    }
+
+    /// A line for each map through all points that have an `x`.
+    fn lines(&self, maps: &[&'static str], styles: &Styles, x: impl Fn(&Cost) -> Option<f64>) -> Vec<Line> {
+        let line = |&map: &&'static str| {
+            let mut costs: Vec<&Cost> = self.costs.iter().copied().filter(|cost| cost.map == map).collect();
+            costs.sort_by_key(|cost| cost.rows);
+            let mark = |cost: &Cost| Some(Mark { x: x(cost)?, y: cost.nanoseconds, rows: short(cost.rows) });
+            Line { map, style: styles.get(map), marks: costs.into_iter().filter_map(mark).collect() }
+        };
+        // The quickest lines come last, and so on top.
+        maps.iter().map(line).collect()
+    }
+}
