@@ -4,7 +4,7 @@
 
 use crate::error::{Abort, Error};
 use crate::index::{Direction, Found};
-use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, KeyOrigin, Missing, Protocol, Stage, TableCore};
+use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, Indexes, KeyOrigin, Missing, Protocol, Stage, TableCore};
 use crate::record::{
     Hashed, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit, WordRange,
     Words,
@@ -281,6 +281,23 @@ impl<I> IndexOptions<I> {
 /// Rows entered into a new index in one transaction: long enough to be worth it, short enough not to be in anybody's way.
 const ROWS_AT_ONCE: usize = 64;
 
+/// An index that is being built. If that ends early, by an error or by a panic of a row type's code, nobody keeps it any more.
+struct Unfinished<'a> {
+    indexes: &'a Indexes,
+    index: &'a IndexCore,
+    finished: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            for stage in [Stage::Readable, Stage::Enforced, Stage::Kept] {
+                self.indexes.set(self.index, stage, false);
+            }
+        }
+    }
+}
+
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Adds a secondary index over the columns of a projection, while transactions run: `customers.create_index("by_city",
     /// Customer::CITY, IndexOptions::ordered())`. Returns when the index can be read.
@@ -290,7 +307,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::TooManyIndexes`],
-    /// [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions that began
+    /// [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
+    /// databases too, that began
     /// before do not end within ten seconds (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if
     /// the keys would be too long, [`Error::SecondSession`]. In every case there is no index afterwards.
     pub fn create_index<Pr, I: IndexKind>(
@@ -327,13 +345,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         };
         let mut session = Session::new(self.inner())?;
         let _one_at_a_time = lock(&self.inner().index_changes);
-        let indexes = &self.core().indexes;
         let index = self.inner().add_index(self.core(), plan)?;
+        let mut unfinished = Unfinished { indexes: &self.core().indexes, index, finished: false };
         let built = self.build(&mut session, index);
+        unfinished.finished = built.is_ok();
+        drop(unfinished);
         if built.is_err() {
-            for stage in [Stage::Readable, Stage::Enforced, Stage::Kept] {
-                indexes.set(index, stage, false);
-            }
             self.forget_entries(&mut session, index);
         }
         built.map(|()| Index::new(self.clone(), index.number))
