@@ -441,7 +441,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     #[inline(always)]
     fn stager<'a>(&'a self, tx: &Tx<'a, P>, state: &'a mut State<P>, record: RecordAt) -> Stager<'a, R, P> {
-        Stager { state, engine: tx.engine, table: &self.core, record, refuses_indexed: true, row: PhantomData }
+        Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
     }
 }
 
@@ -586,7 +586,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update`].
     #[inline]
     pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
-        self.staging(|stager| update.stage(stager))
+        self.staging(|stager| stager.stage_update(update))
     }
 
     /// As [`Table::update_with`].
@@ -626,7 +626,6 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                 };
                 let Stager { state, engine, record, .. } = stager;
                 self.table.in_words(&self.key, |key| state.change_row(engine, core, key, *record, assign))?;
-                stager.refuses_indexed = false;
             }
             projection.assign(&self.key, &value, stager)
         })?;

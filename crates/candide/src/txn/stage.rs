@@ -7,7 +7,8 @@ use crate::access::Intent;
 use crate::error::Abort;
 use crate::protocol::{Engine, Protocol, TableCore};
 use crate::record::{
-    Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Updater, UserUpdate,
+    Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Update, Updater,
+    UserUpdate,
 };
 use std::marker::PhantomData;
 
@@ -17,18 +18,41 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
     pub(crate) engine: &'a Engine<P>,
     pub(crate) table: &'a TableCore,
     pub(crate) record: RecordAt,
-    /// Whether columns of secondary indexes are left alone; otherwise the caller sees to the indexes.
-    pub(crate) refuses_indexed: bool,
     pub(crate) row: PhantomData<R>,
 }
 
+/// Goes through an update without staging anything: refuses columns that secondary indexes keep.
+struct Refusal<'a>(&'a TableCore);
+
+impl Refusal<'_> {
+    fn look_at(&self, place: Place) -> Result<(), Abort> {
+        if self.0.indexes.covers(place) { Err(Abort::Indexed) } else { Ok(()) }
+    }
+}
+
+impl Sink for Refusal<'_> {
+    fn set(&mut self, place: Place, _word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        self.look_at(place)
+    }
+
+    fn compute(&mut self, place: Place, _signed: bool, _arithmetic: Arithmetic) -> Result<(), Abort> {
+        self.look_at(place)
+    }
+}
+
 impl<R: Record, P: Protocol> Stager<'_, R, P> {
+    /// Stages an update made by the user, of columns that no index keeps; all of it or nothing.
+    #[inline(always)]
+    pub(crate) fn stage_update(&mut self, update: impl Update<R>) -> Result<(), Abort> {
+        if !self.table.indexes.is_empty() {
+            update.stage(&mut Refusal(self.table))?;
+        }
+        update.stage(self)
+    }
+
     /// Stages an update of the columns at `place`, if the row exists.
     #[inline(always)]
     fn stage(&mut self, place: Place, op: Op, push: impl FnOnce(&mut State<P>) -> u32) -> Result<(), Abort> {
-        if self.refuses_indexed && !self.table.indexes.is_empty() && self.table.indexes.covers(place) {
-            return Err(Abort::Indexed);
-        }
         let unit = self.table.layout.unit_of(place.group);
         let at = self.table.layout.at(self.record, unit);
         if !self.state.can_update(self.engine, at)? {
