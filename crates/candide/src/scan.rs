@@ -31,15 +31,17 @@ pub struct Scan<'t, R: Record, P: Protocol, Pr> {
 /// Where a scan is.
 #[derive(Debug)]
 pub(crate) struct Way {
+    /// None if the range is empty.
     cursor: Option<Cursor>,
     mark: Mark,
+    is_over: bool,
 }
 
 impl Way {
     /// Begins a way through a range of an index, as the transaction is now.
     pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: &WordRange, direction: Direction) -> Way {
         let cursor = (!range.is_empty()).then(|| table.index.cursor(range, direction));
-        Way { cursor, mark: tx.state.borrow_mut().mark() }
+        Way { cursor, mark: tx.state.borrow_mut().mark(), is_over: false }
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -48,7 +50,12 @@ impl Way {
 
     /// Gives nothing more.
     pub(crate) fn end(&mut self) {
-        self.cursor = None;
+        self.is_over = true;
+    }
+
+    /// Whether its end, or an error, has been given out. (A doomed transaction would refuse for ever.)
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// The next record, which may be absent.
@@ -143,6 +150,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> 
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.way.is_over() {
+            return None;
+        }
         let state = &mut *self.tx.state.borrow_mut();
         let core = self.table.core();
         loop {

@@ -204,6 +204,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.way.is_over() {
+            return None;
+        }
         let (tx, table) = (self.tx, &self.index.table);
         let state = &mut *tx.state.borrow_mut();
         let row = self.index.next_row(tx, state, &mut self.way).and_then(|record| {
