@@ -10,6 +10,7 @@ use crate::record::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Update, Updater,
     UserUpdate,
 };
+use crate::sync::{Mutant, mutant};
 use std::marker::PhantomData;
 
 /// Stages the operations of one update of one row.
@@ -108,6 +109,9 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         for unit in self.table.layout.units() {
             let at = self.table.layout.at(self.record, unit);
             self.state.stage(self.engine, at, Intent::Delete, Op::DELETE)?;
+            if mutant(Mutant::DeleteOneGroup) {
+                break;
+            }
         }
         Ok(())
     }
