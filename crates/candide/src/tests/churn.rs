@@ -167,7 +167,7 @@ impl<P: Protocol> Yard<P> {
             let (counts, found) = counts.unwrap();
             assert_eq!(counts, found);
         }
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             let index = self.parcels.create_index("ordered", Parcel::SHELF, IndexOptions::ordered()).unwrap();
             check(self, session, &index);
             self.parcels.drop_index("ordered").unwrap();

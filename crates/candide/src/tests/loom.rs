@@ -409,7 +409,7 @@ fn all_tickets(db: &Database<Occ>, table: &Table<Ticket, Occ>) -> Vec<(u64, i64)
 /// before the other.
 #[test]
 fn loom_scan_against_insert() {
-    explore(2, || {
+    explore(4, || {
         let (db, table) = tickets([1, 9].into_iter());
         let inner = table.clone();
         let (first, second) = race(
@@ -437,7 +437,7 @@ fn loom_scan_against_insert() {
 /// One adds up a range backwards and writes the sum elsewhere; the other reads that and deletes from the range.
 #[test]
 fn loom_scan_against_delete() {
-    explore(2, || {
+    explore(4, || {
         let (db, table) = tickets([1, 3, 9].into_iter());
         let inner = table.clone();
         let (first, second) = race(

@@ -49,8 +49,8 @@ fn for_each_overlapping(test: &impl ForProtocol) {
 type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Goes through a scan to its end, or as far as it is let.
-fn drain<T>(scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abort> {
-    scan.map(|row| row.map(drop)).collect()
+fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abort> {
+    scan.try_for_each(|row| row.map(drop))
 }
 
 /// One looks, another one disturbs that and commits, and the first commits a write. Whether both did. If `in_a_circle`, the

@@ -136,7 +136,7 @@ struct Indexes<G: Goods, P: Protocol> {
 
 const INDEX_NAMES: [&str; 3] = ["by_code", "by_place", "by_colour"];
 
-/// What is read of a row, and what it groups are.
+/// What is read of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Whole,
@@ -589,12 +589,18 @@ impl<G: Goods> Updater<G> for Double<G> {
 
 type Open<'t> = Box<dyn Iterator<Item = Result<(Key, Seen), Abort>> + 't>;
 
+/// A scan that goes on, and what it has shown.
+struct Held<'t> {
+    scan: Open<'t>,
+    shown: Vec<Result<(Key, Seen), Abort>>,
+}
+
 /// The engine as a transaction meets it.
 struct Stage<'t, G: Goods, P: Protocol> {
     table: &'t Table<G, P>,
     indexes: Option<&'t Indexes<G, P>>,
     tx: &'t Tx<'t, P>,
-    open: Vec<(Open<'t>, Vec<Result<(Key, Seen), Abort>>)>,
+    open: Vec<Held<'t>>,
 }
 
 struct Get<'a, 't, G: Goods, P: Protocol> {
@@ -750,12 +756,12 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Operation::Take(reading, at_most) => Shown::Rows(self.scan(reading).take(at_most).collect()),
             Operation::Open(reading) => {
                 let scan = self.scan(reading);
-                self.open.push((scan, Vec::new()));
+                self.open.push(Held { scan, shown: Vec::new() });
                 Shown::Done(Ok(()))
             }
             Operation::Step(number, rows) => {
                 let count = self.open.len().max(1);
-                if let Some((scan, shown)) = self.open.get_mut(number % count) {
+                if let Some(Held { scan, shown }) = self.open.get_mut(number % count) {
                     shown.extend(scan.take(rows));
                 }
                 Shown::Done(Ok(()))
@@ -836,7 +842,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
                     let is_left_out = *expected == Expected::LeftOut;
                     shown.push(if is_left_out { Shown::Done(Ok(())) } else { stage.perform(operation) });
                 }
-                for (scan, mut rows) in stage.open {
+                for Held { scan, shown: mut rows } in stage.open {
                     rows.extend(scan);
                     shown.push(Shown::Rows(rows));
                 }
