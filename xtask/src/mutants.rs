@@ -46,6 +46,25 @@ const CHECKS: &[Check] = &[
     check("evaluate-before-lock", Build::Usual, "tests::traps::an_update_is_evaluated_under_the_lock"),
     check("held-not-installing", Build::Usual, "tests::for_update::a_holder_that_commits_stops_readers"),
     check("held-for-ever", Build::Usual, "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
+    check("no-node-validation", Build::Usual, "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
+    check("split-untracked", Build::Usual, "tests::phantoms::own_splits_keep_a_scan_and_others_inserts_spoil_it"),
+    check(
+        "absent-skipped-by-scan",
+        Build::Usual,
+        "tests::phantoms::an_uncommitted_insert_is_an_absence_that_a_scan_observes",
+    ),
+    check("delete-one-group", Build::Usual, "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
+    check(
+        "entry-unvalidated",
+        Build::Usual,
+        "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes",
+    ),
+    check("reverse-off-by-one", Build::Usual, "tests::phantoms::both_ways_lead_over_the_same_rows"),
+    check(
+        "mark-ignored",
+        Build::Usual,
+        "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open",
+    ),
 ];
 
 /// The longest that one of them may take. A test that hangs has found nothing that it could name.

@@ -168,6 +168,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> 
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.way.is_over() {
+            return None;
+        }
         let state = &mut *self.tx.state.borrow_mut();
         let core = self.table.core();
         loop {

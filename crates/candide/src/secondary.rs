@@ -11,7 +11,7 @@ use crate::record::{
 };
 use crate::scan::Way;
 use crate::session::Session;
-use crate::sync::lock;
+use crate::sync::{Mutant, lock, mutant};
 use crate::table::{Row, Table};
 use crate::txn::{Mark, State, Tx};
 use std::any::TypeId;
@@ -170,12 +170,14 @@ fn primary_key<P: Protocol>(
     let mut primary = KeyWords::zeros(table.layout.key_words());
     let at = index.entries.layout.at(entry, Unit::ROW);
     let words = primary.as_mut_slice();
-    let copy = |from: Words<'_>| {
+    let mut copy = |from: Words<'_>| {
         if index.unique {
             from.copy(0, words.len(), |word, value| words[word] = value);
         }
     };
-    if !state.read_at_mark(tx.engine, at, mark, copy)? {
+    if mutant(Mutant::EntryUnvalidated) && P::peek(&state.attempt, at) {
+        copy(Words::Shared(at.payload()));
+    } else if !state.read_at_mark(tx.engine, at, mark, copy)? {
         return Ok(None);
     }
     if !index.unique {
@@ -220,6 +222,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.way.is_over() {
+            return None;
+        }
         let (tx, table) = (self.tx, &self.index.table);
         let state = &mut *tx.state.borrow_mut();
         let row = self.index.next_row(tx, state, &mut self.way).and_then(|record| {

@@ -237,6 +237,9 @@ impl Protocol for Occ {
     }
 
     fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        if mutant(Mutant::SplitUntracked) {
+            return;
+        }
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
@@ -474,7 +477,7 @@ fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet
         }
     }
     for read in &attempt.nodes {
-        if read.node.version() != read.version {
+        if read.node.version() != read.version && !mutant(Mutant::NoNodeValidation) {
             return Err(context.phantom(read.table));
         }
     }

@@ -38,6 +38,20 @@ pub(crate) enum Mutant {
     HeldNotInstalling,
     /// An attempt that fails keeps what its reads for update have locked.
     HeldForEver,
+    /// Nodes that vouched for absent keys are not validated.
+    NoNodeValidation,
+    /// An attempt does not notice that it has divided a node itself.
+    SplitUntracked,
+    /// A scan that meets an absent record does not observe it.
+    AbsentSkippedByScan,
+    /// A delete leaves all groups of the row but the first as they are.
+    DeleteOneGroup,
+    /// The entry by which an index finds a row is not observed.
+    EntryUnvalidated,
+    /// A reverse scan goes past the last key of the next leaf.
+    ReverseOffByOne,
+    /// A scan sees what the transaction does while it goes on.
+    MarkIgnored,
 }
 
 #[cfg(not(test))]
@@ -81,7 +95,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 8] = [
+    const NAMES: [(&str, Mutant); 15] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -90,6 +104,13 @@ mod active {
         ("evaluate-before-lock", Mutant::EvaluateBeforeLock),
         ("held-not-installing", Mutant::HeldNotInstalling),
         ("held-for-ever", Mutant::HeldForEver),
+        ("no-node-validation", Mutant::NoNodeValidation),
+        ("split-untracked", Mutant::SplitUntracked),
+        ("absent-skipped-by-scan", Mutant::AbsentSkippedByScan),
+        ("delete-one-group", Mutant::DeleteOneGroup),
+        ("entry-unvalidated", Mutant::EntryUnvalidated),
+        ("reverse-off-by-one", Mutant::ReverseOffByOne),
+        ("mark-ignored", Mutant::MarkIgnored),
     ];
 
     /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).

@@ -7,6 +7,7 @@ use crate::epoch::Epochs;
 use crate::protocol::{Occ, Protocol};
 use crate::sync::{AtomicU64, Ordering, thread};
 use crate::{Abort, Database, RunOptions, Session, Table, Whole};
+use candide_derive::Record;
 use std::sync::Arc;
 
 /// Explores `scene` with at most `preemptions` forced switches.
@@ -373,5 +374,113 @@ fn loom_read_against_a_holder_that_installs() {
                 Ok(())
             },
         );
+    });
+}
+
+/// A small row in order, with a unique index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
+#[record(crate = crate, ordered)]
+struct Ticket {
+    #[key]
+    id: u64,
+    #[unique(ordered)]
+    seat: u64,
+    price: i64,
+}
+
+/// An ordered table of tickets; ticket `id` has seat `id` and costs nothing.
+fn tickets(ids: impl Iterator<Item = u64> + Clone) -> (Database<Occ>, Table<Ticket, Occ>) {
+    let db = Database::<Occ>::builder().timestamp_splitting(false).build().unwrap();
+    let table = db.table::<Ticket>("tickets").unwrap();
+    let mut session = db.session().unwrap();
+    session
+        .run(|tx| table.insert_many(tx, ids.clone().map(|id| Ticket { id, seat: id, price: 0 })))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    (db, table)
+}
+
+/// All there is, in order.
+fn all_tickets(db: &Database<Occ>, table: &Table<Ticket, Occ>) -> Vec<(u64, i64)> {
+    let mut session = db.session().unwrap();
+    session.run(|tx| table.scan(tx, .., Ticket::PRICE).collect::<Result<Vec<_>, Abort>>()).unwrap()
+}
+
+/// One adds up a range and writes the sum elsewhere; the other reads that and inserts into the range. Not both can have come
+/// before the other.
+#[test]
+fn loom_scan_against_insert() {
+    explore(4, || {
+        let (db, table) = tickets([1, 9].into_iter());
+        let inner = table.clone();
+        let (first, second) = race(
+            &db,
+            move |tx| {
+                let rows = inner.scan(tx, 1..5, ()).collect::<Result<Vec<_>, _>>()?.len();
+                inner.update(tx, &9, Ticket::PRICE.set(rows as i64))
+            },
+            |tx| {
+                let price = table.read(tx, &9, Ticket::PRICE)?;
+                table.insert(tx, Ticket { id: 3, seat: 3, price })
+            },
+        );
+        let rows = all_tickets(&db, &table);
+        match (first, second) {
+            // First the scan of one row, then the insert that knows; or first the insert.
+            (true, true) => assert!(rows[1..] == [(3, 1), (9, 1)] || rows[1..] == [(3, 0), (9, 2)], "{rows:?}"),
+            (true, false) => assert_eq!(rows[1..], [(9, 1)]),
+            (false, true) => assert_eq!(rows[1..], [(3, 0), (9, 0)]),
+            (false, false) => assert_eq!(rows[1..], [(9, 0)]),
+        }
+    });
+}
+
+/// One adds up a range backwards and writes the sum elsewhere; the other reads that and deletes from the range.
+#[test]
+fn loom_scan_against_delete() {
+    explore(4, || {
+        let (db, table) = tickets([1, 3, 9].into_iter());
+        let inner = table.clone();
+        let (first, second) = race(
+            &db,
+            move |tx| {
+                let rows = inner.scan_rev(tx, ..5, ()).collect::<Result<Vec<_>, _>>()?.len();
+                inner.update(tx, &9, Ticket::PRICE.set(rows as i64))
+            },
+            |tx| {
+                let price = table.read(tx, &9, Ticket::PRICE)?;
+                table.delete(tx, &3)?;
+                table.update(tx, &1, Ticket::PRICE.set(price))
+            },
+        );
+        let rows = all_tickets(&db, &table);
+        match (first, second) {
+            (true, true) => assert!(rows == [(1, 2), (9, 2)] || rows == [(1, 0), (9, 1)], "{rows:?}"),
+            (true, false) => assert_eq!(rows, [(1, 0), (3, 0), (9, 2)]),
+            (false, true) => assert_eq!(rows, [(1, 0), (9, 0)]),
+            (false, false) => assert_eq!(rows, [(1, 0), (3, 0), (9, 0)]),
+        }
+    });
+}
+
+/// Two rows for one seat: one of them gets it, and the index knows which.
+#[test]
+fn loom_two_inserts_of_one_unique_key() {
+    explore(2, || {
+        let (db, table) = tickets([].into_iter());
+        let inner = table.clone();
+        let insert = |table: &Table<Ticket, Occ>, tx: &crate::Tx<'_, Occ>, id| {
+            match table.insert(tx, Ticket { id, seat: 7, price: 0 }) {
+                // Somebody has been quicker; that is as good as a conflict here, and seen as such.
+                Err(Abort::NotUnique) => Ok(()),
+                result => result,
+            }
+        };
+        race(&db, move |tx| insert(&inner, tx, 1), |tx| insert(&table, tx, 2));
+        let rows = all_tickets(&db, &table);
+        assert!(rows.len() <= 1, "{rows:?}");
+        let mut session = db.session().unwrap();
+        let by_seat = table.index(Ticket::BY_SEAT);
+        let found = session.run(|tx| by_seat.get(tx, &7, Ticket::ID)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        assert_eq!(found, rows.first().map(|row| row.0));
     });
 }

@@ -8,7 +8,11 @@ mod attacks;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
+mod churn;
+#[cfg(not(any(loom, shuttle)))]
 mod cycles;
+#[cfg(not(any(loom, shuttle)))]
+mod entries;
 #[cfg(not(any(loom, shuttle)))]
 mod for_update;
 #[cfg(not(any(loom, shuttle)))]
@@ -18,12 +22,18 @@ mod loom;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
 #[cfg(not(any(loom, shuttle)))]
+mod parcels;
+#[cfg(not(any(loom, shuttle)))]
+mod phantoms;
+#[cfg(not(any(loom, shuttle)))]
 mod reports;
 mod rows;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
 mod stress;
+#[cfg(not(any(loom, shuttle)))]
+mod table_model;
 #[cfg(not(any(loom, shuttle)))]
 mod traps;
 

@@ -9,6 +9,7 @@ use crate::protocol::{Engine, Indexes, Protocol, TableCore};
 use crate::record::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Updater, UserUpdate,
 };
+use crate::sync::{Mutant, mutant};
 use std::marker::PhantomData;
 
 /// Stages the operations of one update of one row.
@@ -80,6 +81,9 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         for unit in self.table.layout.units() {
             let at = self.table.layout.at(self.record, unit);
             self.state.stage(self.engine, at, Intent::Delete, Op::DELETE)?;
+            if mutant(Mutant::DeleteOneGroup) {
+                break;
+            }
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use crate::error::Abort;
 use crate::index::{Found, Linked, Place, Supplies};
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
+use crate::sync::{Mutant, mutant};
 
 /// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
 /// looking costs a constant share.
@@ -233,10 +234,12 @@ impl<P: Protocol> State<P> {
         mark: Mark,
         copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
+        let mark = if mutant(Mutant::MarkIgnored) { self.mark() } else { mark };
         let own = self.writes.find(at).and_then(|item| Some((item, self.writes.present_at(item, mark.writes)?)));
         match own {
             Some((_, false)) => Ok(false),
             Some((item, true)) => self.read_own(engine, item, mark.writes, copy),
+            None if mutant(Mutant::AbsentSkippedByScan) && !P::peek(&self.attempt, at) => Ok(false),
             None => {
                 let context = &mut Context::new(engine, &mut self.local);
                 let seen = P::read_at_mark(context, &mut self.attempt, at, mark.applied, copy);

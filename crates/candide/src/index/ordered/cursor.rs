@@ -20,7 +20,7 @@ use super::{OrderedIndex, Trail, descend, look};
 use crate::index::Advance;
 use crate::index::NodeAt;
 use crate::record::{Edge, RecordAt, WordRange};
-use crate::sync::{Spin, prefetch};
+use crate::sync::{Mutant, Spin, mutant, prefetch};
 use std::cmp::Ordering;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,8 @@ impl Frame {
                 self.target = if is_forward {
                     (spot.high < to).then(|| spot.high + 1)
                 } else {
-                    (spot.low > from).then(|| spot.low - 1)
+                    let next = spot.low.saturating_sub(1 + u64::from(mutant(Mutant::ReverseOffByOne)));
+                    (spot.low > from).then_some(next)
                 };
                 self.has_observed = true;
                 return Some((spot.leaf, spot.version));

@@ -1,0 +1,1165 @@
+//! The whole of a table's operations against a map: scans that are held open, indexes, and all that goes on meanwhile.
+//!
+//! A script is a transaction. The map is given the script first, and says what each operation must show; a scan must show the
+//! rows as they were when it was made, whatever came between its making and its last row.
+
+use super::entries::assert_entries_match_rows;
+use super::parcels::{Filed, Parcel};
+use super::{ForProtocol, for_each};
+use crate::history::Recorded;
+use crate::index::Direction;
+use crate::protocol::{Occ, Protocol};
+use crate::sync::Random;
+use crate::{
+    Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexOptions, Indexed, Ordered, Prefix,
+    Projection, Record, Refused, RunOptions, Scan, Session, Table, TableOptions, Tx, Updater, Whole,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+type Key = (u8, u16);
+type Place = (u8, i8);
+
+/// The group of code, shelf and weight; of owner, colour and count; of the note. The indexes know the first two.
+const ROW: u8 = 1;
+const STATE: u8 = 2;
+const TEXT: u8 = 4;
+const INDEXED: u8 = ROW | STATE;
+
+/// Row types with the columns of a [`Parcel`].
+trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
+    /// Whether its type lets columns be updated that an index may keep.
+    type Kind: ColumnKind;
+    const CODE: Column<Self, u32, Self::Kind>;
+    const SHELF: Column<Self, u8, Self::Kind>;
+    const OWNER: Column<Self, i8, Self::Kind>;
+    const COLOUR: Column<Self, u8, Self::Kind>;
+    const WEIGHT: Column<Self, i64>;
+    const COUNT: Column<Self, i16>;
+    const NOTE: Column<Self, u64>;
+    /// Whether the type names its indexes.
+    const NAMES_INDEXES: bool;
+
+    /// An update of the code, if the type lets it be made.
+    fn set_code<P: Protocol>(_: &Table<Self, P>, _: &Tx<'_, P>, _: &Key, _: u32) -> Option<Result<(), Abort>> {
+        None
+    }
+
+    /// A scan of a range, if the type has it.
+    fn range<'t, P: Protocol, Pr: Projection<Self>>(
+        _: &'t Table<Self, P>,
+        _: &'t Tx<'_, P>,
+        _: &Source,
+        _: Direction,
+        _: Pr,
+    ) -> Option<Scan<'t, Self, P, Pr>> {
+        None
+    }
+
+    /// Handles on the indexes, made by this call unless the type names them.
+    fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error>;
+}
+
+impl Goods for Parcel {
+    type Kind = Free;
+    const CODE: Column<Self, u32> = Parcel::CODE;
+    const SHELF: Column<Self, u8> = Parcel::SHELF;
+    const OWNER: Column<Self, i8> = Parcel::OWNER;
+    const COLOUR: Column<Self, u8> = Parcel::COLOUR;
+    const WEIGHT: Column<Self, i64> = Parcel::WEIGHT;
+    const COUNT: Column<Self, i16> = Parcel::COUNT;
+    const NOTE: Column<Self, u64> = Parcel::NOTE;
+    const NAMES_INDEXES: bool = false;
+
+    fn set_code<P: Protocol>(
+        table: &Table<Self, P>,
+        tx: &Tx<'_, P>,
+        key: &Key,
+        code: u32,
+    ) -> Option<Result<(), Abort>> {
+        Some(table.update(tx, key, (Parcel::WEIGHT.add(1), Parcel::CODE.set(code))))
+    }
+
+    fn range<'t, P: Protocol, Pr: Projection<Self>>(
+        table: &'t Table<Self, P>,
+        tx: &'t Tx<'_, P>,
+        source: &Source,
+        direction: Direction,
+        projection: Pr,
+    ) -> Option<Scan<'t, Self, P, Pr>> {
+        match (*source, direction) {
+            (Source::Range(Bound::Included(lower), Bound::Excluded(upper)), Direction::Forward) => {
+                Some(table.scan(tx, lower..upper, projection))
+            }
+            (Source::Range(lower, upper), Direction::Forward) => Some(table.scan(tx, (lower, upper), projection)),
+            (Source::Range(lower, upper), Direction::Reverse) => Some(table.scan_rev(tx, (lower, upper), projection)),
+            (Source::District(district), Direction::Forward) => Some(table.scan(tx, Prefix((district,)), projection)),
+            (Source::District(district), Direction::Reverse) => {
+                Some(table.scan_rev(tx, Prefix((district,)), projection))
+            }
+            _ => None,
+        }
+    }
+
+    fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error> {
+        let by_place = table.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())?;
+        let by_code = table.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique())?;
+        let by_colour = table.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed())?;
+        Ok(Indexes { by_code, by_place, by_colour })
+    }
+}
+
+impl Goods for Filed {
+    type Kind = Indexed;
+    const CODE: Column<Self, u32, Indexed> = Filed::CODE;
+    const SHELF: Column<Self, u8, Indexed> = Filed::SHELF;
+    const OWNER: Column<Self, i8, Indexed> = Filed::OWNER;
+    const COLOUR: Column<Self, u8, Indexed> = Filed::COLOUR;
+    const WEIGHT: Column<Self, i64> = Filed::WEIGHT;
+    const COUNT: Column<Self, i16> = Filed::COUNT;
+    const NOTE: Column<Self, u64> = Filed::NOTE;
+    const NAMES_INDEXES: bool = true;
+
+    fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error> {
+        let (by_code, by_colour) = (table.index(Filed::BY_CODE), table.index(Filed::BY_COLOUR));
+        Ok(Indexes { by_code, by_place: table.index(Filed::BY_PLACE), by_colour })
+    }
+}
+
+struct Indexes<G: Goods, P: Protocol> {
+    by_code: Index<G, u32, Hashed, P>,
+    by_place: Index<G, Place, Ordered, P>,
+    by_colour: Index<G, u8, Hashed, P>,
+}
+
+const INDEX_NAMES: [&str; 3] = ["by_code", "by_place", "by_colour"];
+
+/// What is read of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Whole,
+    Weight,
+    Count,
+    Note,
+    CodeAndNote,
+    Indexed,
+    Nothing,
+}
+
+const LOOKS: [Look; 7] =
+    [Look::Whole, Look::Weight, Look::Count, Look::Note, Look::CodeAndNote, Look::Indexed, Look::Nothing];
+
+/// What was read.
+type Seen = [i64; 7];
+
+fn whole(row: Parcel) -> Seen {
+    let Parcel { code, shelf, weight, owner, colour, count, note, .. } = row;
+    [code.into(), shelf.into(), weight, owner.into(), colour.into(), count.into(), note as i64]
+}
+
+fn indexed(code: u32, shelf: u8, owner: i8, colour: u8) -> Seen {
+    [code.into(), shelf.into(), owner.into(), colour.into(), 0, 0, 0]
+}
+
+fn some(first: i64, second: i64) -> Seen {
+    [first, second, 0, 0, 0, 0, 0]
+}
+
+impl Look {
+    fn groups(self) -> u8 {
+        match self {
+            Look::Whole => ROW | STATE | TEXT,
+            Look::Weight | Look::Nothing => ROW,
+            Look::Count => STATE,
+            Look::Note => TEXT,
+            Look::CodeAndNote => ROW | TEXT,
+            Look::Indexed => INDEXED,
+        }
+    }
+
+    fn at(self, row: &Parcel) -> Seen {
+        match self {
+            Look::Whole => whole(*row),
+            Look::Weight => some(row.weight, 0),
+            Look::Count => some(row.count.into(), 0),
+            Look::Note => some(row.note as i64, 0),
+            Look::CodeAndNote => some(row.code.into(), row.note as i64),
+            Look::Indexed => indexed(row.code, row.shelf, row.owner, row.colour),
+            Look::Nothing => some(0, 0),
+        }
+    }
+
+    /// Does something with the projection that this is.
+    fn with<G: Goods, W: WithProjection<G>>(self, what: W) -> W::Output {
+        match self {
+            Look::Whole => what.with(Whole, |row| whole(row.into())),
+            Look::Weight => what.with(G::WEIGHT, |weight| some(weight, 0)),
+            Look::Count => what.with(G::COUNT, |count| some(count.into(), 0)),
+            Look::Note => what.with(G::NOTE, |note| some(note as i64, 0)),
+            Look::CodeAndNote => what.with((G::CODE, G::NOTE), |(code, note)| some(code.into(), note as i64)),
+            Look::Indexed => what.with((G::CODE, (G::SHELF, G::OWNER), G::COLOUR), |(code, (shelf, owner), colour)| {
+                indexed(code, shelf, owner, colour)
+            }),
+            Look::Nothing => what.with((), |()| some(0, 0)),
+        }
+    }
+}
+
+/// Something to do with a projection of whatever type.
+trait WithProjection<G: Goods> {
+    type Output;
+
+    fn with<Pr: Projection<G> + 'static>(self, projection: Pr, see: fn(Pr::Value) -> Seen) -> Self::Output;
+}
+
+/// Where the rows of a scan come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    All,
+    Range(Bound<Key>, Bound<Key>),
+    District(u8),
+    Code(u32),
+    Colour(u8),
+    Place(Place),
+    Places(Bound<Place>, Bound<Place>),
+    Shelf(u8),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    source: Source,
+    reverse: bool,
+    look: Look,
+}
+
+/// A blind update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blind {
+    Weight(i64),
+    /// Not below zero.
+    Guarded(i64),
+    Count(i16),
+    Note(u64),
+    Three(i64, u64),
+    Double,
+}
+
+/// A change of what has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Weight(i64),
+    Code(u32),
+    Place(u8, i8),
+    Colour(u8),
+    CodeAndNote(u32, u64),
+    Whole(Parcel),
+}
+
+impl Change {
+    fn groups(self) -> u8 {
+        match self {
+            Change::Weight(_) | Change::Code(_) => ROW,
+            Change::Place(..) => INDEXED,
+            Change::Colour(_) => STATE,
+            Change::CodeAndNote(..) => ROW | TEXT,
+            Change::Whole(_) => ROW | STATE | TEXT,
+        }
+    }
+
+    fn is_indexed(self) -> bool {
+        !matches!(self, Change::Weight(_))
+    }
+
+    fn of(self, row: &Parcel) -> Parcel {
+        let mut row = *row;
+        match self {
+            Change::Weight(weight) => row.weight += weight,
+            Change::Code(code) => row.code = code,
+            Change::Place(shelf, owner) => (row.shelf, row.owner) = (shelf, owner),
+            Change::Colour(colour) => row.colour = colour,
+            Change::CodeAndNote(code, note) => (row.code, row.note) = (code, note),
+            Change::Whole(other) => row = Parcel { district: row.district, number: row.number, ..other },
+        }
+        row
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Operation {
+    Get(Key, Look),
+    GetForUpdate(Key, Look),
+    Insert(Parcel),
+    InsertIfAbsent(Parcel),
+    InsertMany(Vec<Parcel>),
+    Put(Parcel),
+    Upsert(Parcel, Blind),
+    Update(Key, Blind),
+    /// A blind update of the weight and of the code: refused as a whole while an index keeps the code.
+    UpdateCode(Key, u32),
+    Modify(Key, Change),
+    /// Finds the row by its code.
+    ModifyByCode(u32, Change),
+    GetByCode(u32, Look),
+    Delete(Key),
+    DeleteIfPresent(Key),
+    Clear,
+    /// Some rows of a scan.
+    Take(Reading, usize),
+    /// A scan that goes on beside the operations after it, and is gone through to its end after them all.
+    Open(Reading),
+    /// Some more rows of a scan that is open.
+    Step(usize, usize),
+}
+
+/// What an operation showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shown {
+    Done(Result<(), Abort>),
+    Whether(Result<bool, Abort>),
+    Row(Result<Option<Seen>, Abort>),
+    Number(Result<usize, Abort>),
+    Rows(Vec<Result<(Key, Seen), Abort>>),
+}
+
+/// What an operation must show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Expected {
+    This(Shown),
+    OneOf([Shown; 2]),
+    /// These rows, or as many of them, until the first that cannot be read.
+    Rows {
+        rows: Vec<(Key, Result<Seen, Abort>)>,
+        in_order: bool,
+        at_most: usize,
+    },
+    /// The operation means nothing here, and is left out.
+    LeftOut,
+}
+
+impl Expected {
+    fn accepts(&self, shown: &Shown) -> bool {
+        match (self, shown) {
+            (Expected::This(this), shown) => this == shown,
+            (Expected::OneOf(these), shown) => these.contains(shown),
+            (Expected::Rows { rows, in_order: true, at_most }, Shown::Rows(shown)) => {
+                let readable = rows.iter().take_while(|row| row.1.is_ok()).count();
+                let wanted = rows.iter().take((readable + 1).min(*at_most));
+                wanted.map(|&(key, seen)| Ok((key, seen?))).eq(shown.iter().copied())
+            }
+            (Expected::Rows { rows, in_order: false, at_most }, Shown::Rows(shown)) => {
+                let mut left = rows.clone();
+                let are_rows = shown.iter().all(|shown| {
+                    let found = left.iter().position(|&(key, seen)| seen.map(|seen| (key, seen)) == *shown);
+                    found.map(|found| left.swap_remove(found)).is_some()
+                });
+                let refused = shown.iter().position(|shown| shown.is_err());
+                let is_complete = shown.len() == rows.len().min(*at_most);
+                are_rows && refused.map_or(is_complete, |refused| refused + 1 == shown.len())
+            }
+            (Expected::Rows { .. } | Expected::LeftOut, _) => false,
+        }
+    }
+}
+
+/// What the meaning of operations depends on.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// Whether updates of different groups fail separately.
+    split: bool,
+    indexed: bool,
+    in_order: bool,
+    /// Whether ranges of keys can be scanned.
+    has_ranges: bool,
+    /// Whether updates of columns compile that an index may keep.
+    names_indexes: bool,
+}
+
+/// A map with the documented semantics.
+#[derive(Debug, Clone, Default)]
+struct Model {
+    rows: BTreeMap<Key, Parcel>,
+    /// Groups whose pending update has failed, and how; in the order of the program.
+    failed: Vec<(Key, u8, Abort)>,
+    open: Vec<Expected>,
+}
+
+/// The updates that fail, as groups and outcomes, of a blind update that is applied to `row`.
+fn apply_blind(row: &mut Parcel, blind: Blind) -> Option<(u8, Abort)> {
+    match blind {
+        Blind::Weight(weight) => row.weight += weight,
+        Blind::Guarded(weight) => {
+            row.weight -= weight;
+            return (row.weight < 0).then_some((ROW, Abort::Guard));
+        }
+        Blind::Count(count) => match row.count.checked_add(count) {
+            Some(sum) => row.count = sum,
+            None => return Some((STATE, Abort::Overflow)),
+        },
+        Blind::Note(note) => row.note = row.note.max(note),
+        Blind::Three(weight, note) => (row.weight, row.note) = (row.weight + weight, note),
+        Blind::Double => {
+            row.count = row.count.wrapping_mul(2);
+            return (row.count > 1_000).then_some((STATE, Abort::Guard));
+        }
+    }
+    None
+}
+
+/// Whether a range holds a key. (The map's own ranges panic where ours are empty.)
+fn is_between<K: Ord>(key: K, lower: Bound<K>, upper: Bound<K>) -> bool {
+    std::ops::RangeBounds::contains(&(lower, upper), &key)
+}
+
+impl Model {
+    /// What reading these groups of a row fails with.
+    fn failure(&self, rules: Rules, key: Key, groups: u8) -> Result<(), Abort> {
+        let of = |groups: u8| self.failed.iter().find(|failed| failed.0 == key && failed.1 & groups != 0);
+        let failed = if rules.split {
+            [ROW, STATE, TEXT].into_iter().find_map(|group| of(group & groups))
+        } else {
+            of(ROW | STATE | TEXT)
+        };
+        failed.map_or(Ok(()), |failed| Err(failed.2))
+    }
+
+    fn row(&self, rules: Rules, key: Key, look: Look) -> Result<Option<Seen>, Abort> {
+        let Some(row) = self.rows.get(&key) else { return Ok(None) };
+        self.failure(rules, key, look.groups()).map(|()| Some(look.at(row)))
+    }
+
+    /// Puts a row where there may be one, if the unique index lets it.
+    fn place(&mut self, rules: Rules, row: Parcel) -> Result<(), Abort> {
+        let is_taken = |other: &Parcel| other.code == row.code && other.key() != row.key();
+        if rules.indexed && self.rows.values().any(is_taken) {
+            return Err(Abort::NotUnique);
+        }
+        self.rows.insert(row.key(), row);
+        Ok(())
+    }
+
+    fn insert(&mut self, rules: Rules, row: Parcel) -> Result<bool, Abort> {
+        if self.rows.contains_key(&row.key()) { Ok(false) } else { self.place(rules, row).map(|()| true) }
+    }
+
+    fn update(&mut self, key: Key, blind: Blind) -> Result<(), Abort> {
+        let row = self.rows.get_mut(&key).ok_or(Abort::NotFound)?;
+        if let Some((group, abort)) = apply_blind(row, blind) {
+            // What the group is afterwards means nothing any more: nobody can read it.
+            self.failed.push((key, group, abort));
+        }
+        Ok(())
+    }
+
+    fn modify(&mut self, rules: Rules, key: Key, change: Change) -> Result<(), Abort> {
+        let row = *self.rows.get(&key).ok_or(Abort::NotFound)?;
+        self.failure(rules, key, change.groups())?;
+        if rules.indexed && change.is_indexed() {
+            self.failure(rules, key, INDEXED)?;
+        }
+        self.place(rules, change.of(&row))
+    }
+
+    fn delete(&mut self, rules: Rules, key: Key) -> Result<(), Abort> {
+        if self.rows.contains_key(&key) && rules.indexed {
+            self.failure(rules, key, INDEXED)?;
+        }
+        self.rows.remove(&key).map(drop).ok_or(Abort::NotFound)
+    }
+
+    /// The rows of a scan that is made now.
+    fn reading(&self, rules: Rules, reading: Reading, at_most: usize) -> Expected {
+        let Reading { source, reverse, look } = reading;
+        let wanted = |row: &&Parcel| match source {
+            Source::All => true,
+            Source::Range(lower, upper) => is_between(row.key(), lower, upper),
+            Source::District(district) => row.district == district,
+            Source::Code(code) => row.code == code,
+            Source::Colour(colour) => row.colour == colour,
+            Source::Place(place) => (row.shelf, row.owner) == place,
+            Source::Places(lower, upper) => is_between((row.shelf, row.owner), lower, upper),
+            Source::Shelf(shelf) => row.shelf == shelf,
+        };
+        let mut rows: Vec<&Parcel> = self.rows.values().filter(wanted).collect();
+        if let Source::Place(_) | Source::Places(..) | Source::Shelf(_) = source {
+            rows.sort_by_key(|row| (row.shelf, row.owner, row.key()));
+        }
+        if reverse {
+            rows.reverse();
+        }
+        let read = |row: &&Parcel| {
+            let seen = self.failure(rules, row.key(), look.groups()).map(|()| look.at(row));
+            (row.key(), seen)
+        };
+        let in_order = match source {
+            Source::All => rules.in_order,
+            Source::Code(_) | Source::Colour(_) => false,
+            _ => true,
+        };
+        Expected::Rows { rows: rows.iter().map(read).collect(), in_order, at_most }
+    }
+
+    fn apply(&mut self, rules: Rules, operation: &Operation) -> Expected {
+        let done = |result| Expected::This(Shown::Done(result));
+        let whether = |result| Expected::This(Shown::Whether(result));
+        match *operation {
+            Operation::Get(key, look) | Operation::GetForUpdate(key, look) => {
+                Expected::This(Shown::Row(self.row(rules, key, look)))
+            }
+            Operation::Insert(row) => {
+                let inserted = self.insert(rules, row);
+                done(inserted.and_then(|is_new| if is_new { Ok(()) } else { Err(Abort::Duplicate) }))
+            }
+            Operation::InsertIfAbsent(row) => whether(self.insert(rules, row)),
+            Operation::InsertMany(ref rows) => done(
+                rows.iter().try_for_each(|&row| if self.insert(rules, row)? { Ok(()) } else { Err(Abort::Duplicate) }),
+            ),
+            Operation::Put(row) => {
+                let is_readable = match self.rows.contains_key(&row.key()) && rules.indexed {
+                    true => self.failure(rules, row.key(), INDEXED),
+                    false => Ok(()),
+                };
+                done(is_readable.and_then(|()| self.place(rules, row)))
+            }
+            Operation::Upsert(row, blind) => whether(match self.insert(rules, row) {
+                Ok(false) => self.update(row.key(), blind).map(|()| false),
+                inserted => inserted,
+            }),
+            Operation::Update(key, blind) => done(self.update(key, blind)),
+            Operation::UpdateCode(..) if rules.names_indexes => Expected::LeftOut,
+            Operation::UpdateCode(key, code) => {
+                let refusals = [Shown::Done(Err(Abort::Indexed)), Shown::Done(Err(Abort::NotFound))];
+                match self.rows.get_mut(&key) {
+                    // Which of the two depends on whether there is a record.
+                    None if rules.indexed => Expected::OneOf(refusals),
+                    None => done(Err(Abort::NotFound)),
+                    Some(_) if rules.indexed => done(Err(Abort::Indexed)),
+                    Some(row) => {
+                        (row.weight, row.code) = (row.weight + 1, code);
+                        done(Ok(()))
+                    }
+                }
+            }
+            Operation::Modify(key, change) => done(self.modify(rules, key, change)),
+            Operation::ModifyByCode(..) | Operation::GetByCode(..) if !rules.indexed => Expected::LeftOut,
+            Operation::ModifyByCode(code, change) => {
+                let found = self.rows.values().find(|row| row.code == code).map(|row| row.key());
+                done(found.ok_or(Abort::NotFound).and_then(|key| self.modify(rules, key, change)))
+            }
+            Operation::GetByCode(code, look) => {
+                let found = self.rows.values().find(|row| row.code == code).map(|row| row.key());
+                Expected::This(Shown::Row(found.map_or(Ok(None), |key| self.row(rules, key, look))))
+            }
+            Operation::Delete(key) => done(self.delete(rules, key)),
+            Operation::DeleteIfPresent(key) => whether(match self.delete(rules, key) {
+                Err(Abort::NotFound) => Ok(false),
+                deleted => deleted.map(|()| true),
+            }),
+            // How far it came would depend on the order.
+            Operation::Clear if !self.failed.is_empty() => Expected::LeftOut,
+            Operation::Clear => Expected::This(Shown::Number(Ok(std::mem::take(&mut self.rows).len()))),
+            Operation::Take(reading, at_most) => self.reading(rules, reading, at_most),
+            Operation::Open(reading) => {
+                let expected = self.reading(rules, reading, usize::MAX);
+                self.open.push(expected);
+                done(Ok(()))
+            }
+            Operation::Step(..) => done(Ok(())),
+        }
+    }
+}
+
+/// Doubles the count, refusing to go beyond 1,000.
+#[derive(Debug, Clone, Copy)]
+struct Double<G>(PhantomData<fn() -> G>);
+
+impl<G: Goods> Updater<G> for Double<G> {
+    type Target = Column<G, i16>;
+
+    fn target(&self) -> Self::Target {
+        G::COUNT
+    }
+
+    fn apply(&self, count: &mut i16) -> Result<(), Refused> {
+        *count = count.wrapping_mul(2);
+        if *count > 1_000 { Err(Refused) } else { Ok(()) }
+    }
+}
+
+type Open<'t> = Box<dyn Iterator<Item = Result<(Key, Seen), Abort>> + 't>;
+
+/// A scan that goes on, and what it has shown.
+struct Held<'t> {
+    scan: Open<'t>,
+    shown: Vec<Result<(Key, Seen), Abort>>,
+}
+
+/// The engine as a transaction meets it.
+struct Stage<'t, G: Goods, P: Protocol> {
+    table: &'t Table<G, P>,
+    indexes: Option<&'t Indexes<G, P>>,
+    tx: &'t Tx<'t, P>,
+    open: Vec<Held<'t>>,
+}
+
+struct Get<'a, 't, G: Goods, P: Protocol> {
+    stage: &'a Stage<'t, G, P>,
+    key: Key,
+    for_update: bool,
+}
+
+impl<G: Goods, P: Protocol> WithProjection<G> for Get<'_, '_, G, P> {
+    type Output = Result<Option<Seen>, Abort>;
+
+    fn with<Pr: Projection<G>>(self, projection: Pr, see: fn(Pr::Value) -> Seen) -> Self::Output {
+        let Stage { table, tx, .. } = self.stage;
+        let value = match self.for_update {
+            true => table.get_for_update(tx, &self.key, projection),
+            false => table.get(tx, &self.key, projection),
+        };
+        Ok(value?.map(see))
+    }
+}
+
+struct GetByCode<'a, 't, G: Goods, P: Protocol> {
+    stage: &'a Stage<'t, G, P>,
+    code: u32,
+}
+
+impl<G: Goods, P: Protocol> WithProjection<G> for GetByCode<'_, '_, G, P> {
+    type Output = Result<Option<Seen>, Abort>;
+
+    fn with<Pr: Projection<G>>(self, projection: Pr, see: fn(Pr::Value) -> Seen) -> Self::Output {
+        let by_code = &self.stage.indexes.expect("left out otherwise").by_code;
+        let value = match by_code.read(self.stage.tx, &self.code, projection) {
+            Err(Abort::NotFound) => None,
+            value => Some(value?),
+        };
+        Ok(value.map(see))
+    }
+}
+
+struct OpenScan<'a, 't, G: Goods, P: Protocol> {
+    stage: &'a Stage<'t, G, P>,
+    source: Source,
+    direction: Direction,
+}
+
+impl<'t, G: Goods, P: Protocol> WithProjection<G> for OpenScan<'_, 't, G, P> {
+    type Output = Open<'t>;
+
+    fn with<Pr: Projection<G> + 'static>(self, projection: Pr, see: fn(Pr::Value) -> Seen) -> Open<'t> {
+        let OpenScan { stage: &Stage { table, indexes, tx, .. }, source, direction } = self;
+        let see = move |row: Result<(Key, Pr::Value), Abort>| row.map(|(key, value)| (key, see(value)));
+        let indexes = || indexes.expect("no others are read then");
+        match (source, direction) {
+            (Source::All, _) => Box::new(table.iter(tx, projection).map(see)),
+            (Source::Code(code), _) => Box::new(indexes().by_code.rows(tx, &code, projection).map(see)),
+            (Source::Colour(colour), _) => Box::new(indexes().by_colour.rows(tx, &colour, projection).map(see)),
+            (Source::Place(place), Direction::Forward) => {
+                Box::new(indexes().by_place.rows(tx, &place, projection).map(see))
+            }
+            (Source::Place(place), _) => Box::new(indexes().by_place.scan_rev(tx, place..=place, projection).map(see)),
+            (Source::Places(lower, upper), Direction::Forward) => {
+                Box::new(indexes().by_place.scan(tx, (lower, upper), projection).map(see))
+            }
+            (Source::Places(lower, upper), _) => {
+                Box::new(indexes().by_place.scan_rev(tx, (lower, upper), projection).map(see))
+            }
+            (Source::Shelf(shelf), Direction::Forward) => {
+                Box::new(indexes().by_place.scan(tx, Prefix((shelf,)), projection).map(see))
+            }
+            (Source::Shelf(shelf), _) => {
+                Box::new(indexes().by_place.scan_rev(tx, Prefix((shelf,)), projection).map(see))
+            }
+            (Source::Range(..) | Source::District(_), _) => {
+                Box::new(G::range(table, tx, &source, direction, projection).expect("has ranges").map(see))
+            }
+        }
+    }
+}
+
+impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
+    fn scan(&self, Reading { source, reverse, look }: Reading) -> Open<'t> {
+        let direction = if reverse { Direction::Reverse } else { Direction::Forward };
+        look.with(OpenScan { stage: self, source, direction })
+    }
+
+    fn update(&self, key: &Key, blind: Blind) -> Result<(), Abort> {
+        let Stage { table, tx, .. } = *self;
+        match blind {
+            Blind::Weight(weight) => table.update(tx, key, G::WEIGHT.add(weight)),
+            Blind::Guarded(weight) => table.update(tx, key, G::WEIGHT.sub(weight).at_least(0)),
+            Blind::Count(count) => table.update(tx, key, G::COUNT.add(count)),
+            Blind::Note(note) => table.update(tx, key, G::NOTE.max(note)),
+            Blind::Three(weight, note) => table.update(tx, key, (G::WEIGHT.add(weight), G::NOTE.set(note))),
+            Blind::Double => table.update_with(tx, key, Double(PhantomData)),
+        }
+    }
+
+    fn upsert(&self, row: G, blind: Blind) -> Result<bool, Abort> {
+        let Stage { table, tx, .. } = *self;
+        match blind {
+            Blind::Weight(weight) => table.upsert(tx, row, G::WEIGHT.add(weight)),
+            Blind::Note(note) => table.upsert(tx, row, G::NOTE.max(note)),
+            Blind::Three(weight, note) => table.upsert(tx, row, (G::WEIGHT.add(weight), G::NOTE.set(note))),
+            Blind::Guarded(weight) => table.upsert(tx, row, G::WEIGHT.sub(weight).at_least(0)),
+            Blind::Count(count) => table.upsert(tx, row, G::COUNT.add(count)),
+            Blind::Double => {
+                let inserted = table.insert_if_absent(tx, row)?;
+                if !inserted {
+                    table.update_with(tx, &row.key(), Double(PhantomData))?;
+                }
+                Ok(inserted)
+            }
+        }
+    }
+
+    fn modify(row: &crate::Row<'_, G, P>, change: Change) -> Result<(), Abort> {
+        match change {
+            Change::Weight(more) => row.modify(G::WEIGHT, |weight| *weight += more),
+            Change::Code(new) => row.modify(G::CODE, |code| *code = new),
+            Change::Place(shelf, owner) => row.modify((G::SHELF, G::OWNER), |place| *place = (shelf, owner)),
+            Change::Colour(new) => row.modify(G::COLOUR, |colour| *colour = new),
+            Change::CodeAndNote(code, note) => row.modify((G::CODE, G::NOTE), |both| *both = (code, note)),
+            Change::Whole(_) => row.modify(Whole, |row| *row = change.of(&(*row).into()).into()),
+        }
+    }
+
+    fn perform(&mut self, operation: &Operation) -> Shown {
+        let Stage { table, tx, .. } = *self;
+        match *operation {
+            Operation::Get(key, look) => Shown::Row(look.with(Get { stage: self, key, for_update: false })),
+            Operation::GetForUpdate(key, look) => Shown::Row(look.with(Get { stage: self, key, for_update: true })),
+            Operation::Insert(row) => Shown::Done(table.insert(tx, row.into())),
+            Operation::InsertIfAbsent(row) => Shown::Whether(table.insert_if_absent(tx, row.into())),
+            Operation::InsertMany(ref rows) => Shown::Done(table.insert_many(tx, rows.iter().map(|&row| G::from(row)))),
+            Operation::Put(row) => Shown::Done(table.put(tx, row.into())),
+            Operation::Upsert(row, blind) => Shown::Whether(self.upsert(row.into(), blind)),
+            Operation::Update(key, blind) => Shown::Done(self.update(&key, blind)),
+            Operation::UpdateCode(key, code) => {
+                Shown::Done(G::set_code(table, tx, &key, code).expect("left out otherwise"))
+            }
+            Operation::Modify(key, change) => {
+                Shown::Done(table.find(tx, &key).and_then(|row| Self::modify(&row, change)))
+            }
+            Operation::ModifyByCode(code, change) => {
+                let by_code = &self.indexes.expect("left out otherwise").by_code;
+                let found = by_code.find(tx, &code).and_then(|row| row.ok_or(Abort::NotFound));
+                Shown::Done(found.and_then(|row| Self::modify(&row, change)))
+            }
+            Operation::GetByCode(code, look) => Shown::Row(look.with(GetByCode { stage: self, code })),
+            Operation::Delete(key) => Shown::Done(table.delete(tx, &key)),
+            Operation::DeleteIfPresent(key) => Shown::Whether(table.delete_if_present(tx, &key)),
+            Operation::Clear => Shown::Number(table.clear(tx)),
+            Operation::Take(reading, at_most) => Shown::Rows(self.scan(reading).take(at_most).collect()),
+            Operation::Open(reading) => {
+                let scan = self.scan(reading);
+                self.open.push(Held { scan, shown: Vec::new() });
+                Shown::Done(Ok(()))
+            }
+            Operation::Step(number, rows) => {
+                let count = self.open.len().max(1);
+                if let Some(Held { scan, shown }) = self.open.get_mut(number % count) {
+                    shown.extend(scan.take(rows));
+                }
+                Shown::Done(Ok(()))
+            }
+        }
+    }
+}
+
+/// How a script ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Commit,
+    Error,
+    Panic,
+}
+
+/// A table beside its model.
+struct Bench<G: Goods, P: Protocol> {
+    db: Database<P>,
+    table: Table<G, P>,
+    indexes: Option<Indexes<G, P>>,
+    session: Option<Session<P>>,
+    rules: Rules,
+    model: Model,
+}
+
+/// What a bench is made of.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    splitting: bool,
+    commit_time_updates: bool,
+    packed: bool,
+    ordered: bool,
+    indexed: bool,
+}
+
+impl<G: Goods, P: Protocol> Bench<G, P> {
+    fn new(setting: Setting) -> Bench<G, P> {
+        let db = Database::<P>::builder()
+            .timestamp_splitting(setting.splitting)
+            .commit_time_updates(setting.commit_time_updates)
+            .manual_epochs(1)
+            .build()
+            .unwrap();
+        let options = TableOptions::default().contention_aware_keys(!setting.packed);
+        let options = if setting.ordered { options.ordered() } else { options };
+        let table = db.table_with::<G>("goods", options).unwrap();
+        let rules = Rules {
+            split: setting.splitting && P::CELL_WORDS > 0,
+            indexed: setting.indexed,
+            in_order: table.core().index.is_ordered(),
+            has_ranges: !G::NAMES_INDEXES,
+            names_indexes: G::NAMES_INDEXES,
+        };
+        let indexes = setting.indexed.then(|| G::indexes(&table).unwrap());
+        let session = Some(db.session().unwrap());
+        Bench { db, table, indexes, session, rules, model: Model::default() }
+    }
+
+    /// Runs a script as one transaction in both worlds and compares everything that was shown.
+    fn run(&mut self, script: &[Operation], ending: Ending) {
+        let Bench { table, indexes, rules, model, .. } = self;
+        let before = model.rows.clone();
+        let mut expected: Vec<Expected> = script.iter().map(|operation| model.apply(*rules, operation)).collect();
+        let failed = std::mem::take(&mut model.failed).first().map(|failed| failed.2);
+        if failed.is_some() || ending != Ending::Commit {
+            model.rows = before;
+        }
+        let mut shown = Vec::new();
+        let session = self.session.as_mut().expect("taken only for a change of the indexes");
+        // Nobody else is there to be in conflict with. Only a hash index that grows changes what has been observed, once.
+        let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            session.run_with(RunOptions::new().attempts_max(attempts_max), |tx| {
+                shown.clear();
+                let mut stage = Stage { table, indexes: indexes.as_ref(), tx, open: Vec::new() };
+                for (operation, expected) in script.iter().zip(&expected) {
+                    let is_left_out = *expected == Expected::LeftOut;
+                    shown.push(if is_left_out { Shown::Done(Ok(())) } else { stage.perform(operation) });
+                }
+                for Held { scan, shown: mut rows } in stage.open {
+                    rows.extend(scan);
+                    shown.push(Shown::Rows(rows));
+                }
+                match ending {
+                    Ending::Commit => Ok(()),
+                    Ending::Error => Err(Abort::NotFound),
+                    // Without the message of a panic that nobody expects.
+                    Ending::Panic => resume_unwind(Box::new(())),
+                }
+            })
+        }));
+        expected.append(&mut model.open);
+        let context = || format!("{} {rules:?} {script:?}", P::NAME);
+        assert_eq!(shown.len(), expected.len(), "{}", context());
+        for (number, (expected, shown)) in expected.iter().zip(&shown).enumerate() {
+            let agree = *expected == Expected::LeftOut || expected.accepts(shown);
+            assert!(agree, "operation {number} shows {shown:?}, not {expected:?}; {}", context());
+        }
+        match (failed, ending, result) {
+            (Some(abort), _, Ok(result)) => assert_eq!(result, Err(abort), "{}", context()),
+            (None, Ending::Commit, Ok(result)) => assert_eq!(result, Ok(()), "{}", context()),
+            (None, Ending::Error, Ok(result)) => assert_eq!(result, Err(Abort::NotFound), "{}", context()),
+            (_, Ending::Panic, Err(_)) => {}
+            (failed, ending, result) => panic!("{failed:?} {ending:?} {result:?}; {}", context()),
+        }
+    }
+
+    /// Demands that records, entries and model agree.
+    fn check(&mut self) {
+        let mut rows = BTreeMap::new();
+        self.table.for_each_quiescent(|&row| assert_eq!(rows.insert(row.key(), row.into()), None)).unwrap();
+        assert_eq!(rows, self.model.rows);
+        assert_entries_match_rows(self.session.as_mut().expect("as in `run`"), &self.table);
+    }
+
+    /// Makes the indexes if there are none, and drops them if there are.
+    fn toggle_indexes(&mut self) {
+        // Where there can be one session only, those that change the indexes need it.
+        self.session = None;
+        if let Some(indexes) = self.indexes.take() {
+            INDEX_NAMES.iter().for_each(|name| self.table.drop_index(name).unwrap());
+            drop(indexes);
+        } else {
+            let codes: BTreeSet<u32> = self.model.rows.values().map(|row| row.code).collect();
+            let is_unique = codes.len() == self.model.rows.len();
+            match G::indexes(&self.table) {
+                Ok(indexes) => self.indexes = Some(indexes),
+                Err(Error::NotUnique { .. }) => self.table.drop_index("by_place").unwrap(),
+                Err(error) => panic!("{error}"),
+            }
+            assert_eq!(self.indexes.is_some(), is_unique);
+        }
+        self.rules.indexed = self.indexes.is_some();
+        self.session = Some(self.db.session().unwrap());
+    }
+}
+
+fn below(random: &mut Random, bound: usize) -> usize {
+    random.below(bound as u64) as usize
+}
+
+/// Keys of two districts, as many as fill several leaves, half of the time of a few.
+fn a_key(random: &mut Random) -> Key {
+    let number = if random.below(2) == 0 { random.below(4) } else { random.below(40) };
+    (1 + random.below(2) as u8, number as u16)
+}
+
+/// A row whose code is usually its own.
+fn a_row(random: &mut Random, (district, number): Key) -> Parcel {
+    let own = Parcel::new(district, number);
+    let code = if random.below(8) == 0 { random.below(20) as u32 } else { own.code };
+    let (shelf, owner, colour) = (random.below(3) as u8, random.below(4) as i8 - 2, random.below(3) as u8);
+    let (weight, count, note) = (random.below(20) as i64, random.below(500) as i16, random.below(100));
+    Parcel { code, shelf, owner, colour, weight, count, note, ..own }
+}
+
+fn a_code(random: &mut Random) -> u32 {
+    let (district, number) = a_key(random);
+    if random.below(3) == 0 { random.below(20) as u32 } else { Parcel::new(district, number).code }
+}
+
+fn a_bound<K>(random: &mut Random, key: K) -> Bound<K> {
+    match random.below(5) {
+        0 => Bound::Unbounded,
+        1 | 2 => Bound::Excluded(key),
+        _ => Bound::Included(key),
+    }
+}
+
+fn a_place(random: &mut Random) -> Place {
+    (random.below(3) as u8, random.below(4) as i8 - 2)
+}
+
+fn a_reading(random: &mut Random, rules: Rules) -> Reading {
+    let source = match random.below(if rules.indexed { 12 } else { 6 }) {
+        0 => Source::All,
+        1 => Source::District(random.below(4) as u8),
+        2..6 => {
+            let (lower, upper) = (a_key(random), a_key(random));
+            // Now and then the wrong way round.
+            let swap = lower > upper && random.below(5) > 0;
+            let (lower, upper) = if swap { (upper, lower) } else { (lower, upper) };
+            Source::Range(a_bound(random, lower), a_bound(random, upper))
+        }
+        6 => Source::Code(a_code(random)),
+        7 => Source::Colour(random.below(3) as u8),
+        8 => Source::Place(a_place(random)),
+        9 => Source::Shelf(random.below(4) as u8),
+        _ => {
+            let (lower, upper) = (a_place(random), a_place(random));
+            let (lower, upper) = (lower.min(upper), lower.max(upper));
+            Source::Places(a_bound(random, lower), a_bound(random, upper))
+        }
+    };
+    let source = match source {
+        Source::Range(..) | Source::District(_) if !rules.has_ranges => Source::All,
+        source => source,
+    };
+    let is_one_way = matches!(source, Source::All | Source::Code(_) | Source::Colour(_));
+    let reverse = !is_one_way && random.below(2) == 0;
+    Reading { source, reverse, look: LOOKS[below(random, LOOKS.len())] }
+}
+
+fn a_blind_update(random: &mut Random) -> Blind {
+    match random.below(16) {
+        0..4 => Blind::Weight(random.below(9) as i64),
+        // Mostly a guard that holds.
+        4..6 => Blind::Guarded(random.below(3) as i64),
+        6 => Blind::Guarded(15),
+        7..10 => Blind::Count(random.below(9) as i16),
+        10 => Blind::Count(i16::MAX - 200),
+        11 | 12 => Blind::Note(random.below(200)),
+        13 | 14 => Blind::Three(random.below(5) as i64, random.below(50)),
+        _ => Blind::Double,
+    }
+}
+
+fn a_change(random: &mut Random) -> Change {
+    match random.below(8) {
+        0 => Change::Weight(1),
+        1 | 2 => Change::Code(a_code(random)),
+        3 => Change::Place(random.below(3) as u8, random.below(4) as i8 - 2),
+        4 | 5 => Change::Colour(random.below(3) as u8),
+        6 => Change::CodeAndNote(a_code(random), random.below(100)),
+        _ => {
+            let key = a_key(random);
+            Change::Whole(a_row(random, key))
+        }
+    }
+}
+
+fn an_operation(random: &mut Random, rules: Rules) -> Operation {
+    let key = a_key(random);
+    let look = LOOKS[below(random, LOOKS.len())];
+    match random.below(40) {
+        0..3 => Operation::Get(key, look),
+        3 | 4 => Operation::GetForUpdate(key, look),
+        5..8 => Operation::Insert(a_row(random, key)),
+        8 | 9 => Operation::InsertIfAbsent(a_row(random, key)),
+        10..13 => {
+            let count = random.below(20) as u16;
+            let numbers = key.1..key.1 + count;
+            Operation::InsertMany(numbers.map(|number| a_row(random, (key.0, number))).collect())
+        }
+        13..16 => Operation::Put(a_row(random, key)),
+        16 | 17 => Operation::Upsert(a_row(random, key), a_blind_update(random)),
+        18..21 => Operation::Update(key, a_blind_update(random)),
+        21 => Operation::UpdateCode(key, a_code(random)),
+        22..25 => Operation::Modify(key, a_change(random)),
+        25 => Operation::ModifyByCode(a_code(random), a_change(random)),
+        26 => Operation::GetByCode(a_code(random), look),
+        27..30 => Operation::Delete(key),
+        30 => Operation::DeleteIfPresent(key),
+        31 if random.below(8) == 0 => Operation::Clear,
+        31..34 => Operation::Take(a_reading(random, rules), below(random, 12)),
+        34..37 => Operation::Open(a_reading(random, rules)),
+        _ => Operation::Step(below(random, 8), below(random, 10)),
+    }
+}
+
+fn random_scripts<G: Goods, P: Protocol>(setting: Setting, scripts: usize, seed: u64) {
+    let mut random = Random::seeded(seed);
+    let mut bench = Bench::<G, P>::new(setting);
+    let epochs = bench.db.inner.engine.epochs.clone();
+    for number in 0..scripts {
+        if !G::NAMES_INDEXES && number % 25 == 24 {
+            bench.toggle_indexes();
+        }
+        let length = 1 + below(&mut random, 24);
+        let script: Vec<_> = (0..length).map(|_| an_operation(&mut random, bench.rules)).collect();
+        let ending = match random.below(8) {
+            0 => Ending::Error,
+            1 => Ending::Panic,
+            _ => Ending::Commit,
+        };
+        bench.run(&script, ending);
+        bench.check();
+        if random.below(3) == 0 {
+            // What was deleted is buried, and nodes end.
+            epochs.pass();
+        }
+    }
+}
+
+const SCRIPTS: usize = 100;
+
+/// All settings of a row type.
+fn for_each_setting(run: impl Fn(Setting, u64)) {
+    for number in 0..32 {
+        let bit = |bit: u64| number >> bit & 1 != 0;
+        let (splitting, commit_time_updates) = (bit(0), bit(1));
+        run(Setting { splitting, commit_time_updates, packed: bit(2), ordered: bit(3), indexed: bit(4) }, number);
+    }
+}
+
+struct RandomScripts;
+
+impl ForProtocol for RandomScripts {
+    fn run<P: Protocol>(&self) {
+        for_each_setting(|setting, seed| {
+            if setting.indexed {
+                random_scripts::<Filed, P>(setting, SCRIPTS, seed);
+            }
+            if !setting.ordered {
+                // Its type says that it is, and its indexes come and go.
+                random_scripts::<Parcel, P>(setting, SCRIPTS, 100 + seed);
+            }
+        });
+    }
+}
+
+#[test]
+fn random_scripts_with_open_scans_and_indexes_mean_what_a_map_says() {
+    for_each(&RandomScripts);
+    RandomScripts.run::<Recorded<Occ>>();
+}
+
+struct AllShortSequences;
+
+impl ForProtocol for AllShortSequences {
+    fn run<P: Protocol>(&self) {
+        let setting = |splitting, commit_time_updates| Setting {
+            splitting,
+            commit_time_updates,
+            packed: false,
+            ordered: false,
+            indexed: true,
+        };
+        all_short_sequences::<Parcel, P>(setting(true, true), 4);
+        all_short_sequences::<Parcel, P>(setting(false, true), 3);
+        all_short_sequences::<Parcel, P>(Setting { indexed: false, ..setting(true, false) }, 3);
+        all_short_sequences::<Filed, P>(setting(true, true), 3);
+    }
+}
+
+/// Runs all sequences of operations on one row, from both initial states, with scans opened at one moment of each.
+fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
+    let row = Parcel::new(1, 1);
+    let neighbour = Parcel::new(1, 2);
+    let key = row.key();
+    let operations = [
+        Operation::Insert(Parcel { weight: 9, ..row }),
+        Operation::Put(Parcel { code: 7, shelf: 2, note: 3, ..row }),
+        Operation::Upsert(Parcel { colour: 3, ..row }, Blind::Three(1, 5)),
+        // Fails the second time.
+        Operation::Update(key, Blind::Guarded(6)),
+        Operation::Update(key, Blind::Count(i16::MAX / 2 + 1)),
+        Operation::Update(key, Blind::Note(4)),
+        Operation::Modify(key, Change::Code(8)),
+        Operation::Modify(key, Change::Place(0, 1)),
+        // Its code is taken.
+        Operation::Modify(key, Change::Whole(neighbour)),
+        Operation::GetForUpdate(key, Look::Whole),
+        Operation::Delete(key),
+        Operation::Clear,
+    ];
+    let mut bench = Bench::<G, P>::new(setting);
+    let open = |source, reverse, look| Operation::Open(Reading { source, reverse, look });
+    let all = if G::NAMES_INDEXES { Source::All } else { Source::Range(Bound::Unbounded, Bound::Unbounded) };
+    let mut scans = vec![open(all, false, Look::Whole)];
+    if setting.indexed {
+        scans.push(open(Source::Places(Bound::Unbounded, Bound::Unbounded), true, Look::Count));
+        scans.push(open(Source::Code(row.code), false, Look::Note));
+    }
+    let mut script = Vec::new();
+    for length in 1..=longest {
+        for number in 0..operations.len().pow(length) {
+            for moment in 0..=length {
+                for present in [false, true] {
+                    let mut rest = number;
+                    script.clear();
+                    script.extend([Operation::Clear, Operation::Insert(neighbour)]);
+                    script.extend(present.then_some(Operation::Insert(row)));
+                    bench.run(&script, Ending::Commit);
+                    script.clear();
+                    for place in 0..length {
+                        if place == moment {
+                            script.extend(scans.iter().cloned());
+                        }
+                        script.push(operations[rest % operations.len()].clone());
+                        rest /= operations.len();
+                    }
+                    if moment == length {
+                        script.extend(scans.iter().cloned());
+                    }
+                    bench.run(&script, Ending::Commit);
+                }
+            }
+            if number % 97 == 0 {
+                bench.check();
+                bench.db.inner.engine.epochs.pass();
+            }
+        }
+    }
+}
+
+#[test]
+fn all_sequences_of_up_to_four_operations_with_a_scan_held_open() {
+    for_each(&AllShortSequences);
+}
