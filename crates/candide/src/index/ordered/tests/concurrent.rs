@@ -1,8 +1,8 @@
 //! Many threads.
 
 use super::*;
+use crate::sync::AtomicBool;
 use std::sync::Barrier;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 
 const THREADS: usize = 4;
