@@ -2,7 +2,7 @@
 
 #![cfg(feature = "tracing")]
 
-use candide::{Abort, Column, Database, Group, Record, RunOptions};
+use candide::{Abort, Database, Record, RunOptions};
 use std::cell::RefCell;
 use std::fmt::{Debug, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,31 +12,12 @@ use tracing::span::{Attributes, Id, Record as Values};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Record, Debug, Clone, Copy)]
 struct Account {
+    #[key]
     id: u64,
+    #[group(balance)]
     cents: i64,
-}
-
-impl Account {
-    const CENTS: Column<Account, i64> = Column::new(0, 0, "cents");
-}
-
-impl Record for Account {
-    type Key = u64;
-    type Image = [u64; 1];
-    const NAME: &'static str = "Account";
-    const GROUPS: &'static [Group] = &[Group::new("balance", 1)];
-
-    fn key(&self) -> u64 {
-        self.id
-    }
-    fn store(&self, words: &mut [u64]) {
-        Self::CENTS.put(words, &self.cents);
-    }
-    fn load(id: &u64, words: &[u64]) -> Account {
-        Account { id: *id, cents: Self::CENTS.take(words) }
-    }
 }
 
 /// Hands each event, as one line, to what this thread has put into [`LISTENER`].
