@@ -311,13 +311,19 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// ```
     type Target: Projection<R>;
 
+    /// Whether `apply` succeeds on every value: it neither refuses nor panics. A protocol that keeps several versions may then leave
+    /// the update unapplied until somebody reads, which it cannot where failing is possible. None of today's does; all of
+    /// them hold an updater to it.
+    const TOTAL: bool = false;
+
     /// The columns it reads and writes.
     fn target(&self) -> Self::Target;
 
     /// The update.
     ///
     /// # Errors
-    /// [`Refused`], if the update must not happen.
+    /// [`Refused`], if the update must not happen. Of an updater that is declared total that is an error in the program: the
+    /// transaction ends in a panic, without effect.
     fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
 }
 
@@ -372,7 +378,10 @@ unsafe fn run<R: Record, U: Updater<R>>(update: &UserUpdate, record: RecordAt, i
     target.copy(unit, Words::Own(image), &mut words);
     let key = key_of(record, update.packing);
     let mut columns = target.value(&key, &words);
-    updater.apply(&mut columns).map_err(|Refused| Abort::Guard)?;
+    if let Err(Refused) = updater.apply(&mut columns) {
+        assert!(!U::TOTAL, "an updater that is declared total has refused");
+        return Err(Abort::Guard);
+    }
     target.assign(&key, &columns, &mut ImageSink::<R>::new(unit, image))
 }
 

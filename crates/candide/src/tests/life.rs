@@ -4,6 +4,7 @@ use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_reclaiming};
 use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
 use crate::{Abort, Column, Database, Error, Group, Hashed, Record, RunOptions, Text};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// Waits for what the advancer does in the background.
@@ -443,6 +444,45 @@ impl From<Abort> for Bomb {
     }
 }
 
+struct TotalUpdaters;
+
+/// Adds what it is given, and refuses to go beyond ten, whatever it says of itself.
+#[derive(Debug, Clone, Copy)]
+struct Bold(i64);
+
+impl crate::Updater<Item> for Bold {
+    type Target = Column<Item, i64>;
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), crate::Refused> {
+        *count += self.0;
+        if *count > 10 { Err(crate::Refused) } else { Ok(()) }
+    }
+}
+
+impl ForProtocol for TotalUpdaters {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("items").unwrap();
+        let count = || db.run(|tx| table.read(tx, &1, Item::COUNT));
+        assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok::<_, Abort>(()));
+        assert_eq!(db.run(|tx| table.update_with(tx, &1, Bold(7))), Ok::<_, Abort>(()));
+        let refused = catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, &1, Bold(7)))));
+        let panic = refused.expect_err("it said it never would");
+        assert!(panic.downcast_ref::<&str>().is_some_and(|message| message.contains("declared total")));
+        assert_eq!(count(), Ok::<_, Abort>(7));
+    }
+}
+
+#[test]
+fn an_updater_is_held_to_being_total() {
+    for_each(&TotalUpdaters);
+}
+
 struct PanicsOutsideTheClosure;
 
 impl ForProtocol for PanicsOutsideTheClosure {
@@ -451,16 +491,16 @@ impl ForProtocol for PanicsOutsideTheClosure {
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
         db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
             db.run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb)).is_ok()
         }));
         assert!(caught.is_err());
         assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok::<_, Abort>(()));
         assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(1));
         // A panic of an updater ends the transaction even if the closure catches everything it can.
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
             db.run(|tx| {
-                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| table.update_with(tx, &1, Boom)));
+                let _ = catch_unwind(AssertUnwindSafe(|| table.update_with(tx, &1, Boom)));
                 table.update(tx, &1, Item::OTHER.add(1))
             })
         }));
