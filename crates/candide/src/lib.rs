@@ -123,8 +123,8 @@
 //! that its columns lie in (for `()` and for parts of the key, the first group).
 //!
 //! [`Table::get`] gives an option and [`Table::read`] the outcome [`Abort::NotFound`]. [`Table::find`] gives a [`Row`],
-//! through which many operations on one row look it up once. [`Table::find_many`] finds the rows of several keys, and in a
-//! hash table waits for their cache misses all at once. [`Table::get_for_update`] also locks what it reads: for
+//! through which many operations on one row look it up once. [`Table::find_many`] finds the rows of several keys and
+//! waits for their cache misses all at once. [`Table::get_for_update`] also locks what it reads: for
 //! transactions that read a row everybody writes and then take their time, and would otherwise have to run again many
 //! times.
 //!

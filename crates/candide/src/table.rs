@@ -68,8 +68,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Row { table: self, tx, key: *key, found })
     }
 
-    /// Handles on the places of many keys. In a hash table their cache misses overlap: all buckets are asked for at once,
-    /// then all records. An ordered table looks them up one after another.
+    /// Handles on the places of many keys, whose cache misses overlap: in a hash table all buckets are asked for at once, then all
+    /// records; in an ordered one the lookups go down a node each in turn.
     ///
     /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them is read.
     ///

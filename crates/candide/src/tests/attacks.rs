@@ -4,14 +4,13 @@
 
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
-use crate::sync::Random;
+use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
     Abort, Database, Error, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session, Table, TableOptions, Tx,
 };
 use candide_derive::Record;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 /// A row with a key of two words, and three groups.

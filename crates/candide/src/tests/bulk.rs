@@ -3,9 +3,9 @@
 use super::rows::Item;
 use super::{ForProtocol, for_each};
 use crate::protocol::Protocol;
+use crate::sync::{AtomicUsize, Ordering};
 use crate::{Abort, Database, Error, LoadOptions, Occ, StreamError, Table, Whole};
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const THREE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
