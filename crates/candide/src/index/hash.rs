@@ -264,10 +264,16 @@ impl HashIndex {
     /// The hash of a key: one folded multiplication per word, keyed by the table's seed.
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u64]) -> u64 {
-        key[..self.hashed_words].iter().fold(self.seed, |hash, &word| {
+        let mix = |hash: u64, &word: &u64| {
             let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
             (product >> 64) as u64 ^ product as u64
-        })
+        };
+        // Apart, since the compiler mostly knows how long a whole key is.
+        if key.len() <= self.hashed_words {
+            key.iter().fold(self.seed, mix)
+        } else {
+            key[..self.hashed_words].iter().fold(self.seed, mix)
+        }
     }
 
     #[inline(always)]

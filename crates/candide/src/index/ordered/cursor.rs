@@ -20,7 +20,7 @@ use super::{OrderedIndex, Trail, descend, look};
 use crate::index::Advance;
 use crate::index::NodeAt;
 use crate::record::{Edge, RecordAt, WordRange};
-use crate::sync::{Mutant, Spin, mutant, prefetch};
+use crate::sync::{Mutant, Spin, mutant};
 use std::cmp::Ordering;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Trail for Ahead {
     }
 }
 
-/// A scan under way. Valid during one pin; can be used again for another range, to use its memory again.
+/// A scan under way. Valid during one pin.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     range: WordRange,
@@ -174,9 +174,7 @@ impl Frame {
                 let slot = permutation.slot(if is_forward { rank } else { live - 1 - rank });
                 let (slice, value) = (spot.leaf.slice(slot), spot.leaf.value(slot));
                 self.slots[count] = (slice, value);
-                if let Value::Record(record) = Value::of(value) {
-                    prefetch(record.block().hint(0));
-                }
+                Node::prefetch_value(value);
                 // A value that is gone has been unlinked since the permutation was loaded (T2).
                 count += usize::from(value != 0 && wanted.contains(&slice));
             }

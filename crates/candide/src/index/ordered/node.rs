@@ -137,6 +137,14 @@ impl Node {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
+    /// Brings the first line nearer of what a value word leads to, or anything else.
+    #[inline(always)]
+    pub(super) fn prefetch_value(word: u64) {
+        if let Some(block) = Block::at(word & !LAYER) {
+            prefetch(block.hint(0));
+        }
+    }
+
     /// Brings a node's lines nearer, given its address or anything else.
     #[inline(always)]
     pub(super) fn prefetch(address: u64) {
