@@ -17,8 +17,7 @@
 
 use super::node::{KEYS, Node, Value, WIDTH};
 use super::{OrderedIndex, Trail, descend, look};
-use crate::index::Advance;
-use crate::index::NodeAt;
+use crate::index::{Advance, NodeAt};
 use crate::record::{Edge, RecordAt, WordRange};
 use crate::sync::{Mutant, Spin, mutant};
 use std::cmp::Ordering;
@@ -125,9 +124,7 @@ impl Cursor {
         let slots = [(0, 0); WIDTH];
         self.frames.push(Frame { root, depth, part, slots, next: 0, count: 0, target, has_observed: false });
     }
-}
 
-impl Cursor {
     /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of the range's ends.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
