@@ -1,0 +1,10 @@
+//! Histories of transactions, and checkers that say whether they are serializable.
+//!
+//! A [`History`](Event) is what somebody noted of the transactions of a database: what each read, went through and wrote, in
+//! which versions, and when.
+
+#![forbid(unsafe_code)]
+
+mod history;
+
+pub use history::{Access, Event, Forgotten, Key, Scan, Transaction};
