@@ -5,6 +5,10 @@
 
 #![forbid(unsafe_code)]
 
+mod anomaly;
+mod graph;
 mod history;
 
+pub use anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
+pub use graph::{Edge, Graph, Kind, Kinds};
 pub use history::{Access, Event, Forgotten, Key, Scan, Transaction};
