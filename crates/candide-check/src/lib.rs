@@ -8,7 +8,9 @@
 mod anomaly;
 mod graph;
 mod history;
+mod white;
 
 pub use anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
 pub use graph::{Edge, Graph, Kind, Kinds};
 pub use history::{Access, Event, Forgotten, Key, Scan, Transaction};
+pub use white::{Checker, Options, Summary, Verdict};
