@@ -169,8 +169,9 @@ impl fmt::Display for Party {
 /// The unit that a dependency is about, and its versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// The table's number.
-    pub table: u16,
+    /// The table's number. `None` in a black-box history, which has keys without tables and groups, and whose versions are
+    /// the values that were written.
+    pub table: Option<u16>,
     /// The row's key.
     pub key: Key,
     /// The column group.
@@ -185,7 +186,10 @@ pub struct About {
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key: Vec<String> = self.key.iter().map(u64::to_string).collect();
-        write!(f, "table {} key ({}) group {}", self.table, key.join(", "), self.group)
+        match self.table {
+            Some(table) => write!(f, "table {table} key ({}) group {}", key.join(", "), self.group),
+            None => write!(f, "key {}", key.join(", ")),
+        }
     }
 }
 
@@ -280,11 +284,17 @@ impl fmt::Display for Reason<'_> {
             };
         };
         let (before, after) = (Version(about.before), Version(about.after));
+        let (version, over) = if about.table.is_some() { ("version", "over") } else { ("value", "after") };
         match step.kind {
-            Kind::Ww => write!(f, "T{one} wrote version {before} of {about} and T{other} version {after} over it (ww)"),
-            Kind::Wr => write!(f, "T{other} read version {before} of {about}, which T{one} wrote (wr)"),
+            Kind::Ww => {
+                write!(f, "T{one} wrote {version} {before} of {about} and T{other} {version} {after} {over} it (ww)")
+            }
+            Kind::Wr => write!(f, "T{other} read {version} {before} of {about}, which T{one} wrote (wr)"),
             Kind::Rw => {
-                write!(f, "T{one} read version {before} of {about} and T{other} wrote version {after} over it (rw)")
+                write!(
+                    f,
+                    "T{one} read {version} {before} of {about} and T{other} wrote {version} {after} {over} it (rw)"
+                )
             }
             _ => write!(
                 f,
@@ -312,7 +322,7 @@ mod tests {
 
     fn step(session: u64, kind: Kind, key: u64) -> Step {
         let from = Party { session, begun: 10 * session, ended: 10 * session + 15, committed: true };
-        let about = About { table: 1, key: [key].into(), group: 0, before: Some(4), after: Some(7) };
+        let about = About { table: Some(1), key: [key].into(), group: 0, before: Some(4), after: Some(7) };
         Step { from, kind, about: (kind < Kind::Session).then_some(about) }
     }
 

@@ -246,7 +246,7 @@ impl<'h, O> Inference<'h, O> {
             }
         }
         let Values { key, before, after } = values;
-        Step { from, kind, about: Some(About { table: 0, key: [key].into(), group: 0, before, after }) }
+        Step { from, kind, about: Some(About { table: None, key: [key].into(), group: 0, before, after }) }
     }
 }
 
