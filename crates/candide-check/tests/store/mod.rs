@@ -1,7 +1,7 @@
 //! A simulated database and its clients, good or broken on purpose, that leaves a history.
 //!
 //! Time is the number of steps so far. Each step takes one client further: it invokes a transaction, the database begins it,
-//! does something of it, ends it, or the client hears of the outcome.
+//! does something of it, ends it, or the client hears of the outcome or stops waiting for it.
 
 use candide_check::black::{ListOp, Outcome, RegisterOp, Transaction};
 use fastrand::Rng;
@@ -73,11 +73,19 @@ pub fn run<O: Operation>(store: Store, load: &Load, rng: &mut Rng) -> Vec<Transa
     let mut database = Database { versions: HashMap::new(), commits: 0, replaces: O::REPLACES };
     let mut keys = Keys { written: vec![0; load.keys as usize], first: (0..load.keys).collect(), next: load.keys };
     let mut clients: Vec<Option<Client>> = (0..load.sessions).map(|_| None).collect();
+    // Transactions whose clients have stopped waiting.
+    let mut orphans: Vec<Client> = Vec::new();
     let mut history = Vec::new();
     let (mut now, mut invoked) = (0, 0);
     while history.len() < load.transactions {
         now += 1;
-        let session = rng.usize(0..load.sessions);
+        let session = rng.usize(0..load.sessions + orphans.len());
+        if let Some(orphan) = session.checked_sub(load.sessions) {
+            if orphans[orphan].step(store, &mut database, rng) {
+                orphans.swap_remove(orphan);
+            }
+            continue;
+        }
         let Some(client) = &mut clients[session] else {
             if invoked < load.transactions {
                 invoked += 1;
@@ -85,7 +93,8 @@ pub fn run<O: Operation>(store: Store, load: &Load, rng: &mut Rng) -> Vec<Transa
             }
             continue;
         };
-        if !client.step(store, &mut database, rng) {
+        let gives_up = client.outcome == Outcome::Unknown && rng.u8(0..3) == 0;
+        if !gives_up && !client.step(store, &mut database, rng) {
             continue;
         }
         let client = clients[session].take().expect("it has just been there");
@@ -100,6 +109,9 @@ pub fn run<O: Operation>(store: Store, load: &Load, rng: &mut Rng) -> Vec<Transa
             outcome: client.outcome,
             operations: operations.collect(),
         });
+        if gives_up {
+            orphans.push(client);
+        }
     }
     history
 }
