@@ -3,7 +3,7 @@
 
 use candide_check::black::{self, ListOp, Outcome, RegisterOp};
 use candide_check::json::{AnyReader, Header, Line, Reader, Writer};
-use candide_check::{Access, Event, Forgotten, FormatError, Key, Scan, Transaction, edn};
+use candide_check::{Access, Checker, Event, Forgotten, FormatError, Key, Options, Scan, Transaction, Verdict, edn};
 use fastrand::Rng;
 use std::fmt::Debug;
 use std::io;
@@ -190,7 +190,7 @@ fn documented_examples_are_read() {
 
     let AnyReader::Lists(reader) = AnyReader::new(lists.as_bytes()).expect("a header") else { panic!("kind") };
     let transactions: Vec<_> = reader.collect::<Result<_, _>>().expect("transactions");
-    assert_eq!(transactions[0].operations[1], ListOp::Read { key: 4, values: vec![7, 8] });
+    assert_eq!(transactions[0].operations[1], ListOp::Read { key: 4, values: vec![9] });
     assert_eq!(transactions[1].outcome, Outcome::Unknown);
 
     let AnyReader::Registers(reader) = AnyReader::new(registers.as_bytes()).expect("a header") else { panic!("kind") };
@@ -199,6 +199,14 @@ fn documented_examples_are_read() {
 
     let [file] = examples("clojure")[..] else { panic!("one example for Elle") };
     assert_eq!(edn::read::<ListOp>(file.as_bytes()).expect("a history"), transactions);
+
+    // They are not only well formed.
+    let strict = black::Options { sessions: true, real_time: true };
+    assert_eq!(black::check_lists(&transactions, strict), Ok(()));
+    assert_eq!(black::check_registers(&registers, strict), Ok(()));
+    let mut checker = Checker::new(Options { strict: true, ..Options::default() });
+    events.iter().for_each(|event| checker.feed(event));
+    assert_eq!(checker.finish().verdict, Verdict::Serializable);
 }
 
 /// The message for a file of events after a good header and a good line.
