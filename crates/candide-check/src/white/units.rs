@@ -61,6 +61,8 @@ pub(super) struct Unit {
     /// How many items are yet to be processed, and how many reads to be judged.
     pub(super) pins: u32,
     key: Key,
+    first_word: u64,
+    words: u32,
     hash: u64,
     /// Group 0 of the same key.
     pub(super) head: u32,
@@ -81,6 +83,13 @@ pub(super) struct Unit {
 }
 
 impl Unit {
+    fn is_of(&self, key: &[u64]) -> bool {
+        // Most keys are short, and telling them apart by their first word fetches no memory.
+        self.first_word == key.first().copied().unwrap_or(0)
+            && self.words == key.len() as u32
+            && (key.len() <= 1 || *self.key == *key)
+    }
+
     pub(super) fn key(&self) -> &Key {
         &self.key
     }
@@ -228,7 +237,7 @@ impl Units {
             let (upper, number) = self.slots[place];
             if upper == (hash >> 32) as u32 {
                 let unit = &self.units[number as usize];
-                if unit.key == *key && unit.table == table {
+                if unit.table == table && unit.is_of(key) {
                     return number;
                 }
             }
@@ -293,6 +302,8 @@ impl Units {
             group,
             candidate: false,
             pins: 0,
+            first_word: key.first().copied().unwrap_or(0),
+            words: key.len() as u32,
             key,
             hash,
             head: unit,
