@@ -6,6 +6,7 @@ use super::{Checker, Fed, Item, LiveScan, Pending};
 use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
 use crate::graph::{Edge, Graph, Kind};
 use crate::history::{Key, Scan};
+use std::hint::black_box;
 use std::ops::Bound;
 
 impl Checker {
@@ -15,9 +16,13 @@ impl Checker {
         if self.options.strict {
             self.follow_real_time(node, fed.party.begun);
         }
-        for number in fed.first..fed.first + fed.reads as usize {
+        let writes = fed.first + fed.reads as usize;
+        let end = writes + fed.writes as usize;
+        // Loads that do not wait for one another: what is looked at below one by one is fetched here at once.
+        let newest = self.items[fed.first..end].iter().map(|item| self.units.unpin(item.unit));
+        black_box(newest.fold(0, |all, newest| all ^ newest));
+        for number in fed.first..writes {
             let item = self.items[number];
-            self.units.get_mut(item.unit).pins -= 1;
             self.read_item(node, item, Kind::Rw, fed.party.ended);
             if !fed.scans.is_empty() {
                 let head = self.units.get(item.unit).head;
@@ -27,10 +32,8 @@ impl Checker {
         for scan in &fed.scans {
             self.scan(node, scan, fed.party.ended);
         }
-        let writes = fed.first + fed.reads as usize;
-        for number in writes..writes + fed.writes as usize {
+        for number in writes..end {
             let item = self.items[number];
-            self.units.get_mut(item.unit).pins -= 1;
             self.write(node, item);
         }
         self.items_live -= (fed.reads + fed.writes) as usize;
@@ -288,7 +291,7 @@ impl Checker {
     fn two_writers(&mut self, unit: u32, version: u64, one: u32, other: Writer) {
         let other = match other {
             Writer::Live(slot) => Some(self.live.party(slot)),
-            _ => self.units.get(unit).overwriter,
+            _ => self.units.overwriter(unit),
         };
         let parties = std::iter::once(self.live.party(one)).chain(other).collect();
         let about = self.about(unit, Some(version), None);
@@ -300,14 +303,14 @@ impl Checker {
     /// That one was closed before this one began.
     fn overtaken(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind) {
         let floor = self.units.get(unit).floor();
-        match self.units.get(unit).overwriter {
-            Some(overwriter) if self.options.strict => {
+        match self.units.overwriter(unit) {
+            Some(overwriter) => {
                 let about = Some(self.about(unit, Some(version), Some(floor)));
                 let from = self.live.party(node.slot);
                 let back = Step { from: overwriter, kind: Kind::RealTime, about: None };
                 self.violated(Violation::cycle(vec![Step { from, kind, about }, back]));
             }
-            _ => self.doubt(unit, version),
+            None => self.doubt(unit, version),
         }
     }
 

@@ -179,7 +179,7 @@ impl Checker {
         let (transactions, aborted, reads, writes, scans, edges, live_max) = (0, 0, 0, 0, 0, 0, 0);
         Self {
             options,
-            units: Units::default(),
+            units: Units::new(options.strict),
             live: Live::default(),
             fed: Vec::new(),
             unsorted: false,

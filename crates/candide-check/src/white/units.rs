@@ -63,7 +63,6 @@ pub(super) struct Unit {
     key: Key,
     first_word: u64,
     words: u32,
-    hash: u64,
     /// Group 0 of the same key.
     pub(super) head: u32,
     /// The next group of the same key.
@@ -76,13 +75,15 @@ pub(super) struct Unit {
     readers: VecDeque<Reader>,
     /// The length at which those are taken out.
     readers_max: u32,
-    /// Who wrote the floor, if that was anybody.
-    pub(super) overwriter: Option<Party>,
     /// Deletes that have left no trace: version and time. Only of group 0.
     forgotten: Vec<(u64, u64)>,
 }
 
 impl Unit {
+    fn hash(&self) -> u64 {
+        hash(self.table, &self.key)
+    }
+
     fn is_of(&self, key: &[u64]) -> bool {
         // Most keys are short, and telling them apart by their first word fetches no memory.
         self.first_word == key.first().copied().unwrap_or(0)
@@ -96,10 +97,6 @@ impl Unit {
 
     pub(super) fn floor(&self) -> u64 {
         self.versions[0].number
-    }
-
-    fn last(&self) -> Floor {
-        Floor { group: self.group, version: self.floor(), writer: self.overwriter }
     }
 
     /// The version that a reader without one read, who ended at this time.
@@ -160,7 +157,11 @@ struct Table {
 
 #[derive(Debug, Default)]
 pub(super) struct Units {
+    /// Whether to note who wrote the floors.
+    strict: bool,
     units: Vec<Unit>,
+    /// Who wrote the floor of each unit.
+    overwriters: Vec<Option<Party>>,
     free: Vec<u32>,
     /// Open addressing: the numbers of the units of group 0, with the upper half of their hashes.
     slots: Vec<(u32, u32)>,
@@ -178,6 +179,22 @@ fn hash(table: u16, key: &[u64]) -> u64 {
 }
 
 impl Units {
+    pub(super) fn new(strict: bool) -> Self {
+        Self { strict, ..Self::default() }
+    }
+
+    /// Who wrote the floor of a unit, if the order is strict and there was somebody.
+    pub(super) fn overwriter(&self, unit: u32) -> Option<Party> {
+        self.overwriters.get(unit as usize).copied().flatten()
+    }
+
+    /// Takes a pin away. Returns the newest version.
+    pub(super) fn unpin(&mut self, unit: u32) -> u64 {
+        let unit = self.get_mut(unit);
+        unit.pins -= 1;
+        unit.versions.back().map_or(0, |version| version.number)
+    }
+
     pub(super) fn get(&self, unit: u32) -> &Unit {
         &self.units[unit as usize]
     }
@@ -206,9 +223,8 @@ impl Units {
             let next = self.units[unit as usize].next_group;
             if next == NONE {
                 let head = self.units[unit as usize].head;
-                let hash = self.units[head as usize].hash;
                 let floor = self.restored_floor(table, key, group);
-                let new = self.create(table, key.clone(), hash, floor);
+                let new = self.create(table, key.clone(), floor);
                 self.units[new as usize].head = head;
                 self.units[unit as usize].next_group = new;
                 return new;
@@ -244,7 +260,7 @@ impl Units {
             place = (place + 1) & mask;
         }
         let floor = self.restored_floor(table, key, 0);
-        let unit = self.create(table, key.clone(), hash, floor);
+        let unit = self.create(table, key.clone(), floor);
         self.slots[place] = ((hash >> 32) as u32, unit);
         self.taken += 1;
         let books = self.table(table);
@@ -260,7 +276,7 @@ impl Units {
         let size = (self.slots.len() * 2).max(64);
         let old = std::mem::replace(&mut self.slots, vec![(0, NONE); size]);
         for (upper, unit) in old.into_iter().filter(|slot| slot.1 != NONE) {
-            let mut place = self.units[unit as usize].hash as usize & (size - 1);
+            let mut place = self.units[unit as usize].hash() as usize & (size - 1);
             while self.slots[place].1 != NONE {
                 place = (place + 1) & (size - 1);
             }
@@ -271,7 +287,7 @@ impl Units {
     /// Takes a unit of group 0 out of the slots, and moves those behind it that it had pushed on.
     fn unlink(&mut self, unit: u32) {
         let mask = self.slots.len() - 1;
-        let mut hole = self.units[unit as usize].hash as usize & mask;
+        let mut hole = self.units[unit as usize].hash() as usize & mask;
         while self.slots[hole].1 != unit {
             hole = (hole + 1) & mask;
         }
@@ -282,7 +298,7 @@ impl Units {
             if other == NONE {
                 break;
             }
-            let home = self.units[other as usize].hash as usize & mask;
+            let home = self.units[other as usize].hash() as usize & mask;
             if (place.wrapping_sub(home) & mask) >= (place.wrapping_sub(hole) & mask) {
                 self.slots[hole] = self.slots[place];
                 hole = place;
@@ -292,10 +308,10 @@ impl Units {
         self.taken -= 1;
     }
 
-    fn create(&mut self, table: u16, key: Key, hash: u64, floor: Floor) -> u32 {
+    fn create(&mut self, table: u16, key: Key, floor: Floor) -> u32 {
         let unit = self.free.pop().unwrap_or(self.units.len() as u32);
         let versions = VecDeque::from([Version { number: floor.version, writer: Writer::Gone, present: false }]);
-        let (group, overwriter) = (floor.group, floor.writer);
+        let group = floor.group;
         let (next_group, forgotten) = (NONE, Vec::new());
         let new = Unit {
             table,
@@ -305,19 +321,21 @@ impl Units {
             first_word: key.first().copied().unwrap_or(0),
             words: key.len() as u32,
             key,
-            hash,
             head: unit,
             next_group,
             stamp: 0,
             versions,
             readers: VecDeque::new(),
             readers_max: READERS_MIN,
-            overwriter,
             forgotten,
         };
         match self.units.get_mut(unit as usize) {
             Some(place) => *place = new,
             None => self.units.push(new),
+        }
+        if self.strict {
+            self.overwriters.resize(self.units.len(), None);
+            self.overwriters[unit as usize] = floor.writer;
         }
         unit
     }
@@ -394,8 +412,10 @@ impl Units {
 
     /// Forgets what is behind the first version that has a live writer, who was peeled now.
     pub(super) fn raise_floor(&mut self, unit: u32, overwriter: Party) {
-        let Unit { versions, readers, overwriter: place, .. } = self.get_mut(unit);
-        *place = Some(overwriter);
+        if self.strict {
+            self.overwriters[unit as usize] = Some(overwriter);
+        }
+        let Unit { versions, readers, .. } = self.get_mut(unit);
         versions.pop_front();
         while versions.front().is_some_and(|version| version.writer == Writer::Unknown) {
             versions.pop_front();
@@ -426,6 +446,11 @@ impl Units {
         }
     }
 
+    fn last(&self, unit: u32) -> Floor {
+        let (group, version) = (self.get(unit).group, self.get(unit).floor());
+        Floor { group, version, writer: self.overwriter(unit) }
+    }
+
     fn groups(&self, head: u32) -> Vec<u32> {
         let next = |unit: &u32| Some(self.get(*unit).next_group).filter(|next| *next != NONE);
         std::iter::successors(Some(head), next).collect()
@@ -447,7 +472,7 @@ impl Units {
     fn drop_key(&mut self, head: u32) {
         self.unlink(head);
         let groups = self.groups(head);
-        let mut floors: Vec<Floor> = groups.iter().map(|unit| self.get(*unit).last()).collect();
+        let mut floors: Vec<Floor> = groups.iter().map(|unit| self.last(*unit)).collect();
         let table = self.get(head).table;
         let key = std::mem::take(&mut self.get_mut(head).key);
         for unit in groups {
