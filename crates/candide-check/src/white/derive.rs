@@ -6,6 +6,7 @@ use super::{Checker, Fed, Item, LiveScan, Pending};
 use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
 use crate::graph::{Edge, Graph, Kind};
 use crate::history::{Key, Scan};
+use std::hint::black_box;
 use std::ops::Bound;
 
 impl Checker {
@@ -15,9 +16,13 @@ impl Checker {
         if self.options.strict {
             self.follow_real_time(node, fed.party.begun);
         }
-        for number in fed.first..fed.first + fed.reads as usize {
+        let writes = fed.first + fed.reads as usize;
+        let end = writes + fed.writes as usize;
+        // Loads that do not wait for one another: what is looked at below one by one is fetched here at once.
+        let newest = self.items[fed.first..end].iter().map(|item| self.units.unpin(item.unit));
+        black_box(newest.fold(0, |all, newest| all ^ newest));
+        for number in fed.first..writes {
             let item = self.items[number];
-            self.units.get_mut(item.unit).pins -= 1;
             self.read_item(node, item, Kind::Rw, fed.party.ended);
             if !fed.scans.is_empty() {
                 let head = self.units.get(item.unit).head;
@@ -27,10 +32,8 @@ impl Checker {
         for scan in &fed.scans {
             self.scan(node, scan, fed.party.ended);
         }
-        let writes = fed.first + fed.reads as usize;
-        for number in writes..writes + fed.writes as usize {
+        for number in writes..end {
             let item = self.items[number];
-            self.units.get_mut(item.unit).pins -= 1;
             self.write(node, item);
         }
         self.items_live -= (fed.reads + fed.writes) as usize;
@@ -90,14 +93,15 @@ impl Checker {
             Err(_) if self.units.is_suspect(unit, version) => return self.doubt(unit, version),
             Err(place) => {
                 let (deadline, reader) = (self.ended_max, self.live.party(node.slot));
-                self.units.get_mut(unit).versions.insert(place, Version::new(version, Writer::Unknown, present));
+                let new = Version { number: version, writer: Writer::Unknown, present };
+                self.units.get_mut(unit).insert(place, new);
                 self.pending.push_back(Pending { deadline, unit, version, reader });
                 self.units.get_mut(unit).pins += 1;
                 self.live.hold(node.slot);
                 place
             }
         };
-        self.units.add_reader(unit, place, node, kind, &mut self.live);
+        self.units.add_reader(unit, version, node, kind, &self.live);
         let later = self.units.get(unit).versions.range(place + 1..);
         let next = later.map(|version| version.writer).find(|writer| *writer != Writer::Unknown);
         if let Some(Writer::Live(slot)) = next {
@@ -123,44 +127,44 @@ impl Checker {
             }
             Err(_) if self.units.is_suspect(unit, version) => return self.doubt(unit, version),
             Err(place) => {
-                let new = Version::new(version, Writer::Live(node.slot), present);
-                self.units.get_mut(unit).versions.insert(place, new);
+                let new = Version { number: version, writer: Writer::Live(node.slot), present };
+                self.units.get_mut(unit).insert(place, new);
                 place
             }
         };
         self.live.wrote(node.slot, unit);
-        let Self { units, live, .. } = self;
-        let later = units.get(unit).versions.range(place + 1..).find(|version| version.writer != Writer::Unknown);
-        if let Some(Version { writer: Writer::Live(slot), .. }) = later {
+        let Self { units, live, readers, .. } = self;
+        let versions = &units.get(unit).versions;
+        let next = versions.range(place + 1..).find(|version| version.writer != Writer::Unknown);
+        if let Some(Version { writer: Writer::Live(slot), .. }) = next {
             live.edge(node.slot, *slot, unit, Kind::Ww);
         }
-        // Versions without a writer may turn out not to exist: their readers and those of the one before are overwritten.
-        for earlier in (0..place).rev() {
-            units.each_live_reader(unit, earlier, live, |live, reader| {
-                live.edge(reader.node.slot, node.slot, unit, reader.kind);
-            });
-            match units.get(unit).versions[earlier].writer {
-                Writer::Unknown => continue,
-                Writer::Gone => {}
-                Writer::Live(slot) => live.edge(slot, node.slot, unit, Kind::Ww),
-            }
-            break;
+        let mut earlier = versions.range(..place).rev();
+        let before =
+            earlier.find(|version| version.writer != Writer::Unknown).expect("the floor has no unknown writer");
+        if let Writer::Live(slot) = before.writer {
+            live.edge(slot, node.slot, unit, Kind::Ww);
+        }
+        // Versions in between may turn out not to exist, so whoever read them is overwritten, too.
+        units.live_readers(unit, before.number, version, live, readers);
+        for (reader, kind) in readers {
+            live.edge(reader.slot, node.slot, unit, *kind);
         }
     }
 
     /// Puts the writer of a version that was read before it came before its readers. False if they read something else.
     fn meet_readers(&mut self, node: NodeId, unit: u32, place: usize, present: bool) -> bool {
-        let Self { units, live, .. } = self;
+        let Self { units, live, readers, .. } = self;
         let version = &mut units.get_mut(unit).versions[place];
         version.writer = Writer::Live(node.slot);
         let (number, agrees) = (version.number, version.present == present);
-        let (mut last, mut foresight) = (node.slot, false);
-        units.each_live_reader(unit, place, live, |live, reader| {
-            last = reader.node.slot;
-            foresight |= reader.node == node;
-            live.edge(node.slot, reader.node.slot, unit, Kind::Wr);
-            live.release(reader.node.slot);
-        });
+        units.live_readers(unit, number, number + 1, live, readers);
+        let foresight = readers.iter().any(|(reader, _)| *reader == node);
+        let last = readers.last().map_or(node.slot, |(reader, _)| reader.slot);
+        for (reader, _) in readers {
+            live.edge(node.slot, reader.slot, unit, Kind::Wr);
+            live.release(reader.slot);
+        }
         if !agrees {
             self.wrong_presence(unit, number, last, Some(node.slot));
         }
@@ -259,7 +263,7 @@ impl Checker {
                 Kind::Wr => (written_by(from), None),
                 _ => {
                     let after = written_by(to);
-                    (self.units.last_read(unit, from, after.unwrap_or(u64::MAX)), after)
+                    (self.units.last_read(unit, from, after.unwrap_or(u64::MAX), &self.live), after)
                 }
             };
             self.about(unit, before, after)
@@ -287,7 +291,7 @@ impl Checker {
     fn two_writers(&mut self, unit: u32, version: u64, one: u32, other: Writer) {
         let other = match other {
             Writer::Live(slot) => Some(self.live.party(slot)),
-            _ => self.units.get(unit).overwriter,
+            _ => self.units.overwriter(unit),
         };
         let parties = std::iter::once(self.live.party(one)).chain(other).collect();
         let about = self.about(unit, Some(version), None);
@@ -299,14 +303,14 @@ impl Checker {
     /// That one was closed before this one began.
     fn overtaken(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind) {
         let floor = self.units.get(unit).floor();
-        match self.units.get(unit).overwriter {
-            Some(overwriter) if self.options.strict => {
+        match self.units.overwriter(unit) {
+            Some(overwriter) => {
                 let about = Some(self.about(unit, Some(version), Some(floor)));
                 let from = self.live.party(node.slot);
                 let back = Step { from: overwriter, kind: Kind::RealTime, about: None };
                 self.violated(Violation::cycle(vec![Step { from, kind, about }, back]));
             }
-            _ => self.doubt(unit, version),
+            None => self.doubt(unit, version),
         }
     }
 

@@ -10,11 +10,14 @@ use crate::graph::{Edge, Kind};
 /// No node, tie or unit.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Generations leave a bit to those who keep many of them.
+pub(super) const GENERATION_MAX: u32 = u32::MAX >> 1;
+
 /// A node that may have been peeled since: its place is taken again, under another generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeId {
     pub(super) slot: u32,
-    generation: u32,
+    pub(super) generation: u32,
 }
 
 /// A transaction, or a moment between transactions.
@@ -24,30 +27,30 @@ struct Node {
     generation: u32,
     /// Edges from live nodes, and holds.
     predecessors: u32,
-    /// The head of the list of its ties.
-    ties: u32,
+    /// A peeled node leaves the place for them to the next one in its slot.
+    ties: Vec<Tie>,
     moment: bool,
     /// Whether it can get no new predecessors.
     closed: bool,
     live: bool,
 }
 
-/// Something that goes when a node is peeled. A list through a pool, since most ties live shortly.
+/// Something that goes when a node is peeled.
 #[derive(Debug, Clone, Copy)]
 struct Tie {
     /// The successor, or `NONE` if this is the node's write of `unit`.
     to: u32,
-    next: u32,
     unit: u32,
     kind: Kind,
 }
+
+/// A peeled node with place for more ties than this gives it back.
+const TIES_KEPT: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Live {
     nodes: Vec<Node>,
     free_nodes: Vec<u32>,
-    ties: Vec<Tie>,
-    free_tie: Option<u32>,
     /// Closed nodes without predecessors.
     peelable: Vec<u32>,
     count: usize,
@@ -62,15 +65,15 @@ impl Live {
 
     pub(super) fn add(&mut self, party: Party, moment: bool) -> NodeId {
         self.count += 1;
-        let node = Node { party, generation: 0, predecessors: 0, ties: NONE, moment, closed: false, live: true };
         if let Some(slot) = self.free_nodes.pop() {
             let place = &mut self.nodes[slot as usize];
-            let generation = place.generation;
-            *place = Node { generation, ..node };
+            let (generation, ties) = (place.generation, std::mem::take(&mut place.ties));
+            *place = Node { party, generation, predecessors: 0, ties, moment, closed: false, live: true };
             return NodeId { slot, generation };
         }
-        self.nodes.push(node);
-        NodeId { slot: (self.nodes.len() - 1) as u32, generation: 0 }
+        let (generation, ties) = (0, Vec::new());
+        self.nodes.push(Node { party, generation, predecessors: 0, ties, moment, closed: false, live: true });
+        NodeId { slot: (self.nodes.len() - 1) as u32, generation }
     }
 
     pub(super) fn is_live(&self, node: NodeId) -> bool {
@@ -81,35 +84,18 @@ impl Live {
         self.nodes[slot as usize].party
     }
 
-    fn tie(&mut self, slot: u32, to: u32, unit: u32, kind: Kind) {
-        let next = std::mem::replace(&mut self.nodes[slot as usize].ties, NONE);
-        let tie = Tie { to, next, unit, kind };
-        let place = match self.free_tie {
-            Some(place) => {
-                let next_free = std::mem::replace(&mut self.ties[place as usize], tie).next;
-                self.free_tie = (next_free != NONE).then_some(next_free);
-                place
-            }
-            None => {
-                self.ties.push(tie);
-                (self.ties.len() - 1) as u32
-            }
-        };
-        self.nodes[slot as usize].ties = place;
-    }
-
     /// Makes one node come before another. Both are live; nothing comes before itself.
     pub(super) fn edge(&mut self, from: u32, to: u32, unit: u32, kind: Kind) {
         if from != to {
             self.edges += 1;
             self.nodes[to as usize].predecessors += 1;
-            self.tie(from, to, unit, kind);
+            self.nodes[from as usize].ties.push(Tie { to, unit, kind });
         }
     }
 
     /// Notes that a node wrote a unit.
     pub(super) fn wrote(&mut self, slot: u32, unit: u32) {
-        self.tie(slot, NONE, unit, Kind::Ww);
+        self.nodes[slot as usize].ties.push(Tie { to: NONE, unit, kind: Kind::Ww });
     }
 
     /// Keeps a node from being peeled, until it is released as often.
@@ -138,29 +124,27 @@ impl Live {
     pub(super) fn peel(&mut self, mut wrote: impl FnMut(u32, Party)) {
         while let Some(slot) = self.peelable.pop() {
             let node = &mut self.nodes[slot as usize];
-            node.generation = node.generation.wrapping_add(1);
+            node.generation = node.generation.wrapping_add(1) & GENERATION_MAX;
             node.live = false;
             let party = node.party;
-            let mut next = node.ties;
+            let mut ties = std::mem::take(&mut node.ties);
             self.count -= 1;
             self.free_nodes.push(slot);
-            while next != NONE {
-                let place = next;
-                let tie = self.ties[place as usize];
-                next = tie.next;
-                self.ties[place as usize].next = self.free_tie.replace(place).unwrap_or(NONE);
+            for tie in ties.drain(..) {
                 if tie.to == NONE {
                     wrote(tie.unit, party);
                 } else {
                     self.release(tie.to);
                 }
             }
+            if ties.capacity() <= TIES_KEPT {
+                self.nodes[slot as usize].ties = ties;
+            }
         }
     }
 
-    fn ties_of(&self, slot: u32) -> impl Iterator<Item = Tie> {
-        let get = |place: u32| (place != NONE).then(|| self.ties[place as usize]);
-        std::iter::successors(get(self.nodes[slot as usize].ties), move |tie| get(tie.next))
+    fn edges_from(&self, slot: u32) -> impl Iterator<Item = &Tie> {
+        self.nodes[slot as usize].ties.iter().filter(|tie| tie.to != NONE)
     }
 
     /// What would be left if all nodes were closed: those on cycles and those that come after them; moments last. Holds do
@@ -169,12 +153,11 @@ impl Live {
         let mut predecessors = vec![0; self.nodes.len()];
         let live = (0..self.nodes.len() as u32).filter(|slot| self.nodes[*slot as usize].live);
         for slot in live.clone() {
-            let edges = self.ties_of(slot).filter(|tie| tie.to != NONE);
-            edges.for_each(|tie| predecessors[tie.to as usize] += 1);
+            self.edges_from(slot).for_each(|tie| predecessors[tie.to as usize] += 1);
         }
         let mut ready: Vec<u32> = live.clone().filter(|slot| predecessors[*slot as usize] == 0).collect();
         while let Some(slot) = ready.pop() {
-            for tie in self.ties_of(slot).filter(|tie| tie.to != NONE) {
+            for tie in self.edges_from(slot) {
                 predecessors[tie.to as usize] -= 1;
                 if predecessors[tie.to as usize] == 0 {
                     ready.push(tie.to);
@@ -193,7 +176,7 @@ impl Live {
         let transactions = nodes.iter().filter(|slot| !self.nodes[**slot as usize].moment).count() as u32;
         let mut edges = Vec::new();
         for (from, slot) in (0..).zip(nodes) {
-            for tie in self.ties_of(*slot).filter(|tie| tie.to != NONE) {
+            for tie in self.edges_from(*slot) {
                 let to = number[tie.to as usize];
                 if to != NONE {
                     edges.push(Edge { from, to, about: tie.unit, kind: tie.kind });

@@ -42,6 +42,7 @@ mod live;
 mod units;
 
 use crate::anomaly::{Party, Violation};
+use crate::graph::Kind;
 use crate::history::{Access, Event, Forgotten, Scan, Transaction};
 use live::{Live, NodeId};
 use std::collections::VecDeque;
@@ -157,6 +158,8 @@ pub struct Checker {
     moments: VecDeque<(u64, NodeId)>,
     scans: Vec<LiveScan>,
     pending: VecDeque<Pending>,
+    /// A place to collect readers in.
+    readers: Vec<(NodeId, Kind)>,
     processed: u64,
     /// When to look for cycles next, in processed transactions.
     look_at: u64,
@@ -176,7 +179,7 @@ impl Checker {
         let (transactions, aborted, reads, writes, scans, edges, live_max) = (0, 0, 0, 0, 0, 0, 0);
         Self {
             options,
-            units: Units::default(),
+            units: Units::new(options.strict),
             live: Live::default(),
             fed: Vec::new(),
             unsorted: false,
@@ -187,6 +190,7 @@ impl Checker {
             moments: VecDeque::new(),
             scans: Vec::new(),
             pending: VecDeque::new(),
+            readers: Vec::new(),
             processed: 0,
             look_at: LOOK_MIN,
             violation: None,
@@ -270,7 +274,7 @@ impl Checker {
         self.close(watermark);
         self.peel();
         let seen = (self.processed - before) as usize;
-        self.units.sweep(2 * seen + 64, watermark, &mut self.live);
+        self.units.sweep(2 * seen + 64, watermark, &self.live);
         if self.processed >= self.look_at {
             self.look_for_cycles();
             self.look_at = self.processed + (4 * self.live.count() as u64).max(LOOK_MIN);

@@ -21,29 +21,35 @@ pub(super) enum Writer {
 pub(super) struct Version {
     pub(super) number: u64,
     pub(super) writer: Writer,
-    /// The head of the list of its readers.
-    readers: u32,
-    /// How many readers may be added before those that were peeled are taken out.
-    room: u16,
     pub(super) present: bool,
 }
 
-impl Version {
-    pub(super) fn new(number: u64, writer: Writer, present: bool) -> Self {
-        Self { number, writer, readers: NONE, room: ROOM_MIN, present }
-    }
+/// Lists of readers are cleaned when they have doubled, but not below this length.
+const READERS_MIN: u32 = 16;
+
+/// Who read a version, and how. Two words, since these are most of what is held of a unit that is often read.
+#[derive(Debug, Clone, Copy)]
+struct Reader {
+    version: u64,
+    slot: u32,
+    /// The node's generation, and whether the reader went through a range and did not meet the key, in the lowest bit.
+    generation: u32,
 }
 
-/// Lists of readers are cleaned when they have doubled, but not below this length.
-const ROOM_MIN: u16 = 8;
+impl Reader {
+    fn new(version: u64, node: NodeId, kind: Kind) -> Self {
+        let generation = node.generation << 1 | u32::from(kind == Kind::Predicate);
+        Self { version, slot: node.slot, generation }
+    }
 
-/// Who read a version, and how.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reader {
-    pub(super) node: NodeId,
-    next: u32,
-    /// What a write over the version makes of it: `Rw` or `Predicate`.
-    pub(super) kind: Kind,
+    fn node(self) -> NodeId {
+        NodeId { slot: self.slot, generation: self.generation >> 1 }
+    }
+
+    /// What a write over the version makes of it.
+    fn kind(self) -> Kind {
+        if self.generation & 1 == 0 { Kind::Rw } else { Kind::Predicate }
+    }
 }
 
 #[derive(Debug)]
@@ -55,7 +61,8 @@ pub(super) struct Unit {
     /// How many items are yet to be processed, and how many reads to be judged.
     pub(super) pins: u32,
     key: Key,
-    hash: u64,
+    first_word: u64,
+    words: u32,
     /// Group 0 of the same key.
     pub(super) head: u32,
     /// The next group of the same key.
@@ -64,23 +71,32 @@ pub(super) struct Unit {
     pub(super) stamp: u64,
     /// In order. The first is the *floor*: what is older has been forgotten. In the beginning it is version 0, without a row.
     pub(super) versions: VecDeque<Version>,
-    /// Who wrote the floor, if that was anybody.
-    pub(super) overwriter: Option<Party>,
+    /// In the order of what they read. Some may have been peeled since.
+    readers: VecDeque<Reader>,
+    /// The length at which those are taken out.
+    readers_max: u32,
     /// Deletes that have left no trace: version and time. Only of group 0.
     forgotten: Vec<(u64, u64)>,
 }
 
 impl Unit {
+    fn hash(&self) -> u64 {
+        hash(self.table, &self.key)
+    }
+
+    fn is_of(&self, key: &[u64]) -> bool {
+        // Most keys are short, and telling them apart by their first word fetches no memory.
+        self.first_word == key.first().copied().unwrap_or(0)
+            && self.words == key.len() as u32
+            && (key.len() <= 1 || *self.key == *key)
+    }
+
     pub(super) fn key(&self) -> &Key {
         &self.key
     }
 
     pub(super) fn floor(&self) -> u64 {
         self.versions[0].number
-    }
-
-    fn last(&self) -> Floor {
-        Floor { group: self.group, version: self.floor(), writer: self.overwriter }
     }
 
     /// The version that a reader without one read, who ended at this time.
@@ -93,6 +109,15 @@ impl Unit {
         let floor = self.floor();
         let past = self.forgotten.iter().all(|(version, at)| *version <= floor && *at < time);
         past && (floor == 0 || self.forgotten.iter().any(|(version, _)| *version == floor))
+    }
+
+    /// Puts a version where it would be.
+    pub(super) fn insert(&mut self, place: usize, version: Version) {
+        if place == self.versions.len() {
+            self.versions.push_back(version)
+        } else {
+            self.versions.insert(place, version)
+        }
     }
 
     /// Where a version is, or would be.
@@ -132,14 +157,16 @@ struct Table {
 
 #[derive(Debug, Default)]
 pub(super) struct Units {
+    /// Whether to note who wrote the floors.
+    strict: bool,
     units: Vec<Unit>,
+    /// Who wrote the floor of each unit.
+    overwriters: Vec<Option<Party>>,
     free: Vec<u32>,
     /// Open addressing: the numbers of the units of group 0, with the upper half of their hashes.
     slots: Vec<(u32, u32)>,
     taken: usize,
     tables: Vec<Table>,
-    readers: Vec<Reader>,
-    free_reader: Option<u32>,
     candidates: VecDeque<u32>,
 }
 
@@ -152,6 +179,22 @@ fn hash(table: u16, key: &[u64]) -> u64 {
 }
 
 impl Units {
+    pub(super) fn new(strict: bool) -> Self {
+        Self { strict, ..Self::default() }
+    }
+
+    /// Who wrote the floor of a unit, if the order is strict and there was somebody.
+    pub(super) fn overwriter(&self, unit: u32) -> Option<Party> {
+        self.overwriters.get(unit as usize).copied().flatten()
+    }
+
+    /// Takes a pin away. Returns the newest version.
+    pub(super) fn unpin(&mut self, unit: u32) -> u64 {
+        let unit = self.get_mut(unit);
+        unit.pins -= 1;
+        unit.versions.back().map_or(0, |version| version.number)
+    }
+
     pub(super) fn get(&self, unit: u32) -> &Unit {
         &self.units[unit as usize]
     }
@@ -180,9 +223,8 @@ impl Units {
             let next = self.units[unit as usize].next_group;
             if next == NONE {
                 let head = self.units[unit as usize].head;
-                let hash = self.units[head as usize].hash;
                 let floor = self.restored_floor(table, key, group);
-                let new = self.create(table, key.clone(), hash, floor);
+                let new = self.create(table, key.clone(), floor);
                 self.units[new as usize].head = head;
                 self.units[unit as usize].next_group = new;
                 return new;
@@ -211,14 +253,14 @@ impl Units {
             let (upper, number) = self.slots[place];
             if upper == (hash >> 32) as u32 {
                 let unit = &self.units[number as usize];
-                if unit.key == *key && unit.table == table {
+                if unit.table == table && unit.is_of(key) {
                     return number;
                 }
             }
             place = (place + 1) & mask;
         }
         let floor = self.restored_floor(table, key, 0);
-        let unit = self.create(table, key.clone(), hash, floor);
+        let unit = self.create(table, key.clone(), floor);
         self.slots[place] = ((hash >> 32) as u32, unit);
         self.taken += 1;
         let books = self.table(table);
@@ -234,7 +276,7 @@ impl Units {
         let size = (self.slots.len() * 2).max(64);
         let old = std::mem::replace(&mut self.slots, vec![(0, NONE); size]);
         for (upper, unit) in old.into_iter().filter(|slot| slot.1 != NONE) {
-            let mut place = self.units[unit as usize].hash as usize & (size - 1);
+            let mut place = self.units[unit as usize].hash() as usize & (size - 1);
             while self.slots[place].1 != NONE {
                 place = (place + 1) & (size - 1);
             }
@@ -245,7 +287,7 @@ impl Units {
     /// Takes a unit of group 0 out of the slots, and moves those behind it that it had pushed on.
     fn unlink(&mut self, unit: u32) {
         let mask = self.slots.len() - 1;
-        let mut hole = self.units[unit as usize].hash as usize & mask;
+        let mut hole = self.units[unit as usize].hash() as usize & mask;
         while self.slots[hole].1 != unit {
             hole = (hole + 1) & mask;
         }
@@ -256,7 +298,7 @@ impl Units {
             if other == NONE {
                 break;
             }
-            let home = self.units[other as usize].hash as usize & mask;
+            let home = self.units[other as usize].hash() as usize & mask;
             if (place.wrapping_sub(home) & mask) >= (place.wrapping_sub(hole) & mask) {
                 self.slots[hole] = self.slots[place];
                 hole = place;
@@ -266,28 +308,34 @@ impl Units {
         self.taken -= 1;
     }
 
-    fn create(&mut self, table: u16, key: Key, hash: u64, floor: Floor) -> u32 {
+    fn create(&mut self, table: u16, key: Key, floor: Floor) -> u32 {
         let unit = self.free.pop().unwrap_or(self.units.len() as u32);
-        let versions = VecDeque::from([Version::new(floor.version, Writer::Gone, false)]);
-        let (group, overwriter) = (floor.group, floor.writer);
+        let versions = VecDeque::from([Version { number: floor.version, writer: Writer::Gone, present: false }]);
+        let group = floor.group;
         let (next_group, forgotten) = (NONE, Vec::new());
         let new = Unit {
             table,
             group,
             candidate: false,
             pins: 0,
+            first_word: key.first().copied().unwrap_or(0),
+            words: key.len() as u32,
             key,
-            hash,
             head: unit,
             next_group,
             stamp: 0,
             versions,
-            overwriter,
+            readers: VecDeque::new(),
+            readers_max: READERS_MIN,
             forgotten,
         };
         match self.units.get_mut(unit as usize) {
             Some(place) => *place = new,
             None => self.units.push(new),
+        }
+        if self.strict {
+            self.overwriters.resize(self.units.len(), None);
+            self.overwriters[unit as usize] = floor.writer;
         }
         unit
     }
@@ -329,101 +377,59 @@ impl Units {
         }
     }
 
-    /// Adds a reader to a version.
-    pub(super) fn add_reader(&mut self, unit: u32, place: usize, node: NodeId, kind: Kind, live: &mut Live) {
-        if self.units[unit as usize].versions[place].room == 0 {
-            let count = self.count_live_readers(unit, place, live);
-            self.units[unit as usize].versions[place].room = count.max(ROOM_MIN);
+    /// Adds a reader of a version.
+    pub(super) fn add_reader(&mut self, unit: u32, version: u64, node: NodeId, kind: Kind, live: &Live) {
+        let Unit { readers, readers_max, .. } = self.get_mut(unit);
+        if readers.len() as u32 >= *readers_max {
+            readers.retain(|reader| live.is_live(reader.node()));
+            *readers_max = (2 * readers.len() as u32).max(READERS_MIN);
         }
-        let version = &mut self.units[unit as usize].versions[place];
-        version.room -= 1;
-        let reader = Reader { node, next: version.readers, kind };
-        version.readers = match self.free_reader {
-            Some(place) => {
-                let next = std::mem::replace(&mut self.readers[place as usize], reader).next;
-                self.free_reader = (next != NONE).then_some(next);
-                place
-            }
-            None => {
-                self.readers.push(reader);
-                (self.readers.len() - 1) as u32
-            }
-        };
-    }
-
-    fn count_live_readers(&mut self, unit: u32, place: usize, live: &mut Live) -> u16 {
-        let mut count = 0_u16;
-        self.each_live_reader(unit, place, live, |_, _| count = count.saturating_add(1));
-        count
-    }
-
-    fn free_reader(&mut self, place: u32) {
-        self.readers[place as usize].next = self.free_reader.replace(place).unwrap_or(NONE);
-    }
-
-    /// Calls `visit` for every live reader of a version, and takes the others out.
-    pub(super) fn each_live_reader(
-        &mut self,
-        unit: u32,
-        place: usize,
-        live: &mut Live,
-        mut visit: impl FnMut(&mut Live, Reader),
-    ) {
-        let mut next = self.units[unit as usize].versions[place].readers;
-        let mut kept = NONE;
-        while next != NONE {
-            let current = next;
-            let reader = self.readers[current as usize];
-            next = reader.next;
-            if live.is_live(reader.node) {
-                self.readers[current as usize].next = kept;
-                kept = current;
-                visit(live, reader);
-            } else {
-                self.free_reader(current);
-            }
+        let reader = Reader::new(version, node, kind);
+        // Most read the latest version.
+        if readers.back().is_none_or(|last| last.version <= version) {
+            readers.push_back(reader);
+        } else {
+            let place = readers.partition_point(|other| other.version <= version);
+            readers.insert(place, reader);
         }
-        self.units[unit as usize].versions[place].readers = kept;
     }
 
-    fn free_readers(&mut self, version: &Version) {
-        let mut next = version.readers;
-        while next != NONE {
-            let current = next;
-            next = self.readers[current as usize].next;
-            self.free_reader(current);
-        }
+    /// The live readers of the versions from one to before another, each with what a write over its version makes of it.
+    pub(super) fn live_readers(&self, unit: u32, from: u64, to: u64, live: &Live, found: &mut Vec<(NodeId, Kind)>) {
+        let readers = &self.get(unit).readers;
+        found.clear();
+        let latest = readers.iter().rev().skip_while(|reader| reader.version >= to);
+        let readers = latest.take_while(|reader| reader.version >= from);
+        let readers = readers.map(|reader| (reader.node(), reader.kind()));
+        found.extend(readers.filter(|(node, _)| live.is_live(*node)));
     }
 
     /// The latest version before another one that the live transaction of a slot read.
-    pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64) -> Option<u64> {
-        let versions = self.get(unit).versions.iter().rev().filter(|version| version.number < before);
-        let read = |version: &&Version| {
-            let get = |place: u32| (place != NONE).then(|| self.readers[place as usize]);
-            std::iter::successors(get(version.readers), |reader| get(reader.next))
-                .any(|reader| reader.node.slot == slot)
-        };
-        versions.clone().find(read).map(|version| version.number)
+    pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64, live: &Live) -> Option<u64> {
+        let own = |reader: &&Reader| reader.slot == slot && reader.version < before && live.is_live(reader.node());
+        self.get(unit).readers.iter().rev().find(own).map(|reader| reader.version)
     }
 
     /// Forgets what is behind the first version that has a live writer, who was peeled now.
     pub(super) fn raise_floor(&mut self, unit: u32, overwriter: Party) {
-        self.units[unit as usize].overwriter = Some(overwriter);
-        loop {
-            let versions = &mut self.units[unit as usize].versions;
-            let old = versions.pop_front().expect("the version of the peeled transaction is behind the floor");
-            self.free_readers(&old);
-            let floor = &mut self.units[unit as usize].versions[0];
-            if floor.writer != Writer::Unknown {
-                floor.writer = Writer::Gone;
-                return;
-            }
+        if self.strict {
+            self.overwriters[unit as usize] = Some(overwriter);
+        }
+        let Unit { versions, readers, .. } = self.get_mut(unit);
+        versions.pop_front();
+        while versions.front().is_some_and(|version| version.writer == Writer::Unknown) {
+            versions.pop_front();
+        }
+        let floor = versions.front_mut().expect("the version of the peeled transaction is behind the floor");
+        floor.writer = Writer::Gone;
+        while readers.front().is_some_and(|reader| reader.version < floor.number) {
+            readers.pop_front();
         }
     }
 
     /// Drops keys that have no row and nobody who saw that. Looks at no more than `count` of those that were considered;
     /// who ended before `watermark` has been processed.
-    pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &mut Live) {
+    pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &Live) {
         for _ in 0..count.min(self.candidates.len()) {
             let head = self.candidates.pop_front().expect("there are that many");
             let (floor, newest) = (self.get(head).floor(), self.get(head).versions.len() - 1);
@@ -440,20 +446,25 @@ impl Units {
         }
     }
 
+    fn last(&self, unit: u32) -> Floor {
+        let (group, version) = (self.get(unit).group, self.get(unit).floor());
+        Floor { group, version, writer: self.overwriter(unit) }
+    }
+
     fn groups(&self, head: u32) -> Vec<u32> {
         let next = |unit: &u32| Some(self.get(*unit).next_group).filter(|next| *next != NONE);
         std::iter::successors(Some(head), next).collect()
     }
 
-    fn is_droppable(&mut self, head: u32, watermark: u64, live: &mut Live) -> bool {
+    fn is_droppable(&self, head: u32, watermark: u64, live: &Live) -> bool {
         let unit = self.get(head);
         unit.is_traceless(watermark)
             && self.groups(head).into_iter().all(|group| {
                 let unit = self.get(group);
                 let quiet = unit.versions.len() == 1 && unit.pins == 0 && !unit.versions[0].present;
-                let mut read = false;
                 // A live scan meets the key again if it should come back.
-                self.each_live_reader(group, 0, live, |_, reader| read |= reader.kind == Kind::Rw);
+                let holds = |reader: &Reader| reader.kind() == Kind::Rw && live.is_live(reader.node());
+                let read = unit.readers.iter().any(holds);
                 quiet && !read
             })
     }
@@ -461,12 +472,11 @@ impl Units {
     fn drop_key(&mut self, head: u32) {
         self.unlink(head);
         let groups = self.groups(head);
-        let mut floors: Vec<Floor> = groups.iter().map(|unit| self.get(*unit).last()).collect();
+        let mut floors: Vec<Floor> = groups.iter().map(|unit| self.last(*unit)).collect();
         let table = self.get(head).table;
         let key = std::mem::take(&mut self.get_mut(head).key);
         for unit in groups {
-            let versions = std::mem::take(&mut self.get_mut(unit).versions);
-            versions.iter().for_each(|version| self.free_readers(version));
+            (self.get_mut(unit).versions, self.get_mut(unit).readers) = Default::default();
             self.free.push(unit);
         }
         let books = self.table(table);
