@@ -123,7 +123,8 @@ impl Graph {
     ///
     /// A cycle without anti-dependencies is worse than one with a single one, and that is worse than one with several.
     /// Predicates, sessions and real time come in only where there is no cycle without them. Of the cycles of the worst
-    /// sort it is a smallest, unless a strongly connected component is so large that the search had to be cut off.
+    /// sort it is a smallest, unless a strongly connected component is so large that the search had to be cut off. Then a cycle
+    /// with several anti-dependencies may be found where there is one with a single one, too.
     pub fn worst_cycle(&self) -> Option<Vec<Edge>> {
         let dependencies = Kind::Ww.alone() | Kind::Wr.alone();
         let items = dependencies | Kind::Rw.alone();
@@ -147,6 +148,9 @@ impl Graph {
     }
 
     /// The smallest cycle that leaves some transaction by an edge of one kind and comes back along edges of some kinds.
+    ///
+    /// In a strongly connected component that is too large to search it may be a longer one; and if the kinds of the way back do
+    /// not include the first, `None` may only mean that none was found in time.
     pub fn smallest_cycle(&self, first: Kind, back: Kinds) -> Option<Vec<Edge>> {
         let mut search = Search::new(self);
         let mut best: Option<Vec<Edge>> = None;
@@ -157,7 +161,10 @@ impl Graph {
         }
         for start in components.into_iter().flatten().filter(|node| *node < self.transactions) {
             let length_max = best.as_ref().map_or(u32::MAX, |cycle| cycle.len() as u32 - 1);
-            if length_max < 2 || search.looked_at > EFFORT && best.is_some() {
+            // If the way back may use the first kind, the first start that has such an edge finds a cycle. If not, no start may
+            // find one, and that has to come to an end, too.
+            let settled = best.is_some() || !back.contain(first);
+            if length_max < 2 || search.looked_at > EFFORT && settled {
                 break;
             }
             if let Some(cycle) = search.from(start, first, back, &component, length_max) {

@@ -2,7 +2,7 @@
 //!
 //! A [`History`](Event) is what somebody noted of the transactions of a database: what each read, went through and wrote, in
 //! which versions, and when. A [black-box history](black) says only what clients asked for and were told. Both can be kept in
-//! files, by [`json`] and [`edn`].
+//! files, by `json` (with the feature `formats`, on by default) and [`edn`].
 
 #![forbid(unsafe_code)]
 

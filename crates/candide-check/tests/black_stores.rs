@@ -116,3 +116,32 @@ fn a_million_operations_take_seconds() {
     timed("registers, accepted", &|| check_registers(&good_registers, STRICT).is_ok());
     timed("registers, refused", &|| check_registers(&bad_registers, PLAIN).is_err());
 }
+
+/// Two registers, each written by a long chain of transactions of its own, and two readers who disagree on which chain came
+/// first. There is one cycle, with two anti-dependencies, as long as both chains; and from every single anti-dependency a long
+/// way leads forwards and never back, which once made the search for it quadratic.
+#[test]
+fn a_long_fork_is_found_in_seconds() {
+    let length = 50_000;
+    let mut history = Vec::new();
+    let mut commit = |operations| {
+        let (session, outcome) = (history.len() as u64, Outcome::Committed);
+        history.push(Transaction { session, invoked: 0, completed: 1, outcome, operations });
+    };
+    let read = |key, value| RegisterOp::Read { key, value: Some(value) };
+    for key in [1, 2] {
+        for value in 1..=length {
+            let before = RegisterOp::Read { key, value: (value > 1).then_some(value - 1) };
+            commit(vec![before, RegisterOp::Write { key, value }]);
+            commit(vec![read(key, value)]);
+        }
+    }
+    commit(vec![read(1, length), read(2, 1)]);
+    commit(vec![read(2, length), read(1, 1)]);
+    let begun = Instant::now();
+    let violation = check_registers(&history, PLAIN).expect_err("a long fork");
+    let took = begun.elapsed();
+    assert_eq!(violation.anomaly, Anomaly::AntiDependencyCycle);
+    println!("{took:.2?}");
+    assert!(took.as_secs() < 60, "took {took:?}");
+}

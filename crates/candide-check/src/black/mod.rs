@@ -42,6 +42,24 @@
 //! So what is refused has no serial order, but not the other way round: of two values whose order none of the four tells, either
 //! order is taken to be possible, each time it matters. (To decide it exactly is NP-complete.) Prefer lists.
 //!
+//! ```
+//! use candide_check::Anomaly;
+//! use candide_check::black::{Options, Outcome, RegisterOp::{Read, Write}, Transaction, check_registers};
+//!
+//! let committed = |session, invoked, operations| {
+//!     Transaction { session, invoked, completed: invoked + 5, outcome: Outcome::Committed, operations }
+//! };
+//! let history = [
+//!     committed(1, 10, vec![Write { key: 7, value: 100 }]),
+//!     committed(2, 20, vec![Read { key: 7, value: None }]),
+//!     committed(3, 30, vec![Read { key: 7, value: Some(100) }]),
+//! ];
+//! // The second may come first, but not if real time counts.
+//! assert!(check_registers(&history, Options::default()).is_ok());
+//! let violation = check_registers(&history, Options { real_time: true, ..Options::default() }).unwrap_err();
+//! assert_eq!(violation.anomaly, Anomaly::RealTime);
+//! ```
+//!
 //! An unknown outcome counts as committed if a committed transaction read something of it, otherwise as aborted. What transactions
 //! read that did not commit is not looked at.
 //!
