@@ -5,7 +5,7 @@
 
 use super::ForProtocol;
 use super::rows::Item;
-use crate::history::{Access, Recorded, Transaction};
+use crate::history::{Access, Batch, Event, Recorded, Transaction};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::Random;
 use crate::{Abort, Database, Whole};
@@ -93,6 +93,13 @@ fn cycle_in(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     None
 }
 
+fn transactions(batch: Batch) -> Vec<Transaction> {
+    let events = batch.events.into_iter();
+    events
+        .filter_map(|event| if let Event::Transaction(transaction) = event { Some(transaction) } else { None })
+        .collect()
+}
+
 struct RandomHistories {
     strict: bool,
 }
@@ -138,7 +145,7 @@ impl ForProtocol for RandomHistories {
                     });
                 }
             });
-            let history = db.take_history();
+            let history: Vec<Transaction> = transactions(db.take_history());
             assert!(history.iter().filter(|transaction| transaction.committed).count() >= 900);
             if let Some(cycle) = find_cycle(&history, self.strict) {
                 let transactions: Vec<_> = cycle.iter().map(|&index| &history[index]).collect();
@@ -166,7 +173,15 @@ mod the_checker {
     fn transaction(time: (u64, u64), reads: &[(u64, u64)], writes: &[(u64, u64)]) -> Transaction {
         let accesses = |list: &[(u64, u64)]| list.iter().map(|&(key, version)| access(key, version)).collect();
         let (begun, ended) = time;
-        Transaction { session: 1, begun, ended, committed: true, reads: accesses(reads), writes: accesses(writes) }
+        Transaction {
+            session: 1,
+            begun,
+            ended,
+            committed: true,
+            reads: accesses(reads),
+            scans: Vec::new(),
+            writes: accesses(writes),
+        }
     }
 
     #[test]
