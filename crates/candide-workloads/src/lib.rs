@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes | point reads and writes of single columns |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
+//! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
 //!
 //! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry repeats the same work.
 
@@ -16,6 +17,7 @@
 
 mod consistency;
 mod load;
+pub mod random;
 mod read_back;
 mod replay;
 mod rng;
