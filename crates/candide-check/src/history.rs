@@ -11,6 +11,7 @@ pub type Key = Box<[u64]>;
 
 /// A line of a history. Lines come in any order.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Event {
     /// An attempt has ended.
     Transaction(Transaction),
@@ -23,6 +24,7 @@ pub enum Event {
 /// Times are of one clock of all sessions, on which no two events have the same time: if one transaction `ended` before
 /// another had `begun`, it did so in real time.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Transaction {
     /// Its session, which runs one at a time.
     pub session: u64,
@@ -42,6 +44,7 @@ pub struct Transaction {
 
 /// One unit in one version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Access {
     /// The table's number.
     pub table: u16,
@@ -60,12 +63,15 @@ pub struct Access {
 ///
 /// It observed every key in it: those among its `reads` in the version said there, all others as keys without a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Scan {
     /// The table's number.
     pub table: u16,
     /// Where the range begins.
+    #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub from: Bound<Key>,
     /// Where the range ends, at the last key it came to if it was given up there.
+    #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub to: Bound<Key>,
 }
 
@@ -75,6 +81,7 @@ pub struct Scan {
 /// reads the latest version of it that was forgotten before the reader ended; if there is none, the key as it was in the
 /// beginning, without a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Forgotten {
     /// The table's number.
     pub table: u16,

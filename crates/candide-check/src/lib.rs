@@ -5,6 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod black;
+pub mod edn;
+mod format;
 mod history;
+#[cfg(feature = "formats")]
+pub mod json;
 
+pub use format::FormatError;
 pub use history::{Access, Event, Forgotten, Key, Scan, Transaction};
