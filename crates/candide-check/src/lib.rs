@@ -5,12 +5,18 @@
 
 #![forbid(unsafe_code)]
 
+mod anomaly;
 pub mod black;
 pub mod edn;
 mod format;
+mod graph;
 mod history;
 #[cfg(feature = "formats")]
 pub mod json;
+mod white;
 
+pub use anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
 pub use format::FormatError;
+pub use graph::{Edge, Graph, Kind, Kinds};
 pub use history::{Access, Event, Forgotten, Key, Scan, Transaction};
+pub use white::{Checker, Options, Summary, Verdict};

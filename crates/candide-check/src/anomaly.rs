@@ -1,0 +1,313 @@
+//! What is wrong with a history, by its name, and the evidence for it.
+//!
+//! Names are those of Adya's thesis ("Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
+//! Transactions", MIT 1999) and of the papers on snapshot isolation.
+
+use crate::graph::Kind;
+use crate::history::{Key, Transaction};
+use std::fmt;
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Anomaly {
+    /// G0: a cycle of overwrites.
+    DirtyWrite,
+    /// G1a: a version was read that nobody committed.
+    AbortedRead,
+    /// G1b: a version was read that its writer replaced before it committed.
+    IntermediateRead,
+    /// G1c: a cycle of writes and reads of them.
+    CircularInformation,
+    /// A transaction overwrote a version later than the one that it had read.
+    LostUpdate,
+    /// G-single: a cycle with one anti-dependency.
+    ReadSkew,
+    /// Two transactions each overwrote what the other one had read.
+    WriteSkew,
+    /// G2-item: a cycle with several anti-dependencies.
+    AntiDependencyCycle,
+    /// G2: a cycle that needs a key that came into a range, or left it.
+    Phantom,
+    /// A cycle that needs the order of a session.
+    SessionOrder,
+    /// A cycle that needs the order of transactions in real time.
+    RealTime,
+    /// Two transactions wrote the same version.
+    TwoWriters,
+    /// A version was read with the row there, and written without it, or the other way round.
+    WrongPresence,
+}
+
+impl Anomaly {
+    /// Its name in the literature.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DirtyWrite => "G0, dirty write",
+            Self::AbortedRead => "G1a, aborted read",
+            Self::IntermediateRead => "G1b, intermediate read",
+            Self::CircularInformation => "G1c, circular information flow",
+            Self::LostUpdate => "lost update",
+            Self::ReadSkew => "G-single, read skew",
+            Self::WriteSkew => "write skew",
+            Self::AntiDependencyCycle => "G2-item, anti-dependency cycle",
+            Self::Phantom => "G2, phantom",
+            Self::SessionOrder => "session order violation",
+            Self::RealTime => "real-time violation",
+            Self::TwoWriters => "corruption, two writers of one version",
+            Self::WrongPresence => "corruption, a row that is and is not",
+        }
+    }
+
+    /// What it means, in one sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::DirtyWrite => "Transactions overwrote one another in both directions.",
+            Self::AbortedRead => "A version was read that no committed transaction wrote.",
+            Self::IntermediateRead => "A version was read that its own writer had not meant to last.",
+            Self::CircularInformation => {
+                "Each of these transactions saw or overwrote what another one wrote, in a circle."
+            }
+            Self::LostUpdate => "A write was replaced by a transaction that had read what was there before it.",
+            Self::ReadSkew => "A transaction saw one thing before and another after the same change.",
+            Self::WriteSkew => "Two transactions read what the other one changed, each as if it had been alone.",
+            Self::AntiDependencyCycle => {
+                "Transactions read what others changed, in a circle, each as if it were first."
+            }
+            Self::Phantom => {
+                "A transaction went through a range that another one changed, and neither can have been first."
+            }
+            Self::SessionOrder => "A transaction missed what its own session had done before.",
+            Self::RealTime => "A transaction missed what had ended before it began.",
+            Self::TwoWriters => "Two transactions claim the same version, so versions do not tell writes apart.",
+            Self::WrongPresence => "A version was read as something else than what was written.",
+        }
+    }
+
+    /// The anomaly that a cycle of dependencies is.
+    pub fn of_cycle(cycle: &[Step]) -> Self {
+        let count = |kind| cycle.iter().filter(|step| step.kind == kind).count();
+        if count(Kind::RealTime) > 0 {
+            Self::RealTime
+        } else if count(Kind::Session) > 0 {
+            Self::SessionOrder
+        } else if count(Kind::Predicate) > 0 {
+            Self::Phantom
+        } else if count(Kind::Rw) == 1 {
+            let unit = |step: &Step| step.about.as_ref().map(|about| (about.table, about.key.clone(), about.group));
+            let one_unit = cycle.iter().all(|step| unit(step) == unit(&cycle[0]));
+            let overwrites = count(Kind::Ww) == cycle.len() - 1;
+            if overwrites && one_unit { Self::LostUpdate } else { Self::ReadSkew }
+        } else if count(Kind::Rw) == 2 && cycle.len() == 2 {
+            Self::WriteSkew
+        } else if count(Kind::Rw) > 0 {
+            Self::AntiDependencyCycle
+        } else if count(Kind::Wr) > 0 {
+            Self::CircularInformation
+        } else {
+            Self::DirtyWrite
+        }
+    }
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A transaction as a report names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Party {
+    /// Its session.
+    pub session: u64,
+    /// When it had not done anything yet.
+    pub begun: u64,
+    /// When it had done everything.
+    pub ended: u64,
+    /// Whether it committed.
+    pub committed: bool,
+}
+
+impl From<&Transaction> for Party {
+    fn from(transaction: &Transaction) -> Self {
+        let &Transaction { session, begun, ended, committed, .. } = transaction;
+        Self { session, begun, ended, committed }
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { session, begun, ended, committed } = self;
+        write!(f, "session {session} at {begun}..{ended}{}", if *committed { "" } else { " (aborted)" })
+    }
+}
+
+/// The unit that a dependency is about, and its versions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct About {
+    /// The table's number.
+    pub table: u16,
+    /// The row's key.
+    pub key: Key,
+    /// The column group.
+    pub group: u8,
+    /// The version that was overwritten; of an edge from a writer to a reader, that which was read. `None` where the key had
+    /// never been written, or where the history does not say.
+    pub before: Option<u64>,
+    /// The version that overwrote it. `None` of an edge from a writer to a reader.
+    pub after: Option<u64>,
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key: Vec<String> = self.key.iter().map(u64::to_string).collect();
+        write!(f, "table {} key ({}) group {}", self.table, key.join(", "), self.group)
+    }
+}
+
+/// A transaction of a cycle, and why it comes before the next one; the last one comes before the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The transaction.
+    pub from: Party,
+    /// Why it comes before the next.
+    pub kind: Kind,
+    /// What that is about; nothing for sessions and real time.
+    pub about: Option<About>,
+}
+
+/// What shows that a history is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    /// Each transaction has to come before the next, and the last before the first.
+    Cycle(Vec<Step>),
+    /// One version is wrong by itself: who read or wrote it, and of which unit it is (`before`).
+    Version {
+        /// The transactions concerned, the one at fault first.
+        parties: Vec<Party>,
+        /// The unit, and the version in `before`.
+        about: About,
+    },
+}
+
+/// An anomaly and what shows it. It prints as a report of some lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// What is wrong.
+    pub anomaly: Anomaly,
+    /// What shows it.
+    pub evidence: Evidence,
+}
+
+impl Violation {
+    /// A cycle, named by what it consists of.
+    pub fn cycle(cycle: Vec<Step>) -> Self {
+        Self { anomaly: Anomaly::of_cycle(&cycle), evidence: Evidence::Cycle(cycle) }
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.anomaly.name(), self.anomaly.meaning())?;
+        match &self.evidence {
+            Evidence::Cycle(cycle) => {
+                for (number, step) in (1..).zip(cycle) {
+                    writeln!(f, "  T{number}: {}", step.from)?;
+                }
+                for (number, step) in (1..).zip(cycle) {
+                    let next = number % cycle.len() + 1;
+                    writeln!(f, "  T{number} comes before T{next}: {}", Reason(step, number, next))?;
+                }
+                Ok(())
+            }
+            Evidence::Version { parties, about } => {
+                writeln!(f, "  {about}, version {}", Version(about.before))?;
+                parties.iter().try_for_each(|party| writeln!(f, "  {party}"))
+            }
+        }
+    }
+}
+
+/// Says why T`.1` comes before T`.2`.
+struct Reason<'s>(&'s Step, usize, usize);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self(step, one, other) = self;
+        let Some(about) = &step.about else {
+            return match step.kind {
+                Kind::Session => write!(f, "T{other} follows T{one} in its session"),
+                _ => write!(f, "T{other} began after T{one} had ended"),
+            };
+        };
+        let (before, after) = (Version(about.before), Version(about.after));
+        match step.kind {
+            Kind::Ww => write!(f, "T{one} wrote version {before} of {about} and T{other} version {after} over it (ww)"),
+            Kind::Wr => write!(f, "T{other} read version {before} of {about}, which T{one} wrote (wr)"),
+            Kind::Rw => {
+                write!(f, "T{one} read version {before} of {about} and T{other} wrote version {after} over it (rw)")
+            }
+            _ => write!(
+                f,
+                "T{one} did not meet {about} in a range and T{other} wrote its version {after} (predicate rw)"
+            ),
+        }
+    }
+}
+
+/// A version, or that there was none.
+struct Version(Option<u64>);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(version) => write!(f, "{version}"),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(session: u64, kind: Kind, key: u64) -> Step {
+        let from = Party { session, begun: 10 * session, ended: 10 * session + 15, committed: true };
+        let about = About { table: 1, key: [key].into(), group: 0, before: Some(4), after: Some(7) };
+        Step { from, kind, about: (kind < Kind::Session).then_some(about) }
+    }
+
+    fn named(steps: &[(Kind, u64)]) -> Anomaly {
+        let steps: Vec<Step> = (1..).zip(steps).map(|(session, (kind, key))| step(session, *kind, *key)).collect();
+        Anomaly::of_cycle(&steps)
+    }
+
+    #[test]
+    fn cycles_have_names() {
+        use Kind::*;
+        assert_eq!(named(&[(Ww, 1), (Ww, 2)]), Anomaly::DirtyWrite);
+        assert_eq!(named(&[(Ww, 1), (Wr, 2)]), Anomaly::CircularInformation);
+        assert_eq!(named(&[(Rw, 1), (Ww, 1)]), Anomaly::LostUpdate);
+        assert_eq!(named(&[(Rw, 1), (Ww, 2)]), Anomaly::ReadSkew, "two units");
+        assert_eq!(named(&[(Rw, 1), (Wr, 2)]), Anomaly::ReadSkew);
+        assert_eq!(named(&[(Rw, 1), (Rw, 2)]), Anomaly::WriteSkew);
+        assert_eq!(named(&[(Rw, 1), (Wr, 2), (Rw, 3)]), Anomaly::AntiDependencyCycle);
+        assert_eq!(named(&[(Predicate, 1), (Rw, 2)]), Anomaly::Phantom);
+        assert_eq!(named(&[(Rw, 1), (Session, 0)]), Anomaly::SessionOrder);
+        assert_eq!(named(&[(Predicate, 1), (RealTime, 0)]), Anomaly::RealTime);
+    }
+
+    #[test]
+    fn a_report_shows_the_cycle() {
+        let violation = Violation::cycle(vec![step(1, Kind::Rw, 5), step(2, Kind::RealTime, 0)]);
+        let expected = "real-time violation: A transaction missed what had ended before it began.
+  T1: session 1 at 10..25
+  T2: session 2 at 20..35
+  T1 comes before T2: T1 read version 4 of table 1 key (5) group 0 and T2 wrote version 7 over it (rw)
+  T2 comes before T1: T1 began after T2 had ended
+";
+        assert_eq!(violation.to_string(), expected);
+    }
+}

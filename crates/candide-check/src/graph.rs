@@ -1,0 +1,380 @@
+//! Dependencies between transactions, and the worst cycle among them.
+//!
+//! A transaction is a number below [`Graph::transactions`]. The numbers from there on are *moments*: nodes without a
+//! transaction, in a chain that carries real time from the transactions that ended before a moment to those that began after
+//! it. Through moments, real time costs as many edges as there are transactions instead of pairs of them.
+
+use std::collections::VecDeque;
+use std::ops::BitOr;
+
+/// Why one transaction comes before another in every serial order that explains what was observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The other wrote the next version of what the one wrote.
+    Ww,
+    /// The other read what the one wrote.
+    Wr,
+    /// The other wrote the next version of what the one read.
+    Rw,
+    /// The other wrote a key that the one, going through a range, did not meet.
+    Predicate,
+    /// The other follows the one in its session.
+    Session,
+    /// The other began after the one had ended.
+    RealTime,
+}
+
+impl Kind {
+    /// The set of just this kind.
+    pub const fn alone(self) -> Kinds {
+        Kinds(1 << self as u8)
+    }
+}
+
+/// A set of kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// Whether the kind is one of them.
+    pub const fn contain(self, kind: Kind) -> bool {
+        self.0 & kind.alone().0 != 0
+    }
+}
+
+impl BitOr for Kinds {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// One dependency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// The node that comes first.
+    pub from: u32,
+    /// The node that comes after it.
+    pub to: u32,
+    /// What it is about, as a number in the books of whoever made the edge.
+    pub about: u32,
+    /// Why.
+    pub kind: Kind,
+}
+
+/// How many edges one search for a smallest cycle looks at before it settles for the smallest cycle found so far.
+///
+/// Searching from each node of a strongly connected component takes the product of its nodes and edges. A component in which
+/// this exceeds the limit, which lets a thousand nodes with ten edges each pass, holds many cycles, and a short one is as good.
+const EFFORT: usize = 10_000_000;
+
+/// Edges by the node they leave.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    transactions: u32,
+    /// The edges from node `n` are those at `starts[n]..starts[n + 1]`.
+    starts: Vec<usize>,
+    edges: Vec<Edge>,
+}
+
+impl Graph {
+    /// The graph of `transactions` transactions and the moments that the edges name beyond them.
+    pub fn new(transactions: u32, mut edges: Vec<Edge>) -> Self {
+        let named = edges.iter().map(|edge| edge.from.max(edge.to) + 1).max().unwrap_or(0);
+        edges.sort_by_key(|edge| edge.from);
+        let mut starts = vec![0; transactions.max(named) as usize + 1];
+        for edge in &edges {
+            starts[edge.from as usize + 1] += 1;
+        }
+        for node in 1..starts.len() {
+            starts[node] += starts[node - 1];
+        }
+        Self { transactions, starts, edges }
+    }
+
+    /// How many nodes are transactions.
+    pub fn transactions(&self) -> u32 {
+        self.transactions
+    }
+
+    /// How many nodes there are, moments included.
+    pub fn nodes(&self) -> u32 {
+        (self.starts.len() - 1) as u32
+    }
+
+    /// All edges, by the node they leave.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// The edges that leave a node.
+    pub fn edges_from(&self, node: u32) -> &[Edge] {
+        &self.edges[self.starts[node as usize]..self.starts[node as usize + 1]]
+    }
+
+    /// The strongly connected components of more than one node, looking at edges of these kinds only, in linear time.
+    pub fn components(&self, kinds: Kinds) -> Vec<Vec<u32>> {
+        Tarjan::new(self, kinds).run()
+    }
+
+    /// The cycle that tells the most, contracted to transactions: each edge leads to where the next one starts and the last
+    /// one to where the first one starts. `None` if the graph has no cycle.
+    ///
+    /// A cycle without anti-dependencies is worse than one with a single one, and that is worse than one with several.
+    /// Predicates, sessions and real time come in only where there is no cycle without them. Of the cycles of the worst
+    /// sort it is a smallest, unless a strongly connected component is so large that the search had to be cut off.
+    pub fn worst_cycle(&self) -> Option<Vec<Edge>> {
+        let dependencies = Kind::Ww.alone() | Kind::Wr.alone();
+        let items = dependencies | Kind::Rw.alone();
+        let data = items | Kind::Predicate.alone();
+        let sessions = data | Kind::Session.alone();
+        // Each sort of cycle has an edge of one kind and goes back along edges of some kinds.
+        let sorts = [
+            (Kind::Ww, Kind::Ww.alone()),
+            (Kind::Wr, dependencies),
+            (Kind::Rw, dependencies),
+            (Kind::Rw, items),
+            (Kind::Predicate, dependencies),
+            (Kind::Predicate, data),
+            (Kind::Session, sessions),
+            (Kind::RealTime, sessions | Kind::RealTime.alone()),
+        ];
+        if self.components(sorts[sorts.len() - 1].1).is_empty() {
+            return None;
+        }
+        sorts.into_iter().find_map(|(first, back)| self.smallest_cycle(first, back))
+    }
+
+    /// The smallest cycle that leaves some transaction by an edge of one kind and comes back along edges of some kinds.
+    pub fn smallest_cycle(&self, first: Kind, back: Kinds) -> Option<Vec<Edge>> {
+        let mut search = Search::new(self);
+        let mut best: Option<Vec<Edge>> = None;
+        let mut component = vec![0; self.nodes() as usize];
+        let components = self.components(first.alone() | back);
+        for (number, members) in (1..).zip(&components) {
+            members.iter().for_each(|node| component[*node as usize] = number);
+        }
+        for start in components.into_iter().flatten().filter(|node| *node < self.transactions) {
+            let length_max = best.as_ref().map_or(u32::MAX, |cycle| cycle.len() as u32 - 1);
+            if length_max < 2 || search.looked_at > EFFORT && best.is_some() {
+                break;
+            }
+            if let Some(cycle) = search.from(start, first, back, &component, length_max) {
+                best = Some(cycle);
+            }
+        }
+        best
+    }
+}
+
+/// Tarjan's algorithm with a stack of its own, since a path can be as long as a history.
+struct Tarjan<'g> {
+    graph: &'g Graph,
+    kinds: Kinds,
+    /// When a node was met, from 1; 0 before that.
+    met: Vec<u32>,
+    /// The earliest node that can be reached and is on the stack; `u32::MAX` once the component is complete.
+    low: Vec<u32>,
+    clock: u32,
+    stack: Vec<u32>,
+    components: Vec<Vec<u32>>,
+}
+
+impl<'g> Tarjan<'g> {
+    fn new(graph: &'g Graph, kinds: Kinds) -> Self {
+        let nodes = graph.nodes() as usize;
+        let (met, low) = (vec![0; nodes], vec![0; nodes]);
+        Self { graph, kinds, met, low, clock: 0, stack: Vec::new(), components: Vec::new() }
+    }
+
+    fn run(mut self) -> Vec<Vec<u32>> {
+        for root in 0..self.graph.nodes() {
+            if self.met[root as usize] == 0 {
+                self.explore(root);
+            }
+        }
+        self.components
+    }
+
+    fn meet(&mut self, node: u32) {
+        self.clock += 1;
+        self.met[node as usize] = self.clock;
+        self.low[node as usize] = self.clock;
+        self.stack.push(node);
+    }
+
+    fn explore(&mut self, root: u32) {
+        self.meet(root);
+        // The path from the root, each node with the number of its next edge.
+        let mut path = vec![(root, self.graph.starts[root as usize])];
+        while let Some((node, next)) = path.last_mut() {
+            let node = *node as usize;
+            if *next < self.graph.starts[node + 1] {
+                let edge = self.graph.edges[*next];
+                *next += 1;
+                let to = edge.to as usize;
+                if !self.kinds.contain(edge.kind) {
+                    continue;
+                }
+                if self.met[to] == 0 {
+                    self.meet(edge.to);
+                    path.push((edge.to, self.graph.starts[to]));
+                } else if self.low[to] != u32::MAX {
+                    self.low[node] = self.low[node].min(self.met[to]);
+                }
+            } else {
+                path.pop();
+                if self.low[node] == self.met[node] {
+                    self.complete(node as u32);
+                } else if let Some((parent, _)) = path.last() {
+                    let parent = *parent as usize;
+                    self.low[parent] = self.low[parent].min(self.low[node]);
+                }
+            }
+        }
+    }
+
+    /// Takes the component of `node`, the first of it that was met, from the stack.
+    fn complete(&mut self, node: u32) {
+        let first = self.stack.iter().rposition(|member| *member == node).expect("a node stays until it is complete");
+        self.stack[first..].iter().for_each(|member| self.low[*member as usize] = u32::MAX);
+        let members = self.stack.split_off(first);
+        if members.len() > 1 {
+            self.components.push(members);
+        }
+    }
+}
+
+/// Breadth-first searches for ways back.
+struct Search<'g> {
+    graph: &'g Graph,
+    /// The search that a node's `length` and `via` are of.
+    search: Vec<u32>,
+    /// How many transactions the shortest way has met, the last one included.
+    length: Vec<u32>,
+    /// The last edge of the shortest way.
+    via: Vec<Option<Edge>>,
+    searches: u32,
+    looked_at: usize,
+}
+
+impl<'g> Search<'g> {
+    fn new(graph: &'g Graph) -> Self {
+        let nodes = graph.nodes() as usize;
+        let (search, length, via) = (vec![0; nodes], vec![0; nodes], vec![None; nodes]);
+        Self { graph, search, length, via, searches: 0, looked_at: 0 }
+    }
+
+    /// The smallest cycle through `start`, if it has at most `length_max` transactions.
+    fn from(&mut self, start: u32, first: Kind, back: Kinds, component: &[u32], length_max: u32) -> Option<Vec<Edge>> {
+        self.searches += 1;
+        // Moments cost nothing and go to the front, so lengths never decrease along the queue.
+        let mut queue = VecDeque::from([(start, 0)]);
+        while let Some((node, length)) = queue.pop_front() {
+            let beginning = node == start && length == 0;
+            let kinds = if beginning { first.alone() } else { back };
+            let outdated = !beginning && self.length[node as usize] < length;
+            if outdated || length >= length_max {
+                continue;
+            }
+            for edge in self.graph.edges_from(node) {
+                self.looked_at += 1;
+                let to = edge.to as usize;
+                let moment = edge.to >= self.graph.transactions;
+                let length = length + u32::from(!moment);
+                let known = self.search[to] == self.searches && self.length[to] <= length;
+                if known || !kinds.contain(edge.kind) || component[to] != component[start as usize] {
+                    continue;
+                }
+                (self.search[to], self.length[to], self.via[to]) = (self.searches, length, Some(*edge));
+                if edge.to == start {
+                    return Some(self.way(start));
+                }
+                if moment { queue.push_front((edge.to, length)) } else { queue.push_back((edge.to, length)) }
+            }
+        }
+        None
+    }
+
+    /// The cycle just found, moments left out.
+    fn way(&self, start: u32) -> Vec<Edge> {
+        let mut cycle: Vec<Edge> = Vec::new();
+        let mut node = start;
+        loop {
+            let edge = self.via[node as usize].expect("every node on the way was entered");
+            match cycle.last_mut() {
+                // The edge into a moment stands for the whole way through time.
+                Some(later) if later.from >= self.graph.transactions => later.from = edge.from,
+                _ => cycle.push(edge),
+            }
+            node = edge.from;
+            if node == start {
+                break;
+            }
+        }
+        cycle.reverse();
+        cycle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(transactions: u32, edges: &[(u32, u32, Kind)]) -> Graph {
+        let edges = edges.iter().map(|&(from, to, kind)| Edge { from, to, about: 0, kind }).collect();
+        Graph::new(transactions, edges)
+    }
+
+    fn ways(cycle: Option<Vec<Edge>>) -> Vec<(u32, u32, Kind)> {
+        cycle.unwrap_or_default().iter().map(|edge| (edge.from, edge.to, edge.kind)).collect()
+    }
+
+    #[test]
+    fn order_has_no_cycle() {
+        let order = graph(4, &[(0, 1, Kind::Ww), (1, 2, Kind::Wr), (0, 3, Kind::Rw), (3, 2, Kind::RealTime)]);
+        assert_eq!(order.worst_cycle(), None);
+        assert_eq!(graph(0, &[]).worst_cycle(), None);
+    }
+
+    #[test]
+    fn the_smallest_cycle_is_found() {
+        let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 2)].map(|(from, to)| (from, to, Kind::Ww));
+        let cycle = ways(graph(5, &edges).worst_cycle());
+        assert_eq!(cycle.len(), 2);
+        assert!(cycle.contains(&(2, 4, Kind::Ww)) && cycle.contains(&(4, 2, Kind::Ww)));
+    }
+
+    #[test]
+    fn worse_sorts_come_before_smaller_cycles() {
+        let edges = [
+            (0, 1, Kind::Rw),
+            (1, 0, Kind::Rw),
+            (2, 3, Kind::Wr),
+            (3, 4, Kind::Ww),
+            (4, 2, Kind::Ww),
+            (4, 0, Kind::Predicate),
+        ];
+        assert_eq!(ways(graph(5, &edges).worst_cycle()).len(), 3);
+    }
+
+    #[test]
+    fn moments_are_left_out() {
+        // Transaction 0 ended before moment 3, and 1 began after moment 4.
+        let time = Kind::RealTime;
+        let edges = [(0, 3, time), (3, 4, time), (4, 1, time), (1, 2, Kind::Rw), (2, 0, Kind::Ww), (3, 2, time)];
+        let cycle = ways(graph(3, &edges).worst_cycle());
+        assert_eq!(cycle, [(0, 2, time), (2, 0, Kind::Ww)], "the shorter way is through moment 3 to transaction 2");
+        let cycle = ways(graph(3, &edges[..5]).worst_cycle());
+        assert_eq!(cycle, [(0, 1, time), (1, 2, Kind::Rw), (2, 0, Kind::Ww)]);
+    }
+
+    #[test]
+    fn long_paths_need_no_deep_stack() {
+        let count = 1_000_000;
+        let edges: Vec<_> = (0..count).map(|node| (node, (node + 1) % count, Kind::Ww)).collect();
+        assert_eq!(graph(count, &edges).components(Kind::Ww.alone()).len(), 1);
+        assert_eq!(graph(count, &edges[1..]).components(Kind::Ww.alone()).len(), 0);
+    }
+}

@@ -1,0 +1,326 @@
+//! From accesses to dependencies, and from dependencies to violations.
+
+use super::live::NodeId;
+use super::units::{Version, Writer};
+use super::{Checker, Fed, Item, LiveScan, Pending};
+use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
+use crate::graph::{Edge, Graph, Kind};
+use crate::history::{Key, Scan};
+use std::ops::Bound;
+
+impl Checker {
+    pub(super) fn process(&mut self, fed: &Fed) {
+        self.processed += 1;
+        let node = self.live.add(fed.party, false);
+        if self.options.strict {
+            self.follow_real_time(node, fed.party.begun);
+        }
+        for number in fed.first..fed.first + fed.reads as usize {
+            let item = self.items[number];
+            self.units.get_mut(item.unit).pins -= 1;
+            self.read_item(node, item, Kind::Rw, fed.party.ended);
+            if !fed.scans.is_empty() {
+                let head = self.units.get(item.unit).head;
+                self.units.get_mut(head).stamp = self.processed;
+            }
+        }
+        for scan in &fed.scans {
+            self.scan(node, scan, fed.party.ended);
+        }
+        let writes = fed.first + fed.reads as usize;
+        for number in writes..writes + fed.writes as usize {
+            let item = self.items[number];
+            self.units.get_mut(item.unit).pins -= 1;
+            self.write(node, item);
+        }
+        self.items_live -= (fed.reads + fed.writes) as usize;
+        self.closing.push_back((fed.party.ended, node.slot));
+        if self.options.strict {
+            self.end_in_real_time(node, fed.party);
+        }
+    }
+
+    /// Puts a transaction after the last moment before it began.
+    fn follow_real_time(&mut self, node: NodeId, begun: u64) {
+        let after = self.moments.partition_point(|(time, _)| *time < begun);
+        if let Some((_, moment)) = after.checked_sub(1).and_then(|last| self.moments.get(last))
+            && self.live.is_live(*moment)
+        {
+            self.live.edge(moment.slot, node.slot, u32::MAX, Kind::RealTime);
+        }
+    }
+
+    /// Puts a moment after a transaction and after all earlier moments.
+    fn end_in_real_time(&mut self, node: NodeId, party: Party) {
+        let moment = self.live.add(party, true);
+        self.live.edge(node.slot, moment.slot, u32::MAX, Kind::RealTime);
+        if let Some((_, last)) = self.moments.back()
+            && self.live.is_live(*last)
+        {
+            self.live.edge(last.slot, moment.slot, u32::MAX, Kind::RealTime);
+        }
+        self.live.close(moment.slot);
+        self.moments.push_back((party.ended, moment));
+    }
+
+    fn read_item(&mut self, node: NodeId, item: Item, kind: Kind, ended: u64) {
+        let version = match item.version {
+            0 => self.units.get(item.unit).unversioned(ended),
+            version => version,
+        };
+        let Item { unit, present, .. } = item;
+        let floor = self.units.get(unit).floor();
+        if version < floor {
+            return self.overtaken(node, unit, version, kind);
+        }
+        let place = match self.units.get(unit).find(version) {
+            Ok(place) => {
+                let known = self.units.get(unit).versions[place];
+                if known.present != present {
+                    let writer = if let Writer::Live(slot) = known.writer { Some(slot) } else { None };
+                    return self.wrong_presence(unit, version, node.slot, writer);
+                }
+                match known.writer {
+                    Writer::Live(slot) => self.live.edge(slot, node.slot, unit, Kind::Wr),
+                    Writer::Unknown => self.live.hold(node.slot),
+                    Writer::Gone => {}
+                }
+                place
+            }
+            Err(_) if self.units.is_suspect(unit, version) => return self.doubt(unit, version),
+            Err(place) => {
+                let (deadline, reader) = (self.ended_max, self.live.party(node.slot));
+                self.units.get_mut(unit).versions.insert(place, Version::new(version, Writer::Unknown, present));
+                self.pending.push_back(Pending { deadline, unit, version, reader });
+                self.live.hold(node.slot);
+                place
+            }
+        };
+        self.units.add_reader(unit, place, node, kind, &mut self.live);
+        let later = self.units.get(unit).versions.range(place + 1..);
+        let next = later.map(|version| version.writer).find(|writer| *writer != Writer::Unknown);
+        if let Some(Writer::Live(slot)) = next {
+            self.live.edge(node.slot, slot, unit, kind);
+        }
+    }
+
+    fn write(&mut self, node: NodeId, item: Item) {
+        let Item { unit, version, present } = item;
+        if version < self.units.get(unit).floor() {
+            return self.overtaken(node, unit, version, Kind::Ww);
+        }
+        let place = match self.units.get(unit).find(version) {
+            Ok(place) => {
+                let known = self.units.get(unit).versions[place];
+                if known.writer != Writer::Unknown {
+                    return self.two_writers(unit, version, node.slot, known.writer);
+                }
+                if !self.meet_readers(node, unit, place, present) {
+                    return;
+                }
+                place
+            }
+            Err(_) if self.units.is_suspect(unit, version) => return self.doubt(unit, version),
+            Err(place) => {
+                let new = Version::new(version, Writer::Live(node.slot), present);
+                self.units.get_mut(unit).versions.insert(place, new);
+                place
+            }
+        };
+        self.live.wrote(node.slot, unit);
+        let Self { units, live, .. } = self;
+        let later = units.get(unit).versions.range(place + 1..).find(|version| version.writer != Writer::Unknown);
+        if let Some(Version { writer: Writer::Live(slot), .. }) = later {
+            live.edge(node.slot, *slot, unit, Kind::Ww);
+        }
+        // Versions without a writer may turn out not to exist: their readers and those of the one before are overwritten.
+        for earlier in (0..place).rev() {
+            units.each_live_reader(unit, earlier, live, |live, reader| {
+                live.edge(reader.node.slot, node.slot, unit, reader.kind);
+            });
+            match units.get(unit).versions[earlier].writer {
+                Writer::Unknown => continue,
+                Writer::Gone => {}
+                Writer::Live(slot) => live.edge(slot, node.slot, unit, Kind::Ww),
+            }
+            break;
+        }
+    }
+
+    /// Puts the writer of a version that was read before it came before its readers. False if they read something else.
+    fn meet_readers(&mut self, node: NodeId, unit: u32, place: usize, present: bool) -> bool {
+        let Self { units, live, .. } = self;
+        let version = &mut units.get_mut(unit).versions[place];
+        version.writer = Writer::Live(node.slot);
+        let (number, agrees) = (version.number, version.present == present);
+        let mut last = node.slot;
+        units.each_live_reader(unit, place, live, |live, reader| {
+            last = reader.node.slot;
+            live.edge(node.slot, reader.node.slot, unit, Kind::Wr);
+            live.release(reader.node.slot);
+        });
+        if !agrees {
+            self.wrong_presence(unit, number, last, Some(node.slot));
+        }
+        agrees
+    }
+
+    fn scan(&mut self, node: NodeId, scan: &Scan, ended: u64) {
+        if is_empty(scan) {
+            return;
+        }
+        let keys = self.units.keys(scan.table).range::<[u64], _>((words(&scan.from), words(&scan.to)));
+        let heads: Vec<u32> = keys.map(|(_, head)| *head).collect();
+        for head in heads {
+            if self.units.get(head).stamp != self.processed {
+                self.miss(node, head, ended);
+            }
+        }
+        self.scans.push(LiveScan { node, ended, scan: scan.clone() });
+    }
+
+    /// A scan did not meet a key.
+    fn miss(&mut self, node: NodeId, head: u32, ended: u64) {
+        self.read_item(node, Item { version: 0, unit: head, present: false }, Kind::Predicate, ended);
+    }
+
+    /// Scans that were processed before a key came did not meet it.
+    pub(super) fn meet_new_keys(&mut self) {
+        let mut missed = Vec::new();
+        for table in 0..self.units.tables() {
+            let new = self.units.take_new(table);
+            for LiveScan { node, ended, scan } in self.scans.iter().filter(|live| live.scan.table == table) {
+                let key = |unit: &u32| -> &[u64] { self.units.get(*unit).key() };
+                let from = new.partition_point(|unit| match words(&scan.from) {
+                    Bound::Included(from) => key(unit) < from,
+                    Bound::Excluded(from) => key(unit) <= from,
+                    Bound::Unbounded => false,
+                });
+                let to = new.partition_point(|unit| match words(&scan.to) {
+                    Bound::Included(to) => key(unit) <= to,
+                    Bound::Excluded(to) => key(unit) < to,
+                    Bound::Unbounded => true,
+                });
+                missed.extend(new[from..to].iter().map(|unit| (*node, *unit, *ended)));
+            }
+        }
+        missed.into_iter().for_each(|(node, unit, ended)| self.miss(node, unit, ended));
+    }
+
+    /// Reads of versions whose writers would have come by now.
+    pub(super) fn judge_pending(&mut self, watermark: u64) {
+        while let Some(Pending { deadline, unit, version, reader }) = self.pending.front().copied() {
+            if deadline >= watermark || self.violation.is_some() {
+                break;
+            }
+            self.pending.pop_front();
+            let books = self.units.get(unit);
+            let unknown = books.find(version).is_ok_and(|place| books.versions[place].writer == Writer::Unknown);
+            if unknown {
+                let about = self.about(unit, Some(version), None);
+                self.violated(Violation {
+                    anomaly: Anomaly::AbortedRead,
+                    evidence: Evidence::Version { parties: vec![reader], about },
+                });
+            }
+        }
+    }
+
+    pub(super) fn look_for_cycles(&mut self) {
+        let knot = self.live.knot();
+        if knot.is_empty() {
+            return;
+        }
+        let (transactions, edges) = self.live.edges_among(&knot);
+        let graph = Graph::new(transactions, edges);
+        let cycle = graph.worst_cycle().expect("what cannot be taken apart holds a cycle");
+        let steps = cycle.into_iter().map(|edge| self.step(&knot, edge)).collect();
+        self.violated(Violation::cycle(steps));
+    }
+
+    fn step(&self, knot: &[u32], edge: Edge) -> Step {
+        let Edge { from, to, about: unit, kind } = edge;
+        let (from, to) = (knot[from as usize], knot[to as usize]);
+        let about = (kind != Kind::RealTime).then(|| {
+            let written_by = |slot| {
+                let mut versions = self.units.get(unit).versions.iter();
+                versions.find(|version| version.writer == Writer::Live(slot)).map(|version| version.number)
+            };
+            let (before, after) = match kind {
+                Kind::Ww => (written_by(from), written_by(to)),
+                Kind::Wr => (written_by(from), None),
+                _ => {
+                    let after = written_by(to);
+                    (self.units.last_read(unit, from, after.unwrap_or(u64::MAX)), after)
+                }
+            };
+            self.about(unit, before, after)
+        });
+        Step { from: self.live.party(from), kind, about }
+    }
+
+    fn about(&self, unit: u32, before: Option<u64>, after: Option<u64>) -> About {
+        let books = self.units.get(unit);
+        let key = self.units.get(books.head).key().clone();
+        let written = |version: Option<u64>| version.filter(|version| *version > 0);
+        About { table: books.table, key, group: books.group, before: written(before), after: written(after) }
+    }
+
+    fn violated(&mut self, violation: Violation) {
+        self.violation.get_or_insert(Box::new(violation));
+    }
+
+    fn wrong_presence(&mut self, unit: u32, version: u64, reader: u32, writer: Option<u32>) {
+        let parties = std::iter::once(reader).chain(writer).map(|slot| self.live.party(slot)).collect();
+        let about = self.about(unit, Some(version), None);
+        self.violated(Violation { anomaly: Anomaly::WrongPresence, evidence: Evidence::Version { parties, about } });
+    }
+
+    fn two_writers(&mut self, unit: u32, version: u64, one: u32, other: Writer) {
+        let other = match other {
+            Writer::Live(slot) => Some(self.live.party(slot)),
+            _ => self.units.get(unit).overwriter,
+        };
+        let parties = std::iter::once(self.live.party(one)).chain(other).collect();
+        let about = self.about(unit, Some(version), None);
+        self.violated(Violation { anomaly: Anomaly::TwoWriters, evidence: Evidence::Version { parties, about } });
+    }
+
+    /// A transaction comes before the one that wrote the floor of a unit, which has been peeled.
+    ///
+    /// That one was closed before this one began.
+    fn overtaken(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind) {
+        let floor = self.units.get(unit).floor();
+        match self.units.get(unit).overwriter {
+            Some(overwriter) if self.options.strict => {
+                let about = Some(self.about(unit, Some(version), Some(floor)));
+                let from = self.live.party(node.slot);
+                let back = Step { from: overwriter, kind: Kind::RealTime, about: None };
+                self.violated(Violation::cycle(vec![Step { from, kind, about }, back]));
+            }
+            _ => self.doubt(unit, version),
+        }
+    }
+
+    fn doubt(&mut self, unit: u32, version: u64) {
+        let (about, horizon) = (self.about(unit, None, None), self.options.horizon);
+        self.doubt.get_or_insert_with(|| {
+            format!(
+                "version {version} of {about} had been forgotten; check again with a horizon greater than {horizon}"
+            )
+        });
+    }
+}
+
+fn words(bound: &Bound<Key>) -> Bound<&[u64]> {
+    bound.as_ref().map(|key| &**key)
+}
+
+/// Whether no key can be in the range; maps do not take all such ranges.
+fn is_empty(scan: &Scan) -> bool {
+    match (&scan.from, &scan.to) {
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to) | Bound::Included(to)) => from >= to,
+        _ => false,
+    }
+}

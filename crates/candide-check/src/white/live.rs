@@ -1,0 +1,245 @@
+//! The transactions that can still take part in a cycle, and the dependencies between them.
+//!
+//! A transaction without a live predecessor that can get no new one is on no cycle, now or later; it is *peeled* off, and
+//! its successors lose a predecessor. So a whole history is taken apart in time linear in its dependencies, as in Kahn's
+//! topological sort, and what is never peeled holds all its cycles.
+
+use crate::anomaly::Party;
+use crate::graph::{Edge, Kind};
+
+/// No node, tie or unit.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A node that may have been peeled since: its place is taken again, under another generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NodeId {
+    pub(super) slot: u32,
+    generation: u32,
+}
+
+/// A transaction, or a moment between transactions.
+#[derive(Debug)]
+struct Node {
+    party: Party,
+    generation: u32,
+    /// Edges from live nodes, and holds.
+    predecessors: u32,
+    /// The head of the list of its ties.
+    ties: u32,
+    moment: bool,
+    /// Whether it can get no new predecessors.
+    closed: bool,
+    live: bool,
+}
+
+/// Something that goes when a node is peeled. A list through a pool, since most ties live shortly.
+#[derive(Debug, Clone, Copy)]
+struct Tie {
+    /// The successor, or `NONE` if this is the node's write of `unit`.
+    to: u32,
+    next: u32,
+    unit: u32,
+    kind: Kind,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    nodes: Vec<Node>,
+    free_nodes: Vec<u32>,
+    ties: Vec<Tie>,
+    free_tie: Option<u32>,
+    /// Closed nodes without predecessors.
+    peelable: Vec<u32>,
+    count: usize,
+    pub(super) edges: u64,
+}
+
+impl Live {
+    /// How many nodes there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn add(&mut self, party: Party, moment: bool) -> NodeId {
+        self.count += 1;
+        let node = Node { party, generation: 0, predecessors: 0, ties: NONE, moment, closed: false, live: true };
+        if let Some(slot) = self.free_nodes.pop() {
+            let place = &mut self.nodes[slot as usize];
+            let generation = place.generation;
+            *place = Node { generation, ..node };
+            return NodeId { slot, generation };
+        }
+        self.nodes.push(node);
+        NodeId { slot: (self.nodes.len() - 1) as u32, generation: 0 }
+    }
+
+    pub(super) fn is_live(&self, node: NodeId) -> bool {
+        self.nodes[node.slot as usize].generation == node.generation
+    }
+
+    pub(super) fn party(&self, slot: u32) -> Party {
+        self.nodes[slot as usize].party
+    }
+
+    fn tie(&mut self, slot: u32, to: u32, unit: u32, kind: Kind) {
+        let next = std::mem::replace(&mut self.nodes[slot as usize].ties, NONE);
+        let tie = Tie { to, next, unit, kind };
+        let place = match self.free_tie {
+            Some(place) => {
+                let next_free = std::mem::replace(&mut self.ties[place as usize], tie).next;
+                self.free_tie = (next_free != NONE).then_some(next_free);
+                place
+            }
+            None => {
+                self.ties.push(tie);
+                (self.ties.len() - 1) as u32
+            }
+        };
+        self.nodes[slot as usize].ties = place;
+    }
+
+    /// Makes one node come before another. Both are live; nothing comes before itself.
+    pub(super) fn edge(&mut self, from: u32, to: u32, unit: u32, kind: Kind) {
+        if from != to {
+            self.edges += 1;
+            self.nodes[to as usize].predecessors += 1;
+            self.tie(from, to, unit, kind);
+        }
+    }
+
+    /// Notes that a node wrote a unit.
+    pub(super) fn wrote(&mut self, slot: u32, unit: u32) {
+        self.tie(slot, NONE, unit, Kind::Ww);
+    }
+
+    /// Keeps a node from being peeled, until it is released as often.
+    pub(super) fn hold(&mut self, slot: u32) {
+        self.nodes[slot as usize].predecessors += 1;
+    }
+
+    pub(super) fn release(&mut self, slot: u32) {
+        let node = &mut self.nodes[slot as usize];
+        node.predecessors -= 1;
+        if node.predecessors == 0 && node.closed {
+            self.peelable.push(slot);
+        }
+    }
+
+    /// Says that no new predecessors can come.
+    pub(super) fn close(&mut self, slot: u32) {
+        let node = &mut self.nodes[slot as usize];
+        node.closed = true;
+        if node.predecessors == 0 {
+            self.peelable.push(slot);
+        }
+    }
+
+    /// Peels off what can be. Tells of each unit that a peeled transaction wrote.
+    pub(super) fn peel(&mut self, mut wrote: impl FnMut(u32, Party)) {
+        while let Some(slot) = self.peelable.pop() {
+            let node = &mut self.nodes[slot as usize];
+            node.generation = node.generation.wrapping_add(1);
+            node.live = false;
+            let party = node.party;
+            let mut next = node.ties;
+            self.count -= 1;
+            self.free_nodes.push(slot);
+            while next != NONE {
+                let place = next;
+                let tie = self.ties[place as usize];
+                next = tie.next;
+                self.ties[place as usize].next = self.free_tie.replace(place).unwrap_or(NONE);
+                if tie.to == NONE {
+                    wrote(tie.unit, party);
+                } else {
+                    self.release(tie.to);
+                }
+            }
+        }
+    }
+
+    fn ties_of(&self, slot: u32) -> impl Iterator<Item = Tie> {
+        let get = |place: u32| (place != NONE).then(|| self.ties[place as usize]);
+        std::iter::successors(get(self.nodes[slot as usize].ties), move |tie| get(tie.next))
+    }
+
+    /// What would be left if all nodes were closed: those on cycles and those that come after them; moments last. Holds do
+    /// not count. Nothing is changed.
+    pub(super) fn knot(&self) -> Vec<u32> {
+        let mut predecessors = vec![0; self.nodes.len()];
+        let live = (0..self.nodes.len() as u32).filter(|slot| self.nodes[*slot as usize].live);
+        for slot in live.clone() {
+            let edges = self.ties_of(slot).filter(|tie| tie.to != NONE);
+            edges.for_each(|tie| predecessors[tie.to as usize] += 1);
+        }
+        let mut ready: Vec<u32> = live.clone().filter(|slot| predecessors[*slot as usize] == 0).collect();
+        while let Some(slot) = ready.pop() {
+            for tie in self.ties_of(slot).filter(|tie| tie.to != NONE) {
+                predecessors[tie.to as usize] -= 1;
+                if predecessors[tie.to as usize] == 0 {
+                    ready.push(tie.to);
+                }
+            }
+        }
+        let mut knot: Vec<u32> = live.filter(|slot| predecessors[*slot as usize] > 0).collect();
+        knot.sort_by_key(|slot| self.nodes[*slot as usize].moment);
+        knot
+    }
+
+    /// The edges among some nodes, which are numbered by their places in the list, and how many are transactions.
+    pub(super) fn edges_among(&self, nodes: &[u32]) -> (u32, Vec<Edge>) {
+        let mut number = vec![NONE; self.nodes.len()];
+        (0..).zip(nodes).for_each(|(place, slot)| number[*slot as usize] = place);
+        let transactions = nodes.iter().filter(|slot| !self.nodes[**slot as usize].moment).count() as u32;
+        let mut edges = Vec::new();
+        for (from, slot) in (0..).zip(nodes) {
+            for tie in self.ties_of(*slot).filter(|tie| tie.to != NONE) {
+                let to = number[tie.to as usize];
+                if to != NONE {
+                    edges.push(Edge { from, to, about: tie.unit, kind: tie.kind });
+                }
+            }
+        }
+        (transactions, edges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTY: Party = Party { session: 0, begun: 0, ended: 1, committed: true };
+
+    #[test]
+    fn closed_nodes_go_after_their_predecessors() {
+        let mut live = Live::default();
+        let [one, two, three] = [(); 3].map(|()| live.add(PARTY, false));
+        live.edge(one.slot, two.slot, 7, Kind::Ww);
+        live.edge(two.slot, three.slot, 8, Kind::Wr);
+        live.wrote(two.slot, 7);
+        live.close(two.slot);
+        live.peel(|_, _| panic!("nothing can go before the first"));
+        live.close(one.slot);
+        let mut units = Vec::new();
+        live.peel(|unit, _| units.push(unit));
+        assert_eq!((units, live.count()), (vec![7], 1));
+        assert!(!live.is_live(one) && !live.is_live(two) && live.is_live(three));
+        let four = live.add(PARTY, false);
+        assert!(live.is_live(four) && !live.is_live(one) && !live.is_live(two), "a place taken again is another node");
+    }
+
+    #[test]
+    fn cycles_and_what_follows_them_stay() {
+        let mut live = Live::default();
+        let slots = [(); 4].map(|()| live.add(PARTY, false).slot);
+        for (from, to) in [(0, 1), (1, 2), (2, 1), (2, 3)] {
+            live.edge(slots[from], slots[to], 0, Kind::Rw);
+        }
+        assert_eq!(live.knot(), slots[1..]);
+        slots.into_iter().for_each(|slot| live.close(slot));
+        live.peel(|_, _| ());
+        assert_eq!(live.count(), 3);
+        let (transactions, edges) = live.edges_among(&live.knot());
+        assert_eq!((transactions, edges.len()), (3, 3));
+    }
+}

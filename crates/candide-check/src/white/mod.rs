@@ -1,0 +1,355 @@
+//! The checker of histories that say which version each read saw.
+//!
+//! # Why linear time suffices
+//!
+//! To tell from values alone whether a history is serializable is NP-complete (Papadimitriou, "The serializability of concurrent
+//! database updates", JACM 1979): somebody has to guess the order of the writes of each unit. Here the versions say it. Then
+//! which of two transactions comes first is forced wherever they meet, and a history is serializable exactly if these
+//! dependencies have no cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB 2020, finds them in histories of other
+//! databases). A cycle is found, or its absence shown, in time linear in the dependencies, and between neighbouring versions
+//! there are not more of them than there are reads and writes.
+//!
+//! # The dependencies
+//!
+//! * ww: from the writer of a version of a unit to the writer of its next one.
+//! * wr: from the writer of a version to everyone who read it.
+//! * rw: from everyone who read a version to the writer of the next one.
+//! * predicate: the same as rw, where the reader went through a range and did not meet the key, or met no row. What it saw is
+//!   the version that [`Forgotten`] says, or the key as it was in the beginning, so the next version is
+//!   the insert that it missed. From the delete that it saw to the reader there is a wr.
+//! * real time, in a strict order: from each transaction to those that began after it had ended. Each end is a moment, and
+//!   moments are a chain; a transaction comes before the moment of its end and after the last moment before its begin.
+//!
+//! A dependency on a later version than the next one follows from these. So when a version turns out to lie between two others
+//! the dependencies that were found before stay true.
+//!
+//! # Bounded memory
+//!
+//! Transactions are processed in the order in which they ended, once the watermark is past that. A transaction is *closed*
+//! when all unprocessed ones began later than it ended, by more than the horizon. If then nothing live comes before it, it is
+//! on no cycle, whatever follows, and is peeled off (`live`). What it overwrote is forgotten. If somebody who comes later
+//! refers to that all the same, he missed a transaction that ended before he began: a violation if the order is to be
+//! strict, and otherwise something that a longer horizon could decide, so that the verdict is
+//! [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and what comes after them, are never peeled; so windows
+//! lose no cycle, however many of them it spans.
+//!
+//! Keys without a row are dropped when nobody live saw them. The versions of the last 65,536 of a table are remembered, and
+//! beyond these only the greatest of all, so a key that is written again in a version not above that one is
+//! inconclusive, too. Databases whose versions grow with time never come near this.
+
+mod derive;
+mod live;
+mod units;
+
+use crate::anomaly::{Party, Violation};
+use crate::history::{Access, Event, Forgotten, Scan, Transaction};
+use live::{Live, NodeId};
+use std::collections::VecDeque;
+use units::Units;
+
+/// What to check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the serial order has to agree with real time: who began after another one had ended comes after it.
+    pub strict: bool,
+    /// Whether attempts that did not commit have to have seen a state of the same serial order, too.
+    pub opaque: bool,
+    /// How long after its end a transaction may be overtaken by one that begins then, on the clock of the transactions. Costs
+    /// memory for all transactions of that time. A strict order needs none, since there nobody may be overtaken.
+    pub horizon: u64,
+}
+
+impl Default for Options {
+    /// Serializable in any order, with memory for the whole history, so that the verdict is never inconclusive.
+    fn default() -> Self {
+        Self { strict: false, opaque: false, horizon: u64::MAX }
+    }
+}
+
+/// Whether a history is serializable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is, in the sense of the options.
+    Serializable,
+    /// It is not.
+    Violated(Box<Violation>),
+    /// No violation was found, but something referred to what had been forgotten already. The text says what, and what to do.
+    Inconclusive(String),
+}
+
+/// What was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Whether it is serializable.
+    pub verdict: Verdict,
+    /// Transactions that were checked, aborted attempts among them if the options ask for that.
+    pub transactions: u64,
+    /// Aborted attempts, checked or not.
+    pub aborted: u64,
+    /// Versions read, without those that scans did not meet.
+    pub reads: u64,
+    /// Versions written.
+    pub writes: u64,
+    /// Ranges gone through.
+    pub scans: u64,
+    /// Dependencies between transactions that were live at once, moments included.
+    pub edges: u64,
+    /// The most transactions and moments that were held at once.
+    pub live_max: usize,
+}
+
+/// What was fed and is not yet processed.
+#[derive(Debug)]
+struct Fed {
+    party: Party,
+    /// Its reads and then its writes, in `items`.
+    first: usize,
+    reads: u32,
+    writes: u32,
+    scans: Box<[Scan]>,
+    /// The earliest begin among those fed that end later, and itself.
+    begun_min: u64,
+}
+
+/// An access to an interned unit.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    /// 0 for none.
+    version: u64,
+    unit: u32,
+    present: bool,
+}
+
+/// A scan whose transaction is live.
+#[derive(Debug)]
+struct LiveScan {
+    node: NodeId,
+    ended: u64,
+    scan: Scan,
+}
+
+/// A read of a version that nobody has written so far.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    /// By then its writer has been processed if it has one.
+    deadline: u64,
+    unit: u32,
+    version: u64,
+    reader: Party,
+}
+
+/// Checks a history of any length as it comes.
+#[derive(Debug)]
+pub struct Checker {
+    options: Options,
+    units: Units,
+    live: Live,
+    /// Those that end last come first, unless `unsorted`.
+    fed: Vec<Fed>,
+    unsorted: bool,
+    items: Vec<Item>,
+    items_live: usize,
+    /// The latest end of all that were fed.
+    ended_max: u64,
+    /// Processed and not yet closed, in the order of their ends.
+    closing: VecDeque<(u64, u32)>,
+    /// The moments of ends that are live.
+    moments: VecDeque<(u64, NodeId)>,
+    scans: Vec<LiveScan>,
+    pending: VecDeque<Pending>,
+    processed: u64,
+    /// When to look for cycles next, in processed transactions.
+    look_at: u64,
+    violation: Option<Box<Violation>>,
+    doubt: Option<String>,
+    summary: Summary,
+}
+
+/// Cycles are looked for when at least so many transactions have come since the last time, and several times as many as
+/// were live then, so that looking costs little beside all else.
+const LOOK_MIN: u64 = 1 << 14;
+
+impl Checker {
+    /// A checker of a history that begins with empty tables.
+    pub fn new(options: Options) -> Self {
+        let verdict = Verdict::Serializable;
+        let (transactions, aborted, reads, writes, scans, edges, live_max) = (0, 0, 0, 0, 0, 0, 0);
+        Self {
+            options,
+            units: Units::default(),
+            live: Live::default(),
+            fed: Vec::new(),
+            unsorted: false,
+            items: Vec::new(),
+            items_live: 0,
+            ended_max: 0,
+            closing: VecDeque::new(),
+            moments: VecDeque::new(),
+            scans: Vec::new(),
+            pending: VecDeque::new(),
+            processed: 0,
+            look_at: LOOK_MIN,
+            violation: None,
+            doubt: None,
+            summary: Summary { verdict, transactions, aborted, reads, writes, scans, edges, live_max },
+        }
+    }
+
+    /// Takes a line of the history. Lines may come in any order, as far as [`advance`](Self::advance) allows.
+    ///
+    /// # Panics
+    ///
+    /// If a write has no version, or version 0.
+    pub fn feed(&mut self, event: &Event) {
+        if self.violation.is_some() {
+            return;
+        }
+        match event {
+            Event::Transaction(transaction) => self.feed_transaction(transaction),
+            Event::Forgotten(Forgotten { table, key, version, at }) => {
+                let unit = self.units.head(*table, key);
+                self.units.forget(unit, *version, *at);
+            }
+        }
+    }
+
+    fn feed_transaction(&mut self, transaction: &Transaction) {
+        let party = Party::from(transaction);
+        self.summary.aborted += u64::from(!party.committed);
+        if !party.committed && !self.options.opaque {
+            return;
+        }
+        let writes: &[Access] = if party.committed { &transaction.writes } else { &[] };
+        let first = self.items.len();
+        for access in &transaction.reads {
+            // A key without a record has no groups but the first.
+            let group = if access.version.is_none() { 0 } else { access.group };
+            self.feed_access(access, group);
+        }
+        for access in writes {
+            assert!(access.version.is_some_and(|version| version > 0), "a write has a version above 0");
+            self.feed_access(access, access.group);
+        }
+        let (reads, writes) = (transaction.reads.len() as u32, writes.len() as u32);
+        self.items_live += (reads + writes) as usize;
+        self.ended_max = self.ended_max.max(party.ended);
+        self.unsorted = true;
+        self.fed.push(Fed { party, first, reads, writes, scans: transaction.scans.as_slice().into(), begun_min: 0 });
+        self.summary.transactions += 1;
+        self.summary.reads += u64::from(reads);
+        self.summary.writes += u64::from(writes);
+        self.summary.scans += transaction.scans.len() as u64;
+    }
+
+    fn feed_access(&mut self, access: &Access, group: u8) {
+        let unit = self.units.intern(access.table, &access.key, group);
+        self.units.get_mut(unit).pins += 1;
+        let version = access.version.unwrap_or(0);
+        if version == 0 {
+            self.units.consider(unit);
+        }
+        self.items.push(Item { version, unit, present: access.present });
+    }
+
+    /// Processes what can be. Says that every transaction that began before `watermark` has been fed, and everything that
+    /// was forgotten before it. A watermark below an earlier one says nothing new.
+    pub fn advance(&mut self, watermark: u64) {
+        self.sort_fed();
+        self.meet_new_keys();
+        let before = self.processed;
+        while self.violation.is_none() && self.fed.last().is_some_and(|fed| fed.party.ended < watermark) {
+            let fed = self.fed.pop().expect("there is one");
+            self.process(&fed);
+        }
+        self.summary.live_max = self.summary.live_max.max(self.live.count());
+        self.judge_pending(watermark);
+        if self.violation.is_some() {
+            return;
+        }
+        self.compact_items();
+        self.close(watermark);
+        self.peel();
+        let seen = (self.processed - before) as usize;
+        self.units.sweep(2 * seen + 64, watermark, &mut self.live);
+        if self.processed >= self.look_at {
+            self.look_for_cycles();
+            self.look_at = self.processed + (4 * self.live.count() as u64).max(LOOK_MIN);
+        }
+    }
+
+    /// A violation that was found so far. Most show only some time after they were fed. What is fed after it is not checked.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_deref()
+    }
+
+    /// How many transactions and moments are held.
+    pub fn live(&self) -> usize {
+        self.live.count() + self.fed.len()
+    }
+
+    /// How many units are held.
+    pub fn units(&self) -> usize {
+        self.units.count()
+    }
+
+    /// Says that everything has been fed, and gives the verdict.
+    pub fn finish(mut self) -> Summary {
+        self.advance(u64::MAX);
+        if self.violation.is_none() {
+            self.look_for_cycles();
+        }
+        self.summary.edges = self.live.edges;
+        self.summary.verdict = match (self.violation, self.doubt) {
+            (Some(violation), _) => Verdict::Violated(violation),
+            (None, Some(doubt)) => Verdict::Inconclusive(doubt),
+            (None, None) => Verdict::Serializable,
+        };
+        self.summary
+    }
+
+    fn sort_fed(&mut self) {
+        if std::mem::take(&mut self.unsorted) {
+            self.fed.sort_by_key(|fed| std::cmp::Reverse(fed.party.ended));
+            let mut begun_min = u64::MAX;
+            for fed in &mut self.fed {
+                begun_min = begun_min.min(fed.party.begun);
+                fed.begun_min = begun_min;
+            }
+        }
+    }
+
+    /// Moves the items together when most have been processed.
+    fn compact_items(&mut self) {
+        if self.items.len() > 2 * self.items_live + 1024 {
+            let mut items = Vec::with_capacity(2 * self.items_live + 1024);
+            for fed in &mut self.fed {
+                let range = fed.first..fed.first + (fed.reads + fed.writes) as usize;
+                fed.first = items.len();
+                items.extend_from_slice(&self.items[range]);
+            }
+            self.items = items;
+        }
+    }
+
+    /// Closes those that ended before everything unprocessed began, and longer ago than the horizon.
+    fn close(&mut self, watermark: u64) {
+        let begun_min = self.fed.last().map_or(u64::MAX, |fed| fed.begun_min).min(watermark);
+        let horizon = self.options.horizon;
+        while let Some((ended, slot)) = self.closing.front().copied() {
+            if ended.checked_add(horizon).is_none_or(|until| until >= begun_min) {
+                break;
+            }
+            self.live.close(slot);
+            self.closing.pop_front();
+        }
+    }
+
+    fn peel(&mut self) {
+        let Self { live, units, .. } = self;
+        live.peel(|unit, party| units.raise_floor(unit, party));
+        while self.moments.front().is_some_and(|(_, moment)| !self.live.is_live(*moment)) {
+            self.moments.pop_front();
+        }
+        self.scans.retain(|scan| self.live.is_live(scan.node));
+    }
+}

@@ -1,0 +1,476 @@
+//! The units of a history, by number, and the versions of each that something live may still refer to.
+
+use super::live::{Live, NONE, NodeId};
+use crate::anomaly::Party;
+use crate::graph::Kind;
+use crate::history::Key;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Who wrote a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// Nobody, or a transaction that has been peeled.
+    Gone,
+    /// Somebody read it, but its writer has not come yet.
+    Unknown,
+    /// The live transaction of this slot.
+    Live(u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Version {
+    pub(super) number: u64,
+    pub(super) writer: Writer,
+    /// The head of the list of its readers.
+    readers: u32,
+    /// How many readers may be added before those that were peeled are taken out.
+    room: u16,
+    pub(super) present: bool,
+}
+
+impl Version {
+    pub(super) fn new(number: u64, writer: Writer, present: bool) -> Self {
+        Self { number, writer, readers: NONE, room: ROOM_MIN, present }
+    }
+}
+
+/// Lists of readers are cleaned when they have doubled, but not below this length.
+const ROOM_MIN: u16 = 8;
+
+/// Who read a version, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader {
+    pub(super) node: NodeId,
+    next: u32,
+    /// What a write over the version makes of it: `Rw` or `Predicate`.
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) table: u16,
+    pub(super) group: u8,
+    /// Whether it waits to be looked at by [`Units::sweep`].
+    candidate: bool,
+    /// Items that were fed and not yet processed.
+    pub(super) pins: u32,
+    key: Key,
+    hash: u64,
+    /// Group 0 of the same key.
+    pub(super) head: u32,
+    /// The next group of the same key.
+    next_group: u32,
+    /// The last transaction with scans that read the key.
+    pub(super) stamp: u64,
+    /// In order. The first is the *floor*: what is older has been forgotten. In the beginning it is version 0, without a row.
+    pub(super) versions: VecDeque<Version>,
+    /// Who wrote the floor, if that was anybody.
+    pub(super) overwriter: Option<Party>,
+    /// Deletes that have left no trace: version and time. Only of group 0.
+    forgotten: Vec<(u64, u64)>,
+}
+
+impl Unit {
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(super) fn floor(&self) -> u64 {
+        self.versions[0].number
+    }
+
+    fn last(&self) -> Floor {
+        Floor { group: self.group, version: self.floor(), writer: self.overwriter }
+    }
+
+    /// The version that a reader without one read, who ended at this time.
+    pub(super) fn unversioned(&self, ended: u64) -> u64 {
+        self.forgotten.iter().filter(|(_, at)| *at < ended).map(|(version, _)| *version).max().unwrap_or(0)
+    }
+
+    /// Whether who ends from this time on reads the floor without a version.
+    fn is_traceless(&self, time: u64) -> bool {
+        let floor = self.floor();
+        floor == 0 || self.forgotten.iter().any(|(version, at)| *version == floor && *at < time)
+    }
+
+    /// Where a version is, or would be.
+    pub(super) fn find(&self, number: u64) -> Result<usize, usize> {
+        // Histories are processed in the order of time, so that most look for one of the last.
+        let last = self.versions.len() - 1;
+        match self.versions[last].number {
+            newest if newest == number => Ok(last),
+            newest if newest < number => Err(last + 1),
+            _ => self.versions.binary_search_by_key(&number, |version| version.number),
+        }
+    }
+}
+
+/// Deleted keys whose last version is remembered exactly after everything else of them was dropped.
+const DROPPED_MAX: usize = 1 << 16;
+
+/// The last version of a unit, and who wrote it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Floor {
+    group: u8,
+    version: u64,
+    writer: Option<Party>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    keys: BTreeMap<Key, u32>,
+    /// The keys that came since this was last taken.
+    new: Vec<u32>,
+    /// Dropped keys, with the versions that deleted them.
+    dropped: HashMap<Key, Box<[Floor]>>,
+    dropped_order: VecDeque<Key>,
+    /// The latest version of dropped keys that are no longer remembered.
+    suspect: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Units {
+    units: Vec<Unit>,
+    free: Vec<u32>,
+    /// Open addressing: the numbers of the units of group 0, with the upper half of their hashes.
+    slots: Vec<(u32, u32)>,
+    taken: usize,
+    tables: Vec<Table>,
+    readers: Vec<Reader>,
+    free_reader: Option<u32>,
+    candidates: VecDeque<u32>,
+}
+
+fn hash(table: u16, key: &[u64]) -> u64 {
+    // Multiplying to twice the width and folding mixes every bit of a word into every other.
+    key.iter().fold(u64::from(table) ^ 0x9e37_79b9_7f4a_7c15, |hash, word| {
+        let product = u128::from(hash ^ word) * 0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f_u128;
+        (product as u64) ^ ((product >> 64) as u64)
+    })
+}
+
+impl Units {
+    pub(super) fn get(&self, unit: u32) -> &Unit {
+        &self.units[unit as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, unit: u32) -> &mut Unit {
+        &mut self.units[unit as usize]
+    }
+
+    /// How many units are held.
+    pub(super) fn count(&self) -> usize {
+        self.units.len() - self.free.len()
+    }
+
+    fn table(&mut self, table: u16) -> &mut Table {
+        let table = usize::from(table);
+        if self.tables.len() <= table {
+            self.tables.resize_with(table + 1, Table::default);
+        }
+        &mut self.tables[table]
+    }
+
+    /// The number of a unit, new or not.
+    pub(super) fn intern(&mut self, table: u16, key: &Key, group: u8) -> u32 {
+        let mut unit = self.head(table, key);
+        while self.units[unit as usize].group != group {
+            let next = self.units[unit as usize].next_group;
+            if next == NONE {
+                let head = self.units[unit as usize].head;
+                let hash = self.units[head as usize].hash;
+                let floor = self.restored_floor(table, key, group);
+                let new = self.create(table, key.clone(), hash, floor);
+                self.units[new as usize].head = head;
+                self.units[unit as usize].next_group = new;
+                return new;
+            }
+            unit = next;
+        }
+        unit
+    }
+
+    /// The last version of a unit that was dropped, or that in the beginning.
+    fn restored_floor(&self, table: u16, key: &Key, group: u8) -> Floor {
+        let floors = self.tables.get(usize::from(table)).and_then(|table| table.dropped.get(key));
+        let floor = floors.and_then(|floors| floors.iter().find(|floor| floor.group == group));
+        floor.copied().unwrap_or(Floor { group, ..Floor::default() })
+    }
+
+    /// The unit of group 0 of a key.
+    pub(super) fn head(&mut self, table: u16, key: &Key) -> u32 {
+        if self.taken * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let hash = hash(table, key);
+        let mask = self.slots.len() - 1;
+        let mut place = hash as usize & mask;
+        while self.slots[place].1 != NONE {
+            let (upper, number) = self.slots[place];
+            if upper == (hash >> 32) as u32 {
+                let unit = &self.units[number as usize];
+                if unit.key == *key && unit.table == table {
+                    return number;
+                }
+            }
+            place = (place + 1) & mask;
+        }
+        let floor = self.restored_floor(table, key, 0);
+        let unit = self.create(table, key.clone(), hash, floor);
+        self.slots[place] = ((hash >> 32) as u32, unit);
+        self.taken += 1;
+        let books = self.table(table);
+        books.keys.insert(key.clone(), unit);
+        books.new.push(unit);
+        if floor.version > 0 {
+            self.units[unit as usize].forgotten.push((floor.version, 0));
+        }
+        unit
+    }
+
+    fn grow(&mut self) {
+        let size = (self.slots.len() * 2).max(64);
+        let old = std::mem::replace(&mut self.slots, vec![(0, NONE); size]);
+        for (upper, unit) in old.into_iter().filter(|slot| slot.1 != NONE) {
+            let mut place = self.units[unit as usize].hash as usize & (size - 1);
+            while self.slots[place].1 != NONE {
+                place = (place + 1) & (size - 1);
+            }
+            self.slots[place] = (upper, unit);
+        }
+    }
+
+    /// Takes a unit of group 0 out of the slots, and moves those behind it that it had pushed on.
+    fn unlink(&mut self, unit: u32) {
+        let mask = self.slots.len() - 1;
+        let mut hole = self.units[unit as usize].hash as usize & mask;
+        while self.slots[hole].1 != unit {
+            hole = (hole + 1) & mask;
+        }
+        let mut place = hole;
+        loop {
+            place = (place + 1) & mask;
+            let (_, other) = self.slots[place];
+            if other == NONE {
+                break;
+            }
+            let home = self.units[other as usize].hash as usize & mask;
+            if (place.wrapping_sub(home) & mask) >= (place.wrapping_sub(hole) & mask) {
+                self.slots[hole] = self.slots[place];
+                hole = place;
+            }
+        }
+        self.slots[hole] = (0, NONE);
+        self.taken -= 1;
+    }
+
+    fn create(&mut self, table: u16, key: Key, hash: u64, floor: Floor) -> u32 {
+        let unit = self.free.pop().unwrap_or(self.units.len() as u32);
+        let versions = VecDeque::from([Version::new(floor.version, Writer::Gone, false)]);
+        let (group, overwriter) = (floor.group, floor.writer);
+        let (next_group, forgotten) = (NONE, Vec::new());
+        let new = Unit {
+            table,
+            group,
+            candidate: false,
+            pins: 0,
+            key,
+            hash,
+            head: unit,
+            next_group,
+            stamp: 0,
+            versions,
+            overwriter,
+            forgotten,
+        };
+        match self.units.get_mut(unit as usize) {
+            Some(place) => *place = new,
+            None => self.units.push(new),
+        }
+        unit
+    }
+
+    /// The tables with keys that came since this was last asked, and those keys in order.
+    pub(super) fn take_new(&mut self, table: u16) -> Vec<u32> {
+        let mut new = std::mem::take(&mut self.table(table).new);
+        new.sort_by(|one, other| self.get(*one).key.cmp(&self.get(*other).key));
+        new
+    }
+
+    pub(super) fn tables(&self) -> u16 {
+        self.tables.len() as u16
+    }
+
+    /// The keys of a table, each with its unit of group 0.
+    pub(super) fn keys(&mut self, table: u16) -> &BTreeMap<Key, u32> {
+        &self.table(table).keys
+    }
+
+    /// Whether a version of a unit that was never seen may be one that has been dropped.
+    pub(super) fn is_suspect(&self, unit: u32, number: u64) -> bool {
+        let unit = self.get(unit);
+        unit.floor() == 0 && number > 0 && number <= self.tables[usize::from(unit.table)].suspect
+    }
+
+    pub(super) fn forget(&mut self, unit: u32, version: u64, at: u64) {
+        let books = self.get_mut(unit);
+        let floor = books.floor();
+        books.forgotten.retain(|(version, _)| *version >= floor);
+        books.forgotten.push((version, at));
+        self.consider(unit);
+    }
+
+    /// Has a key looked at by the next sweeps.
+    pub(super) fn consider(&mut self, unit: u32) {
+        if !std::mem::replace(&mut self.get_mut(unit).candidate, true) {
+            self.candidates.push_back(unit);
+        }
+    }
+
+    /// Adds a reader to a version.
+    pub(super) fn add_reader(&mut self, unit: u32, place: usize, node: NodeId, kind: Kind, live: &mut Live) {
+        if self.units[unit as usize].versions[place].room == 0 {
+            let count = self.count_live_readers(unit, place, live);
+            self.units[unit as usize].versions[place].room = count.max(ROOM_MIN);
+        }
+        let version = &mut self.units[unit as usize].versions[place];
+        version.room -= 1;
+        let reader = Reader { node, next: version.readers, kind };
+        version.readers = match self.free_reader {
+            Some(place) => {
+                let next = std::mem::replace(&mut self.readers[place as usize], reader).next;
+                self.free_reader = (next != NONE).then_some(next);
+                place
+            }
+            None => {
+                self.readers.push(reader);
+                (self.readers.len() - 1) as u32
+            }
+        };
+    }
+
+    fn count_live_readers(&mut self, unit: u32, place: usize, live: &mut Live) -> u16 {
+        let mut count = 0_u16;
+        self.each_live_reader(unit, place, live, |_, _| count = count.saturating_add(1));
+        count
+    }
+
+    fn free_reader(&mut self, place: u32) {
+        self.readers[place as usize].next = self.free_reader.replace(place).unwrap_or(NONE);
+    }
+
+    /// Calls `visit` for every live reader of a version, and takes the others out.
+    pub(super) fn each_live_reader(
+        &mut self,
+        unit: u32,
+        place: usize,
+        live: &mut Live,
+        mut visit: impl FnMut(&mut Live, Reader),
+    ) {
+        let mut next = self.units[unit as usize].versions[place].readers;
+        let mut kept = NONE;
+        while next != NONE {
+            let current = next;
+            let reader = self.readers[current as usize];
+            next = reader.next;
+            if live.is_live(reader.node) {
+                self.readers[current as usize].next = kept;
+                kept = current;
+                visit(live, reader);
+            } else {
+                self.free_reader(current);
+            }
+        }
+        self.units[unit as usize].versions[place].readers = kept;
+    }
+
+    /// The latest version before another one that the live transaction of a slot read.
+    pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64) -> Option<u64> {
+        let versions = self.get(unit).versions.iter().rev().filter(|version| version.number < before);
+        let read = |version: &&Version| {
+            let get = |place: u32| (place != NONE).then(|| self.readers[place as usize]);
+            std::iter::successors(get(version.readers), |reader| get(reader.next))
+                .any(|reader| reader.node.slot == slot)
+        };
+        versions.clone().find(read).map(|version| version.number)
+    }
+
+    /// Forgets what is behind the first version that has a live writer, who was peeled now.
+    pub(super) fn raise_floor(&mut self, unit: u32, overwriter: Party) {
+        self.units[unit as usize].overwriter = Some(overwriter);
+        loop {
+            let versions = &mut self.units[unit as usize].versions;
+            let old = versions.pop_front().expect("the version of the peeled transaction is behind the floor");
+            let mut next = old.readers;
+            while next != NONE {
+                let current = next;
+                next = self.readers[current as usize].next;
+                self.free_reader(current);
+            }
+            let floor = &mut self.units[unit as usize].versions[0];
+            if floor.writer != Writer::Unknown {
+                floor.writer = Writer::Gone;
+                return;
+            }
+        }
+    }
+
+    /// Drops keys that have no row and nobody who saw that. Looks at no more than `count` of those that were considered;
+    /// who ended before `watermark` has been processed.
+    pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &mut Live) {
+        for _ in 0..count.min(self.candidates.len()) {
+            let head = self.candidates.pop_front().expect("there are that many");
+            let (floor, newest) = (self.get(head).floor(), self.get(head).versions.len() - 1);
+            let forgotten = self.get(head).forgotten.iter().any(|(version, _)| *version >= floor.max(1));
+            let row = newest > 0 || self.get(head).versions[0].present;
+            if row && !forgotten {
+                // It has a row, and comes back when that has been deleted.
+                self.get_mut(head).candidate = false;
+            } else if self.is_droppable(head, watermark, live) {
+                self.drop_key(head);
+            } else {
+                self.candidates.push_back(head);
+            }
+        }
+    }
+
+    fn groups(&self, head: u32) -> Vec<u32> {
+        let next = |unit: &u32| Some(self.get(*unit).next_group).filter(|next| *next != NONE);
+        std::iter::successors(Some(head), next).collect()
+    }
+
+    fn is_droppable(&mut self, head: u32, watermark: u64, live: &mut Live) -> bool {
+        let unit = self.get(head);
+        unit.is_traceless(watermark)
+            && self.groups(head).into_iter().all(|group| {
+                let unit = self.get(group);
+                let quiet = unit.versions.len() == 1 && unit.pins == 0 && !unit.versions[0].present;
+                quiet && self.count_live_readers(group, 0, live) == 0
+            })
+    }
+
+    fn drop_key(&mut self, head: u32) {
+        self.unlink(head);
+        let groups = self.groups(head);
+        let floors: Box<[Floor]> = groups.iter().map(|unit| self.get(*unit).last()).collect();
+        let table = self.get(head).table;
+        let key = std::mem::take(&mut self.get_mut(head).key);
+        for unit in groups {
+            self.get_mut(unit).versions = VecDeque::new();
+            self.free.push(unit);
+        }
+        let books = self.table(table);
+        books.keys.remove(&key);
+        books.dropped.remove(&key);
+        if floors.iter().any(|floor| floor.version > 0) {
+            books.dropped.insert(key.clone(), floors);
+            books.dropped_order.push_back(key);
+        }
+        while books.dropped_order.len() > DROPPED_MAX {
+            let key = books.dropped_order.pop_front().expect("there are some");
+            let floors = books.dropped.remove(&key).unwrap_or_default();
+            books.suspect = floors.iter().map(|floor| floor.version).fold(books.suspect, u64::max);
+        }
+    }
+}
