@@ -10,11 +10,14 @@
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
 //!
+//! [`clients`] are for checking only: they note what they are told.
+//!
 //! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry repeats the same work.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod clients;
 mod consistency;
 mod load;
 pub mod random;
