@@ -92,6 +92,7 @@ impl Checker {
                 let (deadline, reader) = (self.ended_max, self.live.party(node.slot));
                 self.units.get_mut(unit).versions.insert(place, Version::new(version, Writer::Unknown, present));
                 self.pending.push_back(Pending { deadline, unit, version, reader });
+                self.units.get_mut(unit).pins += 1;
                 self.live.hold(node.slot);
                 place
             }
@@ -153,16 +154,22 @@ impl Checker {
         let version = &mut units.get_mut(unit).versions[place];
         version.writer = Writer::Live(node.slot);
         let (number, agrees) = (version.number, version.present == present);
-        let mut last = node.slot;
+        let (mut last, mut foresight) = (node.slot, false);
         units.each_live_reader(unit, place, live, |live, reader| {
             last = reader.node.slot;
+            foresight |= reader.node == node;
             live.edge(node.slot, reader.node.slot, unit, Kind::Wr);
             live.release(reader.node.slot);
         });
         if !agrees {
             self.wrong_presence(unit, number, last, Some(node.slot));
         }
-        agrees
+        if foresight {
+            // What a transaction has written itself is not among its reads, so it comes before itself.
+            let (from, about) = (self.live.party(node.slot), Some(self.about(unit, Some(number), None)));
+            self.violated(Violation::cycle(vec![Step { from, kind: Kind::Wr, about }]));
+        }
+        agrees && !foresight
     }
 
     fn scan(&mut self, node: NodeId, scan: &Scan, ended: u64) {
@@ -214,7 +221,8 @@ impl Checker {
                 break;
             }
             self.pending.pop_front();
-            let books = self.units.get(unit);
+            let books = self.units.get_mut(unit);
+            books.pins -= 1;
             let unknown = books.find(version).is_ok_and(|place| books.versions[place].writer == Writer::Unknown);
             if unknown {
                 let about = self.about(unit, Some(version), None);

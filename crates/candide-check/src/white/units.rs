@@ -52,7 +52,7 @@ pub(super) struct Unit {
     pub(super) group: u8,
     /// Whether it waits to be looked at by [`Units::sweep`].
     candidate: bool,
-    /// Items that were fed and not yet processed.
+    /// How many items are yet to be processed, and how many reads to be judged.
     pub(super) pins: u32,
     key: Key,
     hash: u64,
@@ -88,10 +88,11 @@ impl Unit {
         self.forgotten.iter().filter(|(_, at)| *at < ended).map(|(version, _)| *version).max().unwrap_or(0)
     }
 
-    /// Whether who ends from this time on reads the floor without a version.
+    /// Whether who ends from this time on reads the floor without a version, until there is a new version.
     fn is_traceless(&self, time: u64) -> bool {
         let floor = self.floor();
-        floor == 0 || self.forgotten.iter().any(|(version, at)| *version == floor && *at < time)
+        let past = self.forgotten.iter().all(|(version, at)| *version <= floor && *at < time);
+        past && (floor == 0 || self.forgotten.iter().any(|(version, _)| *version == floor))
     }
 
     /// Where a version is, or would be.
@@ -145,7 +146,7 @@ pub(super) struct Units {
 fn hash(table: u16, key: &[u64]) -> u64 {
     // Multiplying to twice the width and folding mixes every bit of a word into every other.
     key.iter().fold(u64::from(table) ^ 0x9e37_79b9_7f4a_7c15, |hash, word| {
-        let product = u128::from(hash ^ word) * 0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f_u128;
+        let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f_u128;
         (product as u64) ^ ((product >> 64) as u64)
     })
 }
@@ -385,6 +386,15 @@ impl Units {
         self.units[unit as usize].versions[place].readers = kept;
     }
 
+    fn free_readers(&mut self, version: &Version) {
+        let mut next = version.readers;
+        while next != NONE {
+            let current = next;
+            next = self.readers[current as usize].next;
+            self.free_reader(current);
+        }
+    }
+
     /// The latest version before another one that the live transaction of a slot read.
     pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64) -> Option<u64> {
         let versions = self.get(unit).versions.iter().rev().filter(|version| version.number < before);
@@ -402,12 +412,7 @@ impl Units {
         loop {
             let versions = &mut self.units[unit as usize].versions;
             let old = versions.pop_front().expect("the version of the peeled transaction is behind the floor");
-            let mut next = old.readers;
-            while next != NONE {
-                let current = next;
-                next = self.readers[current as usize].next;
-                self.free_reader(current);
-            }
+            self.free_readers(&old);
             let floor = &mut self.units[unit as usize].versions[0];
             if floor.writer != Writer::Unknown {
                 floor.writer = Writer::Gone;
@@ -446,25 +451,33 @@ impl Units {
             && self.groups(head).into_iter().all(|group| {
                 let unit = self.get(group);
                 let quiet = unit.versions.len() == 1 && unit.pins == 0 && !unit.versions[0].present;
-                quiet && self.count_live_readers(group, 0, live) == 0
+                let mut read = false;
+                // A live scan meets the key again if it should come back.
+                self.each_live_reader(group, 0, live, |_, reader| read |= reader.kind == Kind::Rw);
+                quiet && !read
             })
     }
 
     fn drop_key(&mut self, head: u32) {
         self.unlink(head);
         let groups = self.groups(head);
-        let floors: Box<[Floor]> = groups.iter().map(|unit| self.get(*unit).last()).collect();
+        let mut floors: Vec<Floor> = groups.iter().map(|unit| self.get(*unit).last()).collect();
         let table = self.get(head).table;
         let key = std::mem::take(&mut self.get_mut(head).key);
         for unit in groups {
-            self.get_mut(unit).versions = VecDeque::new();
+            let versions = std::mem::take(&mut self.get_mut(unit).versions);
+            versions.iter().for_each(|version| self.free_readers(version));
             self.free.push(unit);
         }
         let books = self.table(table);
         books.keys.remove(&key);
-        books.dropped.remove(&key);
+        // Groups that were not met since the key was dropped before.
+        let before = books.dropped.remove(&key).unwrap_or_default();
+        let unmet = before.into_iter().filter(|old| floors.iter().all(|floor| floor.group != old.group));
+        let unmet: Vec<Floor> = unmet.collect();
+        floors.extend(unmet);
         if floors.iter().any(|floor| floor.version > 0) {
-            books.dropped.insert(key.clone(), floors);
+            books.dropped.insert(key.clone(), floors.into());
             books.dropped_order.push_back(key);
         }
         while books.dropped_order.len() > DROPPED_MAX {

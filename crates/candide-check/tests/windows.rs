@@ -1,0 +1,193 @@
+//! A history that is fed in windows gets the verdict that it gets as a whole, with memory for some windows only.
+
+mod common;
+
+use candide_check::{Access, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict};
+use common::{Random, Shape, history, told};
+use std::ops::Bound;
+
+/// When a line has to be fed at the latest.
+fn due(event: &Event) -> u64 {
+    match event {
+        Event::Transaction(transaction) => transaction.begun,
+        Event::Forgotten(forgotten) => forgotten.at,
+    }
+}
+
+/// Feeds in windows of random length and random order, some lines earlier than they are due.
+fn in_windows(random: &mut Random, mut events: Vec<Event>, options: Options, windows: u64) -> Summary {
+    events.sort_by_key(due);
+    let last = events.last().map_or(0, due);
+    let mut checker = Checker::new(options);
+    let mut watermark = 0;
+    while !events.is_empty() {
+        watermark += 1 + random.below(2 * last / windows + 1);
+        let due_now = events.partition_point(|event| due(event) < watermark);
+        let early = random.below(4).min((events.len() - due_now) as u64) as usize;
+        let mut window: Vec<Event> = events.drain(..due_now).collect();
+        for _ in 0..early {
+            window.push(events.remove(random.below(events.len() as u64) as usize));
+        }
+        random.shuffle(&mut window);
+        window.iter().for_each(|event| checker.feed(event));
+        checker.advance(watermark);
+    }
+    checker.finish()
+}
+
+fn as_a_whole(events: &[Event], options: Options) -> Verdict {
+    let mut checker = Checker::new(options);
+    events.iter().for_each(|event| checker.feed(event));
+    checker.finish().verdict
+}
+
+fn random_shape(random: &mut Random) -> Shape {
+    let wrong = [0, 1, 5, 20][random.below(4) as usize];
+    let (keys, overlap) = (3 + random.below(10), 1 + random.below(6));
+    Shape { transactions: 20 + random.below(150), keys, overlap, wrong, shifted: wrong.min(3), ..Shape::SMALL }
+}
+
+fn same(one: &Verdict, other: &Verdict) -> bool {
+    matches!(
+        (one, other),
+        (Verdict::Serializable, Verdict::Serializable) | (Verdict::Violated(_), Verdict::Violated(_))
+    )
+}
+
+#[test]
+fn strict_verdicts_do_not_depend_on_windows() {
+    let mut random = Random(2);
+    let (mut good, mut bad) = (0, 0);
+    for number in 0..2_000 {
+        let shape = random_shape(&mut random);
+        let events = history(&mut random, shape);
+        let options =
+            Options { strict: true, opaque: random.percent(30), horizon: random.below(2) * random.below(5000) };
+        let whole = as_a_whole(&events, Options { horizon: u64::MAX, ..options });
+        let windows = 1 + random.below(40);
+        let windowed = in_windows(&mut random, events.clone(), options, windows).verdict;
+        assert!(same(&whole, &windowed), "history {number}: {whole:?}, windowed {windowed:?}\n{}", told(&events));
+        if whole == Verdict::Serializable { good += 1 } else { bad += 1 }
+    }
+    assert!(good > 500 && bad > 500, "{good} good, {bad} bad");
+}
+
+#[test]
+fn other_verdicts_do_not_depend_on_windows_unless_they_say_so() {
+    let mut random = Random(3);
+    let (mut good, mut bad, mut inconclusive, mut spanning) = (0, 0, 0, 0);
+    for number in 0..3_000 {
+        let shape = random_shape(&mut random);
+        let events = history(&mut random, shape);
+        let horizon = [0, 500, 5_000, 50_000, u64::MAX][random.below(5) as usize];
+        let options = Options { strict: false, opaque: random.percent(30), horizon };
+        let whole = as_a_whole(&events, Options { horizon: u64::MAX, ..options });
+        let windows = 1 + random.below(40);
+        let windowed = in_windows(&mut random, events.clone(), options, windows).verdict;
+        match &windowed {
+            Verdict::Inconclusive(why) => {
+                assert_ne!(horizon, u64::MAX);
+                assert!(why.contains("horizon"), "{why}");
+                inconclusive += 1;
+                continue;
+            }
+            Verdict::Serializable => good += 1,
+            Verdict::Violated(violation) => {
+                bad += 1;
+                if let Evidence::Cycle(cycle) = &violation.evidence {
+                    let first = cycle.iter().map(|step| step.from.ended).min().expect("a cycle has steps");
+                    let last = cycle.iter().map(|step| step.from.begun).max().expect("a cycle has steps");
+                    spanning += u32::from(windows > 20 && last > first);
+                }
+            }
+        }
+        assert!(same(&whole, &windowed), "history {number}: {whole:?}, windowed {windowed:?}\n{}", told(&events));
+    }
+    println!("{good} good, {bad} bad, {inconclusive} inconclusive, {spanning} across time");
+    assert!(good > 500 && bad > 500 && inconclusive > 100 && spanning > 50);
+}
+
+fn access(key: u64, version: u64, present: bool) -> Access {
+    Access { table: 0, key: [key].into(), group: 0, version: (version > 0).then_some(version), present }
+}
+
+/// A transaction that runs alone, at this time.
+fn alone(time: u64, reads: Vec<Access>, writes: Vec<Access>) -> Transaction {
+    let (begun, ended) = (10 * time, 10 * time + 5);
+    Transaction { session: 0, begun, ended, committed: true, reads, scans: Vec::new(), writes }
+}
+
+/// A queue: each transaction puts in a key and takes out the one of a hundred transactions ago; some go through
+/// the front before.
+fn queue(length: u64, mut each: impl FnMut(Event)) {
+    for time in 1..=length {
+        let mut transaction = alone(time, Vec::new(), vec![access(time, time, true)]);
+        if time > 100 {
+            let front = time - 100;
+            transaction.reads.push(access(front, front, true));
+            if time % 8 == 0 {
+                let (from, to) = (Bound::Unbounded, Bound::Included([front].into()));
+                transaction.scans.push(Scan { table: 0, from, to });
+            }
+            transaction.writes.push(access(front, time, false));
+            each(Event::Forgotten(Forgotten { table: 0, key: [front].into(), version: time, at: 10 * time + 6 }));
+        }
+        each(Event::Transaction(transaction));
+    }
+}
+
+const QUEUE: u64 = 80_000;
+
+fn checker_after_queue(options: Options) -> Checker {
+    let mut checker = Checker::new(options);
+    let mut lines = 0;
+    queue(QUEUE, |event| {
+        checker.feed(&event);
+        lines += 1;
+        if lines % 1_000 == 0 {
+            checker.advance(due(&event));
+            assert!(checker.live() < 3_000, "{} live after {lines} lines", checker.live());
+            assert!(checker.units() < 3_000, "{} units after {lines} lines", checker.units());
+        }
+    });
+    checker
+}
+
+#[test]
+fn memory_is_bounded() {
+    for options in
+        [(true, 0), (false, 0), (false, 2_000)].map(|(strict, horizon)| Options { strict, opaque: true, horizon })
+    {
+        let summary = checker_after_queue(options).finish();
+        assert_eq!(summary.verdict, Verdict::Serializable);
+        assert_eq!(summary.transactions, QUEUE);
+    }
+}
+
+#[test]
+fn what_was_forgotten_is_never_taken_for_good() {
+    // A read of a deleted row, a write below its delete, and a scan that misses a row, each long after; the first two for a
+    // key that is remembered and for one that is not.
+    let (recent, old) = (QUEUE - 1_000, 1_000);
+    let mut cases = Vec::new();
+    for key in [recent, old] {
+        cases.push(alone(QUEUE + 1, vec![access(key, key, true)], vec![]));
+        cases.push(alone(QUEUE + 1, vec![], vec![access(key, key + 1, true)]));
+    }
+    let mut blind = alone(QUEUE + 1, vec![], vec![]);
+    blind.scans.push(Scan { table: 0, from: Bound::Included([QUEUE - 10].into()), to: Bound::Unbounded });
+    cases.push(blind);
+    for strict in [true, false] {
+        for (number, case) in cases.iter().enumerate() {
+            let mut checker = checker_after_queue(Options { strict, opaque: false, horizon: 0 });
+            checker.advance(10 * QUEUE + 9);
+            checker.feed(&Event::Transaction(case.clone()));
+            let verdict = checker.finish().verdict;
+            match verdict {
+                Verdict::Violated(violation) => assert!(strict, "case {number}: {violation}"),
+                Verdict::Inconclusive(_) => assert!(!strict || [2, 3].contains(&number), "case {number}"),
+                Verdict::Serializable => panic!("case {number}, strict {strict}"),
+            }
+        }
+    }
+}
