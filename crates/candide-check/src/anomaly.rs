@@ -36,6 +36,18 @@ pub enum Anomaly {
     TwoWriters,
     /// A version was read with the row there, and written without it, or the other way round.
     WrongPresence,
+    /// A transaction did not see its own writes, or saw a key change under it.
+    Internal,
+    /// A value was read that nobody wrote.
+    UnknownValue,
+    /// A list was read with the same element twice.
+    DuplicateElement,
+    /// An append took effect, or was said to, and is missing from what was read after it.
+    LostAppend,
+    /// Two reads of a list of which neither is the beginning of the other.
+    IncompatibleOrder,
+    /// Not the database's fault: a value was written to the same key twice.
+    RepeatedValue,
 }
 
 impl Anomaly {
@@ -55,6 +67,12 @@ impl Anomaly {
             Self::RealTime => "real-time violation",
             Self::TwoWriters => "corruption, two writers of one version",
             Self::WrongPresence => "corruption, a row that is and is not",
+            Self::Internal => "internal inconsistency",
+            Self::UnknownValue => "corruption, a value that nobody wrote",
+            Self::DuplicateElement => "duplicate element",
+            Self::LostAppend => "lost append",
+            Self::IncompatibleOrder => "incompatible order",
+            Self::RepeatedValue => "unusable history, a value written twice",
         }
     }
 
@@ -80,6 +98,12 @@ impl Anomaly {
             Self::RealTime => "A transaction missed what had ended before it began.",
             Self::TwoWriters => "Two transactions claim the same version, so versions do not tell writes apart.",
             Self::WrongPresence => "A version was read as something else than what was written.",
+            Self::Internal => "A transaction did not see its own writes, or what it read changed under it.",
+            Self::UnknownValue => "A value was read that no transaction of the history wrote to that key.",
+            Self::DuplicateElement => "A list was read with an element twice that was appended once.",
+            Self::LostAppend => "An append is missing where it should have been read.",
+            Self::IncompatibleOrder => "A list was read in two orders, so its elements have none.",
+            Self::RepeatedValue => "A value was written to a key twice, so reads do not tell which write they saw.",
         }
     }
 
@@ -145,8 +169,9 @@ impl fmt::Display for Party {
 /// The unit that a dependency is about, and its versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// The table's number.
-    pub table: u16,
+    /// The table's number. `None` in a black-box history, which has keys without tables and groups, and whose versions are
+    /// the values that were written.
+    pub table: Option<u16>,
     /// The row's key.
     pub key: Key,
     /// The column group.
@@ -161,7 +186,10 @@ pub struct About {
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key: Vec<String> = self.key.iter().map(u64::to_string).collect();
-        write!(f, "table {} key ({}) group {}", self.table, key.join(", "), self.group)
+        match self.table {
+            Some(table) => write!(f, "table {table} key ({}) group {}", key.join(", "), self.group),
+            None => write!(f, "key {}", key.join(", ")),
+        }
     }
 }
 
@@ -187,6 +215,13 @@ pub enum Evidence {
         parties: Vec<Party>,
         /// The unit, and the version in `before`.
         about: About,
+    },
+    /// What was read is wrong by itself.
+    Observation {
+        /// The transactions concerned, the one that read first.
+        parties: Vec<Party>,
+        /// What it read, and why that cannot be.
+        observed: String,
     },
 }
 
@@ -226,6 +261,12 @@ impl fmt::Display for Violation {
                 writeln!(f, "  {about}, version {}", Version(about.before))?;
                 parties.iter().try_for_each(|party| writeln!(f, "  {party}"))
             }
+            Evidence::Observation { parties, observed } => {
+                for (number, party) in (1..).zip(parties) {
+                    writeln!(f, "  T{number}: {party}")?;
+                }
+                writeln!(f, "  {observed}")
+            }
         }
     }
 }
@@ -243,11 +284,17 @@ impl fmt::Display for Reason<'_> {
             };
         };
         let (before, after) = (Version(about.before), Version(about.after));
+        let (version, over) = if about.table.is_some() { ("version", "over") } else { ("value", "after") };
         match step.kind {
-            Kind::Ww => write!(f, "T{one} wrote version {before} of {about} and T{other} version {after} over it (ww)"),
-            Kind::Wr => write!(f, "T{other} read version {before} of {about}, which T{one} wrote (wr)"),
+            Kind::Ww => {
+                write!(f, "T{one} wrote {version} {before} of {about} and T{other} {version} {after} {over} it (ww)")
+            }
+            Kind::Wr => write!(f, "T{other} read {version} {before} of {about}, which T{one} wrote (wr)"),
             Kind::Rw => {
-                write!(f, "T{one} read version {before} of {about} and T{other} wrote version {after} over it (rw)")
+                write!(
+                    f,
+                    "T{one} read {version} {before} of {about} and T{other} wrote {version} {after} {over} it (rw)"
+                )
             }
             _ => write!(
                 f,
@@ -275,7 +322,7 @@ mod tests {
 
     fn step(session: u64, kind: Kind, key: u64) -> Step {
         let from = Party { session, begun: 10 * session, ended: 10 * session + 15, committed: true };
-        let about = About { table: 1, key: [key].into(), group: 0, before: Some(4), after: Some(7) };
+        let about = About { table: Some(1), key: [key].into(), group: 0, before: Some(4), after: Some(7) };
         Step { from, kind, about: (kind < Kind::Session).then_some(about) }
     }
 

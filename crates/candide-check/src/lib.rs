@@ -1,7 +1,8 @@
 //! Histories of transactions, and checkers that say whether they are serializable.
 //!
 //! A [`History`](Event) is what somebody noted of the transactions of a database: what each read, went through and wrote, in
-//! which versions, and when.
+//! which versions, and when. A [black-box history](black) says only what clients asked for and were told. Both can be kept in
+//! files, by [`json`] and [`edn`].
 
 #![forbid(unsafe_code)]
 

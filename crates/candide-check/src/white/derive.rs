@@ -271,7 +271,7 @@ impl Checker {
         let books = self.units.get(unit);
         let key = self.units.get(books.head).key().clone();
         let written = |version: Option<u64>| version.filter(|version| *version > 0);
-        About { table: books.table, key, group: books.group, before: written(before), after: written(after) }
+        About { table: Some(books.table), key, group: books.group, before: written(before), after: written(after) }
     }
 
     fn violated(&mut self, violation: Violation) {

@@ -1,0 +1,287 @@
+//! What both black-box checkers do: collect what is wrong by itself, and who comes before whom.
+
+use super::{Options, Outcome, Transaction};
+use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
+use crate::graph::{Edge, Graph, Kind};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// Transactions by their place in the history.
+pub(super) type Place = u32;
+
+/// What an edge is about: a key, and the values that the one and the other saw or wrote.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Values {
+    pub(super) key: u64,
+    pub(super) before: Option<u64>,
+    pub(super) after: Option<u64>,
+}
+
+/// What is known of a history so far.
+pub(super) struct Inference<'h, O> {
+    pub(super) history: &'h [Transaction<O>],
+    /// Of the transactions with an unknown outcome, those of which something was read.
+    seen: Vec<bool>,
+    observations: Vec<Violation>,
+    edges: Vec<Edge>,
+    abouts: Vec<Values>,
+    nodes: u32,
+}
+
+impl<'h, O> Inference<'h, O> {
+    pub(super) fn new(history: &'h [Transaction<O>]) -> Self {
+        let nodes = u32::try_from(history.len()).expect("a history of fewer than 2^32 transactions");
+        let seen = vec![false; history.len()];
+        Self { history, seen, observations: Vec::new(), edges: Vec::new(), abouts: Vec::new(), nodes }
+    }
+
+    /// The transactions that committed as their clients know, whose reads count.
+    pub(super) fn committed(&self) -> impl Iterator<Item = (Place, &'h Transaction<O>)> + use<'h, O> {
+        (0..).zip(self.history).filter(|(_, transaction)| transaction.outcome == Outcome::Committed)
+    }
+
+    /// Somebody read what a transaction wrote.
+    pub(super) fn see(&mut self, writer: Place) {
+        self.seen[writer as usize] = true;
+    }
+
+    pub(super) fn outcome(&self, of: Place) -> Outcome {
+        self.history[of as usize].outcome
+    }
+
+    /// Whether its writes count.
+    pub(super) fn effective(&self, writer: Place) -> bool {
+        match self.outcome(writer) {
+            Outcome::Committed => true,
+            Outcome::Aborted => false,
+            Outcome::Unknown => self.seen[writer as usize],
+        }
+    }
+
+    /// Something is wrong by itself. Only the first of each anomaly is kept.
+    pub(super) fn observe(&mut self, anomaly: Anomaly, parties: &[Place], observed: impl FnOnce() -> String) {
+        if self.observations.iter().all(|known| known.anomaly != anomaly) {
+            let parties = parties.iter().map(|place| party(&self.history[*place as usize])).collect();
+            let evidence = Evidence::Observation { parties, observed: observed() };
+            self.observations.push(Violation { anomaly, evidence });
+        }
+    }
+
+    /// The one comes before the other, unless they are the same.
+    pub(super) fn edge(&mut self, from: Place, to: Place, kind: Kind, values: Values) {
+        if from != to {
+            let about = self.about(values);
+            self.edges.push(Edge { from, to, about, kind });
+        }
+    }
+
+    fn about(&mut self, values: Values) -> u32 {
+        self.abouts.push(values);
+        self.abouts.len() as u32 - 1
+    }
+
+    fn moment(&mut self) -> u32 {
+        self.nodes += 1;
+        self.nodes - 1
+    }
+
+    /// A crowd of writers of a key, each with its value.
+    pub(super) fn crowd(&mut self, key: u64, members: Vec<(Place, u64)>) -> Crowd {
+        // Node `n` of the tree leads to nodes `2n` and `2n + 1`; the last half are the members.
+        let count = members.len();
+        let mut nodes = vec![0; count];
+        nodes.extend(members.iter().map(|(writer, _)| *writer));
+        for node in (1..count).rev() {
+            nodes[node] = self.moment();
+            for child in [2 * node, 2 * node + 1] {
+                let after = (child >= count).then(|| members[child - count].1);
+                self.edge(nodes[node], nodes[child], Kind::Ww, Values { key, before: None, after });
+            }
+        }
+        let places = (0..).zip(&members).map(|(place, (writer, _))| (*writer, place)).collect();
+        Crowd { key, nodes, members, places }
+    }
+
+    /// The one comes before those of a crowd in that range, itself excepted.
+    pub(super) fn before_crowd(
+        &mut self,
+        from: Place,
+        kind: Kind,
+        before: Option<u64>,
+        crowd: &Crowd,
+        of: Range<usize>,
+    ) {
+        match crowd.places.get(&from) {
+            Some(&own) if of.contains(&own) => {
+                self.before_range(from, kind, before, crowd, of.start..own);
+                self.before_range(from, kind, before, crowd, own + 1..of.end);
+            }
+            _ => self.before_range(from, kind, before, crowd, of),
+        }
+    }
+
+    fn before_range(&mut self, from: Place, kind: Kind, before: Option<u64>, crowd: &Crowd, of: Range<usize>) {
+        let count = crowd.members.len();
+        let (mut low, mut high) = (of.start + count, of.end + count);
+        let lead = |inference: &mut Self, node: usize| {
+            let after = (node >= count).then(|| crowd.members[node - count].1);
+            inference.edge(from, crowd.nodes[node], kind, Values { key: crowd.key, before, after });
+        };
+        while low < high {
+            if low % 2 == 1 {
+                lead(self, low);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                lead(self, high);
+            }
+            (low, high) = (low / 2, high / 2);
+        }
+    }
+
+    /// The worst of what was found, or of the cycles that there are.
+    pub(super) fn conclude(mut self, options: Options) -> Result<(), Violation> {
+        const WORST_FIRST: [Anomaly; 8] = [
+            Anomaly::RepeatedValue,
+            Anomaly::UnknownValue,
+            Anomaly::AbortedRead,
+            Anomaly::DuplicateElement,
+            Anomaly::Internal,
+            Anomaly::IncompatibleOrder,
+            Anomaly::LostAppend,
+            Anomaly::IntermediateRead,
+        ];
+        let rank = |violation: &Violation| WORST_FIRST.iter().position(|anomaly| *anomaly == violation.anomaly);
+        if let Some(worst) = std::mem::take(&mut self.observations).into_iter().min_by_key(rank) {
+            return Err(worst);
+        }
+        if options.sessions {
+            self.order_sessions();
+        }
+        if options.real_time {
+            self.order_real_time();
+        }
+        let graph = Graph::new(self.history.len() as u32, std::mem::take(&mut self.edges));
+        match graph.worst_cycle() {
+            None => Ok(()),
+            Some(cycle) => Err(self.violation(&graph, &cycle)),
+        }
+    }
+
+    fn order_sessions(&mut self) {
+        for session in sessions(self.history).into_values() {
+            let mut last = None;
+            for place in session.into_iter().filter(|place| self.effective(*place)).collect::<Vec<_>>() {
+                if let Some(last) = last
+                    && self.history[last as usize].completed <= self.history[place as usize].invoked
+                {
+                    self.edges.push(Edge { from: last, to: place, about: 0, kind: Kind::Session });
+                }
+                if self.outcome(place) == Outcome::Committed {
+                    last = Some(place);
+                }
+            }
+        }
+    }
+
+    /// Leads from every transaction through a chain of moments to those that were invoked after it had completed.
+    fn order_real_time(&mut self) {
+        // At equal times invocations come first, so that nothing is taken to have completed before them.
+        let mut events: Vec<(u64, bool, Place)> = Vec::with_capacity(2 * self.history.len());
+        for (place, transaction) in (0..).zip(self.history).filter(|(place, _)| self.effective(*place)) {
+            events.push((transaction.invoked, false, place));
+            if transaction.outcome == Outcome::Committed {
+                events.push((transaction.completed, true, place));
+            }
+        }
+        events.sort_unstable();
+        let mut latest = None;
+        let mut completed: Vec<u32> = Vec::new();
+        for (_, completes, place) in events {
+            if completes {
+                completed.push(place);
+                continue;
+            }
+            if !completed.is_empty() {
+                let moment = self.moment();
+                let before = completed.drain(..).chain(latest);
+                self.edges.extend(before.map(|from| Edge { from, to: moment, about: 0, kind: Kind::RealTime }));
+                latest = Some(moment);
+            }
+            self.edges.extend(latest.map(|from| Edge { from, to: place, about: 0, kind: Kind::RealTime }));
+        }
+    }
+
+    fn violation(&self, graph: &Graph, cycle: &[Edge]) -> Violation {
+        let steps: Vec<Step> = cycle.iter().map(|edge| self.step(graph, edge)).collect();
+        let mut violation = Violation::cycle(steps);
+        if let Evidence::Cycle(steps) = &violation.evidence
+            && violation.anomaly == Anomaly::WriteSkew
+            && key_of(&steps[0]) == key_of(&steps[1])
+        {
+            // Each read what the other overwrote: whichever came last, it had not read what it wrote over.
+            violation.anomaly = Anomaly::LostUpdate;
+        }
+        violation
+    }
+
+    fn step(&self, graph: &Graph, edge: &Edge) -> Step {
+        let from = party(&self.history[edge.from as usize]);
+        if edge.kind >= Kind::Session {
+            return Step { from, kind: edge.kind, about: None };
+        }
+        let mut kind = edge.kind;
+        let mut values = self.abouts[edge.about as usize];
+        if edge.kind == Kind::Ww && values.before.is_none() {
+            // It leads through a crowd, and only its last part is here. The first part knows why.
+            let first = graph.edges_from(edge.from).iter().find(|first| {
+                first.to >= graph.transactions()
+                    && first.kind < Kind::Session
+                    && self.abouts[first.about as usize].key == values.key
+            });
+            if let Some(first) = first {
+                kind = first.kind;
+                values.before = self.abouts[first.about as usize].before;
+            }
+        }
+        let Values { key, before, after } = values;
+        Step { from, kind, about: Some(About { table: None, key: [key].into(), group: 0, before, after }) }
+    }
+}
+
+/// Writers of a key, some range of which comes after a reader: a tree, so that a range costs few edges.
+pub(super) struct Crowd {
+    key: u64,
+    nodes: Vec<u32>,
+    members: Vec<(Place, u64)>,
+    /// Where a writer is among the members.
+    places: HashMap<Place, usize>,
+}
+
+impl Crowd {
+    pub(super) fn all(&self) -> Range<usize> {
+        0..self.members.len()
+    }
+}
+
+/// The transactions of each session, in its order.
+pub(super) fn sessions<O>(history: &[Transaction<O>]) -> BTreeMap<u64, Vec<Place>> {
+    let mut sessions: BTreeMap<u64, Vec<Place>> = BTreeMap::new();
+    for (place, transaction) in (0..).zip(history) {
+        sessions.entry(transaction.session).or_default().push(place);
+    }
+    for session in sessions.values_mut() {
+        session.sort_by_key(|place| (history[*place as usize].invoked, history[*place as usize].completed));
+    }
+    sessions
+}
+
+fn party<O>(transaction: &Transaction<O>) -> Party {
+    let &Transaction { session, invoked, completed, outcome, .. } = transaction;
+    Party { session, begun: invoked, ended: completed, committed: outcome == Outcome::Committed }
+}
+
+fn key_of(step: &Step) -> Option<u64> {
+    step.about.as_ref().map(|about| about.key[0])
+}
