@@ -37,7 +37,7 @@ use crate::record::{CellAt, Edge, Op, WordRange, Words};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 pub use candide_check::{Access, Event, Forgotten, Key, Scan, Transaction};
 use crossbeam_utils::CachePadded;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -108,23 +108,32 @@ struct Passage {
     from: Bound<Key>,
     to: Bound<Key>,
     direction: Option<Direction>,
-    /// The key it has got to.
-    reached: Option<Key>,
+    /// The keys whose records it has met, in this order.
+    met: Vec<Key>,
     is_over: bool,
 }
 
 impl Passage {
-    /// What it has gone through.
-    fn ended(self) -> Option<Scan> {
-        let Passage { table, mut from, mut to, direction, reached, is_over } = self;
+    /// What it has gone through without the keys it has met and not read: the transaction has written them itself, so it did
+    /// not look at what the database has there.
+    fn observed(self, read: &HashSet<(u16, &Key)>) -> Vec<Scan> {
+        let Passage { table, mut from, mut to, direction, mut met, is_over } = self;
         if !is_over {
-            let reached = Bound::Included(reached?);
-            match direction? {
-                Direction::Forward => to = reached,
-                Direction::Reverse => from = reached,
+            match (met.last().cloned().map(Bound::Included), direction) {
+                (Some(reached), Some(Direction::Forward)) => to = reached,
+                (Some(reached), Some(Direction::Reverse)) => from = reached,
+                _ => return Vec::new(),
             }
         }
-        Some(Scan { table, from, to })
+        met.retain(|key| !read.contains(&(table, key)));
+        met.sort();
+        let mut scans = Vec::new();
+        for own in met {
+            scans.push(Scan { table, from, to: Bound::Excluded(own.clone()) });
+            from = Bound::Excluded(own);
+        }
+        scans.push(Scan { table, from, to });
+        scans
     }
 }
 
@@ -214,13 +223,19 @@ impl<P: Protocol> Recorded<P> {
             version: Some(version),
             present,
         });
+        let reads = std::mem::take(&mut attempt.reads);
+        let mut scans = Vec::new();
+        if !attempt.scans.is_empty() {
+            let read: HashSet<_> = reads.iter().map(|read| (read.table, &read.key)).collect();
+            scans.extend(attempt.scans.drain(..).flat_map(|passage| passage.observed(&read)));
+        }
         let transaction = Transaction {
             session: context.local.id,
             begun: attempt.begun,
             ended: attempt.begun,
             committed,
-            reads: std::mem::take(&mut attempt.reads),
-            scans: attempt.scans.drain(..).filter_map(Passage::ended).collect(),
+            reads,
+            scans,
             writes: writes.collect(),
         };
         attempt.applied.clear();
@@ -293,14 +308,14 @@ impl<P: Protocol> Protocol for Recorded<P> {
             false => Bound::Excluded(edge.words().into()),
         };
         let (from, to) = (bound(&range.lower), bound(&range.upper));
-        attempt.scans.push(Passage { table, from, to, direction, reached: None, is_over: false });
+        attempt.scans.push(Passage { table, from, to, direction, met: Vec::new(), is_over: false });
         attempt.scans.len() - 1
     }
 
     fn scanned(context: &Context<'_, Self>, attempt: &mut Self::Attempt, scan: usize, to: Option<CellAt>) {
         let passage = &mut attempt.scans[scan];
         match to {
-            Some(at) => passage.reached = Some(key_of(context, at)),
+            Some(at) => passage.met.push(key_of(context, at)),
             None => passage.is_over = true,
         }
     }
@@ -382,7 +397,11 @@ impl<P: Protocol> Protocol for Recorded<P> {
                 Self::end(context, attempt, true, made.map(|item| (item.at, version, item.present)));
             }
             Ok(_) => {
-                let applied = std::mem::take(&mut attempt.applied);
+                let mut applied = std::mem::take(&mut attempt.applied);
+                let versions = &context.clock.versions;
+                let was_there = |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
+                // What came and went again has not been written.
+                applied.retain(|&(at, present)| present || was_there(at));
                 let version = context.clock.tick();
                 Self::end(context, attempt, true, applied.into_iter().map(|(at, present)| (at, version, present)));
             }
