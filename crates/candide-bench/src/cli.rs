@@ -25,6 +25,90 @@ pub(crate) enum Command {
     // Named in the usage line, which is all that a mistyped workload is answered with.
     #[command(subcommand, subcommand_value_name = "ycsb|smallbank")]
     Bench(Bench),
+    /// Record what concurrent transactions do, and check that it is serializable
+    Check(CheckArgs),
+}
+
+/// What is checked, and how.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// What to run [default: random, or lists with --mode black]
+    #[arg(value_enum)]
+    pub(crate) workload: Option<Subject>,
+
+    /// Protocols, separated by commas, or `all`
+    #[arg(long, default_value = "all")]
+    pub(crate) protocol: Choices,
+
+    /// Number of threads; protocols that run one transaction at a time get one
+    #[arg(long, default_value = "4")]
+    pub(crate) threads: NonZeroUsize,
+
+    /// How long each protocol runs, such as 5s or 2h
+    #[arg(long, value_parser = positive_duration, default_value = "5s")]
+    pub(crate) duration: Duration,
+
+    /// The seed of everything random [default: drawn, and printed]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+
+    /// `white` believes the versions that the engine says it read and wrote; `black` believes only what clients were told
+    #[arg(long, value_enum, default_value = "white")]
+    pub(crate) mode: CheckMode,
+
+    /// The serial order has to agree with real time
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Aborted attempts have to have seen a state of the serial order, too
+    #[arg(long)]
+    pub(crate) opacity: bool,
+
+    /// Keys of the random workload; half of the accesses go to an eighth of them
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keys: u32,
+
+    /// The most operations of a transaction of the random workload
+    #[arg(long, default_value_t = 8)]
+    pub(crate) operations: usize,
+
+    /// Without --strict: how many beginnings and ends of transactions later one may still have overtaken another
+    #[arg(long, value_name = "MOMENTS", default_value_t = 1_000_000)]
+    pub(crate) horizon: u64,
+
+    /// Keep the history in this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+
+    /// Keep the history of clients in this file, in the form that Elle reads
+    #[arg(long, value_name = "FILE")]
+    pub(crate) edn: Option<PathBuf>,
+
+    /// Check the history in this file instead of making one: JSON lines, or Elle's form if it ends in `.edn`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode"])]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// What can be run to be checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Subject {
+    /// Everything the engine can do, at random
+    Random,
+    /// Reads and writes of single columns
+    Ycsb,
+    /// A bank
+    Smallbank,
+    /// Clients that append to lists and read them
+    Lists,
+    /// Clients that write registers and read them
+    Registers,
+}
+
+/// What a checker believes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckMode {
+    White,
+    Black,
 }
 
 #[derive(Debug, Subcommand)]

@@ -32,7 +32,7 @@ impl<E: Error + 'static> From<E> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) => write!(f, "{message}\n\nFor more information, try 'candide bench --help'."),
+            Failure::Usage(message) => write!(f, "{message}\n\nFor more information, try 'candide --help'."),
             Failure::Run(error) => error.fmt(f),
         }
     }

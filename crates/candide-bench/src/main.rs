@@ -1,12 +1,14 @@
 //! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks what they leave behind.
 //!
-//! Exit status: 0 if all went well, 1 if an invariant failed or a run could not be finished, 2 for bad arguments.
+//! Exit status: 0 if all went well, 1 if an invariant failed, a history is not what it should be or a run could not be finished,
+//! 2 for bad arguments.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod affinity;
 mod chart;
+mod check;
 mod cli;
 mod driver;
 mod failure;
@@ -30,13 +32,13 @@ use report::Sink;
 use suite::Suite;
 
 fn main() -> ExitCode {
-    let Cli { command: Command::Bench(bench) } = Cli::parse();
-    let outcome = match bench {
-        Bench::Ycsb(args) => run(&args.workloads(), &args.common),
-        Bench::SmallBank(args) => run(&[args.workload()], &args.common),
+    let outcome = match Cli::parse().command {
+        Command::Bench(Bench::Ycsb(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
+        Command::Check(args) => check::run(&args),
     };
     match outcome {
-        Ok(consistent) => ExitCode::from(u8::from(!consistent)),
+        Ok(good) => ExitCode::from(u8::from(!good)),
         Err(failure) => {
             eprintln!("error: {failure}");
             ExitCode::from(failure.exit_status())

@@ -61,8 +61,8 @@ mod tests {
 
     /// A report of one measurement that `failed`.
     fn report(failed: &[&str]) -> Report {
-        let Cli { command: Command::Bench(bench) } = Cli::parse_from(["candide", "bench", "smallbank"]);
-        let Bench::SmallBank(args) = bench else { panic!("asked for SmallBank") };
+        let Cli { command } = Cli::parse_from(["candide", "bench", "smallbank"]);
+        let Command::Bench(Bench::SmallBank(args)) = command else { panic!("asked for SmallBank") };
         let plan = Plan::new(&args.common, 2).expect("a plan");
         let workload = args.workload();
         let setting = Setting { workload: &workload, common: &args.common, case: &plan.cases[0], threads: 1 };

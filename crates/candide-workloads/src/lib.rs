@@ -8,14 +8,19 @@
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes | point reads and writes of single columns |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
+//! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
+//!
+//! [`clients`] are for checking only: they note what they are told.
 //!
 //! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry repeats the same work.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod clients;
 mod consistency;
 mod load;
+pub mod random;
 mod read_back;
 mod replay;
 mod rng;

@@ -6,7 +6,7 @@ use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::index::{HashIndex, OrderedIndex, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
-use crate::protocol::recorded::{Recorded, Transaction};
+use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
     Common, DefaultProtocol, Engine, IndexCore, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore,
     Token,
@@ -200,8 +200,9 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<P: Protocol> Database<Recorded<P>> {
-    /// The transactions that have ended since the last call, in no particular order.
-    pub fn take_history(&self) -> Vec<Transaction> {
+    /// The attempts that have ended since the last call, and what has been forgotten. Whoever records for long has to call it
+    /// now and then: until then all of it is kept.
+    pub fn take_history(&self) -> Batch {
         self.inner.engine.clock.take()
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Way {
     /// None if the range is certain to hold nothing.
     cursor: Option<Cursor>,
     mark: Mark,
+    /// Its number among the attempt's scans.
+    number: usize,
     is_over: bool,
 }
 
@@ -41,7 +43,9 @@ impl Way {
     /// Begins a way through a range of an index, as the transaction is now.
     pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: &WordRange, direction: Direction) -> Way {
         let cursor = (!range.is_empty()).then(|| table.index.cursor(range, direction));
-        Way { cursor, mark: tx.state.borrow_mut().mark(), is_over: false }
+        let state = &mut *tx.state.borrow_mut();
+        let number = P::scan(&mut state.attempt, table.number, range, table.index.is_ordered().then_some(direction));
+        Way { cursor, mark: state.mark(), number, is_over: false }
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -71,7 +75,10 @@ impl Way {
         }
         state.enter(tx.engine)?;
         match self.cursor.as_mut().and_then(Cursor::at_hand) {
-            Some(record) => Ok(Some(record)),
+            Some(record) => {
+                state.scanned(tx.engine, self.number, Some(table.layout.first_of(record)));
+                Ok(Some(record))
+            }
             None => self.look_for_next(tx, state, table),
         }
     }
@@ -93,8 +100,14 @@ impl Way {
         });
         observed?;
         match advance {
-            Advance::Next(record) => Ok(Some(record)),
-            Advance::End => Ok(None),
+            Advance::Next(record) => {
+                state.scanned(tx.engine, self.number, Some(table.layout.first_of(record)));
+                Ok(Some(record))
+            }
+            Advance::End => {
+                state.scanned(tx.engine, self.number, None);
+                Ok(None)
+            }
             Advance::Doomed => Err(state.phantom(tx.engine, table.number)),
         }
     }

@@ -233,7 +233,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
             match table.read_at_mark(tx, state, &key, record, self.way.mark(), self.projection)? {
                 Some(columns) => Ok(Some((key, columns))),
                 // As in `next_row`.
-                None => Err(state.torn(tx.engine, table.core().layout.at(record, table.core().layout.unit_of(0)))),
+                None => Err(state.torn(tx.engine, table.core().layout.first_of(record))),
             }
         });
         if !matches!(row, Ok(Some(_))) {

@@ -219,7 +219,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Inserts a row in its record unless it is there; says whether it did.
     fn insert_at(&self, tx: &Tx<'_, P>, state: &mut State<P>, record: RecordAt, row: &R) -> Result<bool, Abort> {
-        let first = self.core.layout.at(record, self.core.layout.unit_of(0));
+        let first = self.core.layout.first_of(record);
         let can_insert = state.can_insert(tx.engine, first)?;
         if can_insert {
             if !self.core.indexes.is_empty() {
@@ -364,6 +364,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 state.begin(engine);
                 let row = self.get_found(&tx, state, &key, Found::Record(record), Whole);
                 state.abort(engine);
+                P::leave(&engine.clock);
                 row
             });
             match row {

@@ -6,7 +6,8 @@ mod table_index;
 
 pub use hash::NodeAt;
 pub(crate) use hash::{Found, HashIndex, Linked, Retire};
-pub(crate) use ordered::{Direction, OrderedIndex, Place};
+pub use ordered::Direction;
+pub(crate) use ordered::{OrderedIndex, Place};
 pub(crate) use table_index::{Advance, Cursor, Supplies, TableIndex};
 
 /// A leaf that an insert has divided: whoever observed `node` at version `before` now needs all successors, which cover the same

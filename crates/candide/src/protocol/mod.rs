@@ -29,8 +29,8 @@ pub(crate) use tictoc::TicToc;
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::{NodeAt, NodeChange};
-use crate::record::{CellAt, Op, Words};
+use crate::index::{Direction, NodeAt, NodeChange};
+use crate::record::{CellAt, Op, WordRange, Words};
 use std::fmt::Debug;
 
 /// What a read saw.
@@ -38,7 +38,8 @@ use std::fmt::Debug;
 pub struct Seen {
     /// Whether the row exists. If not, no words were copied that mean anything.
     pub(crate) present: bool,
-    /// The version, as a number that grows with every write of the unit.
+    /// The version, as a number that grows with every write of the unit; zero if it has not been written since its record
+    /// was linked.
     pub(crate) version: u64,
 }
 
@@ -98,6 +99,10 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;
+    /// Whether what it says of versions means anything. If not, it applies writes at once, to records that are one unit, and
+    /// unlinks what it deletes; and nothing runs at the same time.
+    #[doc(hidden)]
+    const HAS_VERSIONS: bool = true;
 
     /// What the database keeps for the protocol.
     #[doc(hidden)]
@@ -106,7 +111,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     type Attempt: Default + Send;
 
-    /// Waits for the right to run a transaction, before the session is pinned; paired with a commit or an abort.
+    /// Waits for the right to run a transaction, before the session is pinned; paired with [`Protocol::leave`].
     ///
     /// # Errors
     /// [`Abort::Nested`] if this thread would wait for itself.
@@ -115,6 +120,11 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     fn enter(_clock: &Self::Clock) -> Result<(), Abort> {
         Ok(())
     }
+
+    /// Gives back the right to run a transaction, after its commit or abort.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn leave(_clock: &Self::Clock) {}
 
     /// Starts an attempt. The session is pinned.
     #[doc(hidden)]
@@ -146,6 +156,20 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Whether the row exists right now, without observing it.
     #[doc(hidden)]
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
+
+    /// Takes note of a scan that begins, which will [get through](Protocol::scanned) a range of keys bit by bit, in their
+    /// order if there is a direction; gives its number in the attempt.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn scan(_attempt: &mut Self::Attempt, _table: u16, _range: &WordRange, _direction: Option<Direction>) -> usize {
+        0
+    }
+
+    /// Takes note that a scan has got to a record, or to the end of its range. (Observing what it goes through is a matter of
+    /// [`Protocol::absent`] and [`Protocol::read`].)
+    #[doc(hidden)]
+    #[inline(always)]
+    fn scanned(_context: &Context<'_, Self>, _attempt: &mut Self::Attempt, _scan: usize, _to: Option<CellAt>) {}
 
     /// What a scan that begins now may look back to, of an attempt that applies its writes at once.
     #[doc(hidden)]
@@ -250,7 +274,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
 
     /// Tries to make an absent record dead; `units` are all of it, the first one first. `bound` is the reclamation bound.
     #[doc(hidden)]
-    fn bury(units: &[CellAt], bound: Epoch) -> Burial;
+    fn bury(context: &mut Context<'_, Self>, units: &[CellAt], bound: Epoch) -> Burial;
 
     /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
     #[doc(hidden)]

@@ -123,7 +123,9 @@ impl Protocol for Mvcc {
                 }
                 pass(Point::Copied);
                 attempt.reads.push((at, version.wts()));
-                return Ok(Seen { present, version: version.wts() });
+                // The oldest version is what the record began with.
+                let written = version.older().is_some();
+                return Ok(Seen { present, version: if written { version.wts() } else { 0 } });
             }
             if !spin.wait_at_most(PENDING_ROUNDS_MAX) {
                 return Err(context.conflict(Abort::Locked, at));
@@ -249,7 +251,7 @@ impl Protocol for Mvcc {
         false
     }
 
-    fn bury(_units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, Mvcc>, _units: &[CellAt], _bound: Epoch) -> Burial {
         unreachable!("no record is ever queued: absent ones wait to be taken over")
     }
 }

@@ -252,43 +252,8 @@ impl Protocol for Occ {
             && cell.compare_exchange(tid.0, tid.0 | Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    fn bury(units: &[CellAt], bound: Epoch) -> Burial {
-        let first = units[0].cell_word(0);
-        let tid = Tid(first.load(Ordering::Relaxed));
-        debug_assert!(tid.has(Tid::QUEUED));
-        if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && tid.epoch() >= bound {
-            return Burial::NotYet;
-        }
-        let exchange = |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if !tid.has(Tid::ABSENT) {
-            return if exchange(tid.0 & !Tid::QUEUED) { Burial::Alive } else { Burial::NotYet };
-        }
-        if !exchange(tid.0 | Tid::LOCK | Tid::INSTALL) {
-            return Burial::NotYet;
-        }
-        // Whoever commits an insert locks all cells, and all are absent together, so the others follow the first; a
-        // failure means that an insert has locked some already and is about to fail on the first.
-        let mut locked = 1;
-        while let Some(at) = units.get(locked) {
-            let cell = at.cell_word(0);
-            let tid = Tid(cell.load(Ordering::Relaxed));
-            let lockable = !tid.has(Tid::LOCK)
-                && cell
-                    .compare_exchange(tid.0, tid.0 | Tid::LOCK | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok();
-            if !lockable {
-                break;
-            }
-            locked += 1;
-        }
-        let all = locked == units.len();
-        for at in &units[..locked] {
-            let cell = at.cell_word(0);
-            let tid = cell.load(Ordering::Relaxed);
-            let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
-            cell.store(released, Ordering::Release); // E3
-        }
-        if all { Burial::Dead } else { Burial::NotYet }
+    fn bury(_context: &mut Context<'_, Occ>, units: &[CellAt], bound: Epoch) -> Burial {
+        bury(units, bound)
     }
 }
 
@@ -297,6 +262,46 @@ impl Attempt {
     fn holds(&self, at: CellAt) -> bool {
         self.held.iter().rev().any(|(held, _)| held.address() == at.address())
     }
+}
+
+/// Makes an absent record dead, cell after cell, unless somebody has come for it.
+pub(super) fn bury(units: &[CellAt], bound: Epoch) -> Burial {
+    let first = units[0].cell_word(0);
+    let tid = Tid(first.load(Ordering::Relaxed));
+    debug_assert!(tid.has(Tid::QUEUED));
+    if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && tid.epoch() >= bound {
+        return Burial::NotYet;
+    }
+    let exchange = |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    if !tid.has(Tid::ABSENT) {
+        return if exchange(tid.0 & !Tid::QUEUED) { Burial::Alive } else { Burial::NotYet };
+    }
+    if !exchange(tid.0 | Tid::LOCK | Tid::INSTALL) {
+        return Burial::NotYet;
+    }
+    // Whoever commits an insert locks all cells, and all are absent together, so the others follow the first; a
+    // failure means that an insert has locked some already and is about to fail on the first.
+    let mut locked = 1;
+    while let Some(at) = units.get(locked) {
+        let cell = at.cell_word(0);
+        let tid = Tid(cell.load(Ordering::Relaxed));
+        let lockable = !tid.has(Tid::LOCK)
+            && cell
+                .compare_exchange(tid.0, tid.0 | Tid::LOCK | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok();
+        if !lockable {
+            break;
+        }
+        locked += 1;
+    }
+    let all = locked == units.len();
+    for at in &units[..locked] {
+        let cell = at.cell_word(0);
+        let tid = cell.load(Ordering::Relaxed);
+        let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
+        cell.store(released, Ordering::Release); // E3
+    }
+    if all { Burial::Dead } else { Burial::NotYet }
 }
 
 /// Commits an attempt that holds cells, and gives back those it has not written.

@@ -1,16 +1,30 @@
-//! Histories: what each transaction read and wrote, in which version, for a checker to judge.
+//! Histories: what each transaction read, went through and wrote, in which version, for a checker to judge.
 //!
-//! [`Recorded<P>`] is a protocol that runs `P` and takes notes. A database that does not record is a `Database<P>`, in
-//! which no instruction of this file exists.
+//! [`Recorded<P>`] is a protocol that runs `P` and takes notes, which [`Database::take_history`](crate::Database::take_history)
+//! hands over in the form of the crate [`candide_check`]. A database that does not record is a `Database<P>`, in which no
+//! instruction of this file exists.
 //!
 //! ```
-//! use candide::{Abort, Database, Occ, history::Recorded};
+//! use candide::{Abort, Database, Occ, Record, history::Recorded};
+//!
+//! #[derive(Record, Clone, Copy)]
+//! struct Counter { #[key] id: u64, count: u64 }
 //!
 //! let db = Database::<Recorded<Occ>>::builder().build()?;
-//! db.run(|_| Ok::<_, Abort>(()))?;
-//! assert_eq!(db.take_history().len(), 1);
+//! let counters = db.table::<Counter>("counters")?;
+//! db.run(|tx| counters.insert(tx, Counter { id: 1, count: 0 }))?;
+//! db.run(|tx| counters.modify(tx, &1, Counter::COUNT, |count| *count += 1))?;
+//! let history = db.take_history();
+//! assert_eq!(history.events.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! What is noted:
+//! * Reads in the version of their unit. A unit that the transaction has written itself is read below its writes, if at all.
+//! * What an outcome rests on, too: a missing key, a duplicate, a guard.
+//! * Ranges as far as they were gone through. A scan of a table without order that was given up is not among them; the rows
+//!   it gave are.
+//! * Serial protocols have no versions; there the versions are made here, as nothing else can run meanwhile.
 
 #![forbid(unsafe_code)]
 
@@ -18,78 +32,61 @@ use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::index::{NodeAt, NodeChange};
-use crate::record::{CellAt, Op, Words};
+use crate::index::{Direction, NodeAt, NodeChange};
+use crate::record::{CellAt, Edge, Op, WordRange, Words};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+pub use candide_check::{Access, Event, Forgotten, Key, Scan, Transaction};
+use crossbeam_utils::CachePadded;
+use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
+use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs transactions by `P` and records their histories.
 #[derive(Debug)]
 pub struct Recorded<P>(PhantomData<P>);
 
-/// One attempt, committed or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transaction {
-    /// Its session.
-    pub session: u64,
-    /// When it began and when it ended, on one clock of all sessions: if one ended before another began, it did so in real
-    /// time.
-    pub begun: u64,
-    /// See [`Transaction::begun`].
-    pub ended: u64,
-    /// Whether it committed. Transactions that ended in an error of their closure count as committed without writes.
-    pub committed: bool,
-    /// What it observed, in order.
-    pub reads: Vec<Access>,
-    /// What it wrote; empty unless it committed.
-    pub writes: Vec<Access>,
-}
-
-/// One unit of one row, in one version.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Access {
-    /// The table's number, in the order of creation.
-    pub table: u16,
-    /// The key, as [`Key::words`](crate::Key::words) gives it.
-    pub key: Box<[u64]>,
-    /// The column group; zero without splitting.
-    pub group: u8,
-    /// The version, a number that grows with every write of the unit; `None` if the key had no record, and so was absent in
-    /// the first version or in one that had been deleted and forgotten.
-    pub version: Option<u64>,
-    /// Whether the row existed in that version.
-    pub present: bool,
+/// A part of a history.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Batch {
+    /// What has ended since the batch before, in no particular order.
+    pub events: Vec<Event>,
+    /// Every transaction that began before this time is in this batch or in an earlier one.
+    pub complete_before: u64,
 }
 
 /// What a recorded database keeps.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Recorder<C> {
     clock: C,
-    time: Ticks,
-    transactions: Transactions,
+    time: CachePadded<AtomicU64>,
+    /// By session, so that sessions do not wait for one another.
+    shares: [CachePadded<Mutex<Share>>; SHARES],
+    /// The latest versions that deleted rows of which there is a record still.
+    tombstones: Mutex<HashMap<(u16, Key), u64>>,
+    /// The versions of all rows, where the protocol has none.
+    versions: Mutex<HashMap<(u16, Key), u64>>,
 }
 
-#[derive(Debug)]
-struct Ticks(AtomicU64);
+const SHARES: usize = 16;
 
-impl Default for Ticks {
-    fn default() -> Ticks {
-        Ticks(AtomicU64::new(1))
-    }
+/// What some of the sessions have to tell.
+#[derive(Debug, Default)]
+struct Share {
+    events: Vec<Event>,
+    /// When the running attempts began, by session.
+    running: Vec<(u64, u64)>,
 }
 
-impl Ticks {
-    fn next(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::SeqCst)
-    }
-}
-
-#[derive(Debug)]
-struct Transactions(Mutex<Vec<Transaction>>);
-
-impl Default for Transactions {
-    fn default() -> Transactions {
-        Transactions(Mutex::new(Vec::new()))
+impl<C: Default> Default for Recorder<C> {
+    fn default() -> Recorder<C> {
+        Recorder {
+            clock: C::default(),
+            time: CachePadded::new(AtomicU64::new(1)),
+            shares: std::array::from_fn(|_| CachePadded::new(Mutex::new(Share::default()))),
+            tombstones: Mutex::new(HashMap::new()),
+            versions: Mutex::new(HashMap::new()),
+        }
     }
 }
 
@@ -99,12 +96,91 @@ pub struct Attempt<A> {
     inner: A,
     begun: u64,
     reads: Vec<Access>,
+    scans: Vec<Passage>,
+    /// What it has applied already, and whether it left a row there; where the protocol has no versions.
+    applied: Vec<(CellAt, bool)>,
+}
+
+/// A scan on its way.
+#[derive(Debug)]
+struct Passage {
+    table: u16,
+    from: Bound<Key>,
+    to: Bound<Key>,
+    direction: Option<Direction>,
+    /// The keys whose records it has met, in this order.
+    met: Vec<Key>,
+    is_over: bool,
+}
+
+impl Passage {
+    /// What it has gone through without the keys it has met and not read: the transaction has written them itself, so it did
+    /// not look at what the database has there.
+    fn observed(self, read: &HashSet<(u16, &Key)>) -> Vec<Scan> {
+        let Passage { table, mut from, mut to, direction, mut met, is_over } = self;
+        if !is_over {
+            match (met.last().cloned().map(Bound::Included), direction) {
+                (Some(reached), Some(Direction::Forward)) => to = reached,
+                (Some(reached), Some(Direction::Reverse)) => from = reached,
+                _ => return Vec::new(),
+            }
+        }
+        met.retain(|key| !read.contains(&(table, key)));
+        met.sort();
+        let mut scans = Vec::new();
+        for own in met {
+            scans.push(Scan { table, from, to: Bound::Excluded(own.clone()) });
+            from = Bound::Excluded(own);
+        }
+        scans.push(Scan { table, from, to });
+        scans
+    }
 }
 
 impl<C> Recorder<C> {
-    /// What has been recorded since the last call.
-    pub(crate) fn take(&self) -> Vec<Transaction> {
-        std::mem::take(&mut lock(&self.transactions.0))
+    /// The next moment.
+    fn tick(&self) -> u64 {
+        // SeqCst: the moments of all threads are one order, which agrees with what else they do.
+        self.time.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn share(&self, session: u64) -> &Mutex<Share> {
+        &self.shares[session as usize % SHARES]
+    }
+
+    /// What has ended since the last call.
+    pub(crate) fn take(&self) -> Batch {
+        let mut batch = Batch { events: Vec::new(), complete_before: self.tick() };
+        for share in &self.shares {
+            // Whoever has begun before that tick is noted here as running, or has been and has ended.
+            let share = &mut *lock(share);
+            batch.events.append(&mut share.events);
+            let first = share.running.iter().map(|&(_, begun)| begun).min();
+            batch.complete_before = first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
+        }
+        batch
+    }
+
+    /// Notes that an attempt begins; gives the time.
+    fn begins(&self, session: u64) -> u64 {
+        let share = &mut *lock(self.share(session));
+        let begun = self.tick();
+        share.running.push((session, begun));
+        begun
+    }
+
+    /// Notes that an attempt has ended.
+    fn ends(&self, mut transaction: Transaction) {
+        let share = &mut *lock(self.share(transaction.session));
+        transaction.ended = self.tick();
+        share.running.retain(|&(session, _)| session != transaction.session);
+        share.events.push(Event::Transaction(transaction));
+    }
+
+    /// Notes that a deleted row leaves no trace.
+    fn forgets(&self, session: u64, table: u16, key: Key, version: u64) {
+        let share = &mut *lock(self.share(session));
+        share.events.push(Event::Forgotten(Forgotten { table, key, version, at: self.tick() }));
     }
 }
 
@@ -113,34 +189,78 @@ fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Recorded<P>>) -> Context<
     Context { engine: context.engine, clock: &context.clock.clock, local: context.local }
 }
 
-fn access<P: Protocol>(context: &Context<'_, P>, at: CellAt, version: u64, present: bool) -> Access {
+fn key_of<P: Protocol>(context: &Context<'_, P>, at: CellAt) -> Key {
     let table = context.engine.table(at.table());
-    let key = at.record().key_words(table.layout.key_words());
-    let (table, group) = (at.table(), at.unit() as u8);
-    Access { table, key: key.as_slice().into(), group, version: Some(version), present }
+    at.record().key_words(table.layout.key_words()).as_slice().into()
 }
 
 impl<P: Protocol> Recorded<P> {
-    fn note(
+    /// Notes a read.
+    fn note(context: &Context<'_, Self>, attempt: &mut Attempt<P::Attempt>, at: CellAt, seen: Seen) {
+        if attempt.applied.iter().any(|(applied, _)| applied.address() == at.address()) {
+            return;
+        }
+        let (table, group, key) = (at.table(), at.unit() as u8, key_of(context, at));
+        let version = if P::HAS_VERSIONS {
+            (seen.version != 0).then_some(seen.version)
+        } else {
+            lock(&context.clock.versions).get(&(table, key.clone())).copied()
+        };
+        attempt.reads.push(Access { table, key, group, version, present: seen.present });
+    }
+
+    /// Notes the end of an attempt.
+    fn end(
         context: &Context<'_, Self>,
         attempt: &mut Attempt<P::Attempt>,
-        result: Result<Committed, Abort>,
-        written: Vec<(CellAt, bool)>,
-    ) -> Result<Committed, Abort> {
-        let mut writes = Vec::new();
-        if let Ok(Committed { version }) = result {
-            writes.extend(written.into_iter().map(|(at, present)| access(context, at, version, present)));
+        committed: bool,
+        written: impl Iterator<Item = (CellAt, u64, bool)>,
+    ) {
+        let writes = written.map(|(at, version, present)| Access {
+            table: at.table(),
+            key: key_of(context, at),
+            group: at.unit() as u8,
+            version: Some(version),
+            present,
+        });
+        let reads = std::mem::take(&mut attempt.reads);
+        let mut scans = Vec::new();
+        if !attempt.scans.is_empty() {
+            let read: HashSet<_> = reads.iter().map(|read| (read.table, &read.key)).collect();
+            scans.extend(attempt.scans.drain(..).flat_map(|passage| passage.observed(&read)));
         }
         let transaction = Transaction {
             session: context.local.id,
             begun: attempt.begun,
-            ended: context.clock.time.next(),
-            committed: result.is_ok(),
-            reads: std::mem::take(&mut attempt.reads),
-            writes,
+            ended: attempt.begun,
+            committed,
+            reads,
+            scans,
+            writes: writes.collect(),
         };
-        lock(&context.clock.transactions.0).push(transaction);
-        result
+        attempt.applied.clear();
+        Self::note_deletes(context, &transaction.writes);
+        context.clock.ends(transaction);
+    }
+
+    /// Notes which versions deleted rows, for when they are forgotten.
+    fn note_deletes(context: &Context<'_, Self>, writes: &[Access]) {
+        for write in writes {
+            let (row, version) = ((write.table, write.key.clone()), write.version.unwrap_or(0));
+            if !P::HAS_VERSIONS {
+                let mut versions = lock(&context.clock.versions);
+                if write.present {
+                    versions.insert(row, version);
+                } else {
+                    versions.remove(&row);
+                    context.clock.forgets(context.local.id, row.0, row.1, version);
+                }
+            } else if !write.present {
+                let mut tombstones = lock(&context.clock.tombstones);
+                let latest = tombstones.entry(row).or_default();
+                *latest = version.max(*latest);
+            }
+        }
     }
 }
 
@@ -151,6 +271,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     #[cfg(test)]
     const VERSION_WORDS: usize = P::VERSION_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
+    const HAS_VERSIONS: bool = P::HAS_VERSIONS;
     type Clock = Recorder<P::Clock>;
     type Attempt = Attempt<P::Attempt>;
 
@@ -158,9 +279,15 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::enter(&clock.clock)
     }
 
+    fn leave(clock: &Self::Clock) {
+        P::leave(&clock.clock);
+    }
+
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt) {
         attempt.reads.clear();
-        attempt.begun = context.clock.time.next();
+        attempt.scans.clear();
+        attempt.applied.clear();
+        attempt.begun = context.clock.begins(context.local.id);
         P::begin(&mut inner(context), &mut attempt.inner);
     }
 
@@ -171,8 +298,26 @@ impl<P: Protocol> Protocol for Recorded<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         let seen = P::read(&mut inner(context), &mut attempt.inner, at, copy)?;
-        attempt.reads.push(access(context, at, seen.version, seen.present));
+        Self::note(context, attempt, at, seen);
         Ok(seen)
+    }
+
+    fn scan(attempt: &mut Self::Attempt, table: u16, range: &WordRange, direction: Option<Direction>) -> usize {
+        let bound = |edge: &Edge| match edge.is_included() {
+            true => Bound::Included(edge.words().into()),
+            false => Bound::Excluded(edge.words().into()),
+        };
+        let (from, to) = (bound(&range.lower), bound(&range.upper));
+        attempt.scans.push(Passage { table, from, to, direction, met: Vec::new(), is_over: false });
+        attempt.scans.len() - 1
+    }
+
+    fn scanned(context: &Context<'_, Self>, attempt: &mut Self::Attempt, scan: usize, to: Option<CellAt>) {
+        let passage = &mut attempt.scans[scan];
+        match to {
+            Some(at) => passage.met.push(key_of(context, at)),
+            None => passage.is_over = true,
+        }
     }
 
     fn mark(attempt: &mut Self::Attempt) -> usize {
@@ -187,7 +332,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         let seen = P::read_at_mark(&mut inner(context), &mut attempt.inner, at, mark, copy)?;
-        attempt.reads.push(access(context, at, seen.version, seen.present));
+        Self::note(context, attempt, at, seen);
         Ok(seen)
     }
 
@@ -198,7 +343,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         let seen = P::read_for_update(&mut inner(context), &mut attempt.inner, at, copy)?;
-        attempt.reads.push(access(context, at, seen.version, seen.present));
+        Self::note(context, attempt, at, seen);
         Ok(seen)
     }
 
@@ -221,6 +366,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         intent: Intent,
         op: Op,
     ) -> Result<(), Abort> {
+        if !P::HAS_VERSIONS {
+            attempt.applied.retain(|(applied, _)| applied.address() != at.address());
+            attempt.applied.push((at, intent != Intent::Delete));
+        }
         P::stage(&mut inner(context), &mut attempt.inner, writes, at, intent, op)
     }
 
@@ -237,16 +386,35 @@ impl<P: Protocol> Protocol for Recorded<P> {
         attempt: &mut Self::Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let result = P::commit(&mut inner(context), &mut attempt.inner, writes);
-        let made = writes.items().iter().filter(|item| !item.untouched);
-        let written = made.map(|item| (item.at, item.present)).collect();
-        Self::note(context, attempt, result, written)
+        let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes);
+        let result = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
+            Self::end(context, attempt, true, std::iter::empty());
+            resume_unwind(panic)
+        });
+        match result {
+            Ok(Committed { version }) if P::HAS_VERSIONS => {
+                let made = writes.items().iter().filter(|item| !item.untouched);
+                Self::end(context, attempt, true, made.map(|item| (item.at, version, item.present)));
+            }
+            Ok(_) => {
+                let mut applied = std::mem::take(&mut attempt.applied);
+                let versions = &context.clock.versions;
+                let was_there = |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
+                // What came and went again has not been written.
+                applied.retain(|&(at, present)| present || was_there(at));
+                let version = context.clock.tick();
+                Self::end(context, attempt, true, applied.into_iter().map(|(at, present)| (at, version, present)));
+            }
+            // What these outcomes rest on has been validated, like what an updater panics on.
+            Err(Abort::Guard | Abort::Overflow) => Self::end(context, attempt, true, std::iter::empty()),
+            Err(_) => Self::end(context, attempt, false, std::iter::empty()),
+        }
+        result
     }
 
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet) {
         P::abort(&mut inner(context), &mut attempt.inner, writes);
-        // The reason does not matter here; that it did not commit does.
-        let _ = Self::note(context, attempt, Err(Abort::ReadChanged), Vec::new());
+        Self::end(context, attempt, false, std::iter::empty());
     }
 
     fn renounce(
@@ -258,8 +426,9 @@ impl<P: Protocol> Protocol for Recorded<P> {
         // What is observed only now is part of what the error is based on.
         for item in writes.items() {
             let seen = P::read(&mut inner(context), &mut attempt.inner, item.at, |_| {})?;
-            attempt.reads.push(access(context, item.at, seen.version, seen.present));
+            Self::note(context, attempt, item.at, seen);
         }
+        attempt.applied.clear();
         P::renounce(&mut inner(context), &mut attempt.inner, writes, images)
     }
 
@@ -283,8 +452,17 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::left_absent(first)
     }
 
-    fn bury(units: &[CellAt], bound: Epoch) -> Burial {
-        P::bury(units, bound)
+    fn bury(context: &mut Context<'_, Self>, units: &[CellAt], bound: Epoch) -> Burial {
+        let burial = P::bury(&mut inner(context), units, bound);
+        if burial == Burial::Dead {
+            let row = (units[0].table(), key_of(context, units[0]));
+            // A record that was never committed is not remembered.
+            let version = lock(&context.clock.tombstones).remove(&row);
+            if let Some(version) = version {
+                context.clock.forgets(context.local.id, row.0, row.1, version);
+            }
+        }
+        burial
     }
 
     fn bequeath(node: NodeAt, at: CellAt) {

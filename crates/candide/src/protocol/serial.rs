@@ -144,12 +144,18 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     const CELL_WORDS: usize = 0;
     const NODE_WORDS: usize = 0;
     const ONE_SESSION: bool = E::ONE_SESSION;
+    const HAS_VERSIONS: bool = false;
     type Clock = E::Lock;
     type Attempt = Attempt;
 
     #[inline]
     fn enter(lock: &E::Lock) -> Result<(), Abort> {
         E::enter(lock)
+    }
+
+    #[inline]
+    fn leave(lock: &E::Lock) {
+        E::leave(lock);
     }
 
     #[inline]
@@ -249,13 +255,11 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         while let Some(at) = attempt.deleted.pop() {
             unlink(context, at);
         }
-        E::leave(context.clock);
         Ok(Committed { version: 0 })
     }
 
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         attempt.undo(context);
-        E::leave(context.clock);
     }
 
     fn renounce(
@@ -285,7 +289,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         false
     }
 
-    fn bury(_units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, Self>, _units: &[CellAt], _bound: Epoch) -> Burial {
         unreachable!("no record is ever queued: a commit unlinks what it deleted")
     }
 }

@@ -51,7 +51,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Missing, Occ, Protocol, Seen};
+use super::{Burial, Committed, Context, Missing, Protocol, Seen, occ};
 use crate::access::{Failure, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -134,7 +134,8 @@ impl Protocol for TicToc {
                 let after = Tid(cell.load(Ordering::Acquire));
                 if !after.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts {
                     attempt.reads.push(Read { at, wts, rts: after.version() });
-                    return Ok(Seen { present: !after.has(Tid::ABSENT), version: wts });
+                    let version = if after.has(Tid::UNWRITTEN) { 0 } else { wts };
+                    return Ok(Seen { present: !after.has(Tid::ABSENT), version });
                 }
             } else if before.has(Tid::DEAD) {
                 return Err(context.conflict(Abort::Dead, at));
@@ -233,7 +234,7 @@ impl Protocol for TicToc {
         full_fence(); // E1
         let [nwts, nrts] = [NWTS, NRTS].map(|word| node.node_word(word).load(Ordering::Relaxed));
         at.cell_word(WTS).store(nwts, Ordering::Relaxed);
-        at.cell_word(RTS).store(nrts | Tid::UNBORN.0, Ordering::Release); // E3
+        at.cell_word(RTS).store(nrts | Tid::UNBORN.0 | Tid::UNWRITTEN, Ordering::Release); // E3
     }
 
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
@@ -266,11 +267,11 @@ impl Protocol for TicToc {
         first.cell_word(RTS).fetch_update(Ordering::Relaxed, Ordering::Relaxed, queue).is_ok()
     }
 
-    fn bury(units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, TicToc>, units: &[CellAt], _bound: Epoch) -> Burial {
         // The flags lead the same life in OCC. There a buried version has to be behind the bound, to be below the key's next
         // one; here the next one is above the rts that the node inherits. Nobody's absence is lost: whoever has seen this
         // one is at or below that rts, or fails.
-        Occ::bury(units, Epoch::MAX)
+        occ::bury(units, Epoch::MAX)
     }
 
     fn bequeath(node: NodeAt, at: CellAt) {

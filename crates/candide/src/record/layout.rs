@@ -433,6 +433,12 @@ impl Layout {
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
         CellAt { record, place: self.units[unit.index()] }
     }
+
+    /// The unit of `record` that group 0 is in.
+    #[inline(always)]
+    pub(crate) fn first_of(&self, record: RecordAt) -> CellAt {
+        self.at(record, self.unit_of(0))
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,9 @@ impl Tid {
     pub(crate) const DEAD: u64 = 1 << 3;
     /// The record is in a session's burial queue (first cell only). Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
+    /// The version is the record's inheritance: nobody has written it. For protocols whose records inherit one.
+    #[cfg(test)]
+    pub(crate) const UNWRITTEN: u64 = 1 << 5;
 
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
     /// What must be unchanged for a version to be the one that was read.

@@ -10,15 +10,17 @@ mod bulk;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
 #[cfg(not(any(loom, shuttle)))]
-mod cycles;
-#[cfg(not(any(loom, shuttle)))]
 mod entries;
 #[cfg(not(any(loom, shuttle)))]
 mod for_update;
 #[cfg(not(any(loom, shuttle)))]
+mod histories;
+#[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
 mod loom;
+#[cfg(not(loom))]
+mod mix;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
 #[cfg(not(any(loom, shuttle)))]

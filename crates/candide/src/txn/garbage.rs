@@ -70,7 +70,7 @@ impl Garbage {
             let table = &tables[usize::from(first.table())];
             units.clear();
             units.extend(table.layout.units().map(|unit| table.layout.at(first.record(), unit)));
-            match P::bury(&units, bound) {
+            match P::bury(&mut Context::new(engine, local), &units, bound) {
                 Burial::Alive => {}
                 Burial::NotYet => self.burials.push_back((engine.epochs.now(), first)),
                 Burial::Dead => Context::new(engine, local).unlink(first.record(), table, |node| {

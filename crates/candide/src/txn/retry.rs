@@ -200,6 +200,7 @@ impl<P: Protocol> Core<P> {
             // An error or a panic may come of values that do not belong together; then it never happened.
             Ok(Err(_)) | Err(_) => commit_error(state, engine),
         };
+        P::leave(&engine.clock);
         state.finish();
         self.collect_garbage(engine);
         engine.epochs.unpin(&self.public.slot);

@@ -74,7 +74,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
 
     /// Stages the removal of the row, if it exists.
     pub(crate) fn stage_delete(&mut self) -> Result<(), Abort> {
-        let first = self.table.layout.at(self.record, self.table.layout.unit_of(0));
+        let first = self.table.layout.first_of(self.record);
         if !self.state.can_delete(self.engine, first)? {
             return Err(Abort::NotFound);
         }

@@ -225,6 +225,12 @@ impl<P: Protocol> State<P> {
         Mark { writes: self.writes.mark(), applied: P::mark(&mut self.attempt) }
     }
 
+    /// Takes note of where a scan has got to.
+    #[inline(always)]
+    pub(crate) fn scanned(&mut self, engine: &Engine<P>, scan: usize, to: Option<CellAt>) {
+        P::scanned(&Context::new(engine, &mut self.local), &mut self.attempt, scan, to);
+    }
+
     /// Reads a unit as the transaction saw it at a mark; false if the row did not exist.
     #[inline]
     pub(crate) fn read_at_mark(
@@ -362,7 +368,7 @@ impl<P: Protocol> State<P> {
         }
         match linked {
             Ok(Linked::New { node, before, after }) => {
-                let first = table.layout.at(record, table.layout.unit_of(0));
+                let first = table.layout.first_of(record);
                 P::linked(&mut self.attempt, node, before, after, first);
                 local.linked.push(first);
                 local.count_linked(table, true);

@@ -23,7 +23,7 @@ use crate::sync::{Mutant, Spin, mutant};
 use std::cmp::Ordering;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
     Forward,
     Reverse,
 }

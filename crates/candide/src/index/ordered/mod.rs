@@ -64,7 +64,8 @@ mod split;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-pub(crate) use cursor::{Cursor, Direction};
+pub(crate) use cursor::Cursor;
+pub use cursor::Direction;
 
 use super::{Advance, Found, Linked, NodeAt, NodeChange};
 use crate::memory::{Cache, OutOfMemory, Slab};

@@ -1,0 +1,127 @@
+//! Asking clients what they were told.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::marker::PhantomData;
+use std::panic;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use candide::{Abort, Database, Protocol, Session};
+use candide_check::black::{self, ListOp, RegisterOp, Transaction};
+use candide_check::json::{Header, Line, Writer};
+use candide_check::{Violation, edn};
+use candide_workloads::clients::{Lists, Object, Registers, Shared};
+use candide_workloads::stream;
+
+use super::Run;
+use super::verdict::Verdict;
+use crate::failure::Failure;
+use crate::registry::Job;
+
+/// Clients of one kind of object under one protocol.
+pub(super) struct Asking<'a, O> {
+    threads: usize,
+    run: &'a Run<'a>,
+    object: PhantomData<O>,
+}
+
+impl<'a, O> Asking<'a, O> {
+    pub(super) fn new(threads: usize, run: &'a Run<'a>) -> Self {
+        Asking { threads, run, object: PhantomData }
+    }
+}
+
+/// What a checker judges.
+pub(super) trait Checked: Object<Op: edn::Operation> {
+    /// What to call it.
+    const NAME: &'static str;
+
+    fn check(history: &[Transaction<Self::Op>], options: black::Options) -> Result<(), Violation>;
+}
+
+impl Checked for Lists {
+    const NAME: &'static str = "lists";
+
+    fn check(history: &[Transaction<ListOp>], options: black::Options) -> Result<(), Violation> {
+        black::check_lists(history, options)
+    }
+}
+
+impl Checked for Registers {
+    const NAME: &'static str = "registers";
+
+    fn check(history: &[Transaction<RegisterOp>], options: black::Options) -> Result<(), Violation> {
+        black::check_registers(history, options)
+    }
+}
+
+impl<O: Checked> Job for Asking<'_, O>
+where
+    Transaction<O::Op>: Line,
+{
+    type Output = Result<Verdict, Failure>;
+
+    fn run<P: Protocol>(self) -> Self::Output {
+        let Asking { threads, run: &Run { args, seed }, .. } = self;
+        let db = Database::<P>::builder().build()?;
+        let shared = Shared::<O, P>::create(&db)?;
+        let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
+        let stop = AtomicBool::new(false);
+        let mut history = thread::scope(|scope| {
+            let (shared, stop) = (&shared, &stop);
+            let spawn = |(thread, session)| scope.spawn(move || work(shared, session, seed, thread, stop));
+            let clients: Vec<_> = (0..).zip(sessions).map(spawn).collect();
+            thread::sleep(args.duration);
+            stop.store(true, Ordering::Relaxed);
+            let mut history = Vec::new();
+            for client in clients {
+                history.extend(client.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+            }
+            Ok::<_, Abort>(history)
+        })?;
+        history.extend(shared.read_all(&mut db.session()?)?);
+
+        let text = format!("{} with {threads} threads", O::NAME);
+        if let Some(path) = &args.history {
+            let header = Header { protocol: P::NAME.to_string(), seed, text: text.clone() };
+            let mut writer = Writer::new(create(path)?, &header)?;
+            history.iter().try_for_each(|transaction| writer.write(transaction))?;
+            writer.finish()?;
+        }
+        if let Some(path) = &args.edn {
+            edn::write(&history, create(path)?)?;
+        }
+        let checked = O::check(&history, args.black_options());
+        Ok(Verdict::of_values(format!("{}, {threads} threads", O::NAME), args, &history, checked))
+    }
+}
+
+/// The transactions of one client.
+fn work<O: Object, P: Protocol>(
+    shared: &Shared<O, P>,
+    mut session: Session<P>,
+    seed: u64,
+    thread: u64,
+    stop: &AtomicBool,
+) -> Result<Vec<Transaction<O::Op>>, Abort> {
+    let mut rng = stream(seed, thread);
+    let mut history = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        history.push(shared.step(&mut session, &mut rng)?);
+    }
+    Ok(history)
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+    let file = File::create(path);
+    Ok(BufWriter::new(file.map_err(|error| Failure::Usage(format!("cannot write to {}: {error}", path.display())))?))
+}
+
+impl crate::cli::CheckArgs {
+    /// What the checkers of values are asked.
+    pub(super) fn black_options(&self) -> black::Options {
+        black::Options { sessions: self.strict, real_time: self.strict }
+    }
+}

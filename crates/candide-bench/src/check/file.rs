@@ -1,0 +1,57 @@
+//! Checking a history that was kept in a file.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use candide_check::Checker;
+use candide_check::black::{ListOp, RegisterOp, Transaction, check_lists, check_registers};
+use candide_check::edn;
+use candide_check::json::AnyReader;
+
+use super::verdict::Verdict;
+use crate::cli::CheckArgs;
+use crate::failure::Failure;
+
+/// Judges what is in the file, by whichever checker it is for.
+pub(super) fn check(path: &Path, args: &CheckArgs) -> Result<Verdict, Failure> {
+    let explain = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
+    let open = || File::open(path).map(BufReader::new).map_err(|error| explain(&error));
+    if path.extension().is_some_and(|extension| extension == "edn") {
+        // Appends and writes are told apart by trying: a history has one of them.
+        return match edn::read::<ListOp>(open()?) {
+            Ok(history) => Ok(of_lists(&history, args)),
+            Err(of_lists) => {
+                let history = edn::read::<RegisterOp>(open()?).map_err(|of_registers| {
+                    explain(&format!("neither lists ({of_lists}) nor registers ({of_registers})"))
+                })?;
+                Ok(of_registers(&history, args))
+            }
+        };
+    }
+    match AnyReader::new(open()?).map_err(|error| explain(&error))? {
+        AnyReader::Versions(events) => {
+            let mut checker = Checker::new(args.options());
+            for event in events {
+                checker.feed(&event.map_err(|error| explain(&error))?);
+            }
+            Ok(Verdict::of_versions("versions".to_string(), args, checker.finish(), Vec::new()))
+        }
+        AnyReader::Lists(lines) => {
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            Ok(of_lists(&history, args))
+        }
+        AnyReader::Registers(lines) => {
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            Ok(of_registers(&history, args))
+        }
+    }
+}
+
+fn of_lists(history: &[Transaction<ListOp>], args: &CheckArgs) -> Verdict {
+    Verdict::of_values("lists".to_string(), args, history, check_lists(history, args.black_options()))
+}
+
+fn of_registers(history: &[Transaction<RegisterOp>], args: &CheckArgs) -> Verdict {
+    Verdict::of_values("registers".to_string(), args, history, check_registers(history, args.black_options()))
+}

@@ -1,0 +1,107 @@
+//! `candide check`: records what transactions do, or what clients are told, and has a checker judge it.
+
+mod clients;
+mod file;
+mod record;
+mod verdict;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use candide_workloads::clients::{Lists, Registers};
+use candide_workloads::random::Random;
+use candide_workloads::smallbank::SmallBank;
+use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
+
+use crate::cli::{CheckArgs, CheckMode, Subject};
+use crate::failure::Failure;
+use crate::registry::Choice;
+use verdict::Verdict;
+
+/// What every run of an invocation has in common.
+struct Run<'a> {
+    args: &'a CheckArgs,
+    seed: u64,
+}
+
+/// Does what was asked and prints what was found. Gives whether all of it is as it should be.
+pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
+    if let Some(path) = &args.file {
+        let verdict = file::check(path, args)?;
+        verdict.print(&path.display().to_string());
+        return Ok(verdict.is_good());
+    }
+    let subject = args.subject().map_err(Failure::Usage)?;
+    let protocols = &args.protocol.0;
+    let kept = args.history.as_ref().or(args.edn.as_ref());
+    if kept.is_some() && protocols.len() > 1 {
+        return Err(Failure::Usage("a file holds one history: name one --protocol".to_string()));
+    }
+    let seed = args.seed.unwrap_or_else(drawn_seed);
+    println!("seed {seed}");
+    let run = Run { args, seed };
+    let mut good = true;
+    for &protocol in protocols {
+        let verdict = run.under(protocol, subject)?;
+        verdict.print(protocol.name());
+        good &= verdict.is_good();
+    }
+    Ok(good)
+}
+
+/// A seed that nobody has chosen.
+fn drawn_seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_micros() as u64 % 1_000_000_000)
+}
+
+impl Run<'_> {
+    fn under(&self, protocol: Choice, subject: Subject) -> Result<Verdict, Failure> {
+        let asked = self.args.threads.get();
+        let threads = if protocol.permits(asked) { asked } else { 1 };
+        match subject {
+            Subject::Random => {
+                let knobs = Random { keys: self.args.keys, operations: self.args.operations };
+                protocol.run(record::Recording { workload: &knobs, threads, run: self })
+            }
+            Subject::Ycsb => {
+                // Small, so that transactions meet; half of the operations write.
+                let mix = Ycsb { rows: 1_000, transactions: 20_000, ..Ycsb::published(Mix::A) };
+                let workload = Ycsb { verify: Verify::Increment, ..mix };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Smallbank => {
+                let workload = SmallBank { accounts: 100, transactions: 20_000, ..SmallBank::bench_base() };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Lists => protocol.run(clients::Asking::<Lists>::new(threads, self)),
+            Subject::Registers => protocol.run(clients::Asking::<Registers>::new(threads, self)),
+        }
+    }
+}
+
+impl CheckArgs {
+    /// What to run, if it goes with the mode.
+    fn subject(&self) -> Result<Subject, String> {
+        let default = match self.mode {
+            CheckMode::White => Subject::Random,
+            CheckMode::Black => Subject::Lists,
+        };
+        let subject = self.workload.unwrap_or(default);
+        let is_black = matches!(subject, Subject::Lists | Subject::Registers);
+        match self.mode {
+            CheckMode::White if is_black => {
+                Err("clients of lists and registers know nothing of versions: add --mode black".to_string())
+            }
+            CheckMode::Black if !is_black => {
+                Err("with --mode black the workload is `lists` or `registers`: only there do values tell the order"
+                    .to_string())
+            }
+            CheckMode::Black if self.opacity => {
+                Err("what doomed attempts see is no business of clients: --opacity needs --mode white".to_string())
+            }
+            CheckMode::White if self.edn.is_some() => {
+                Err("Elle reads histories of clients only: --edn needs --mode black".to_string())
+            }
+            _ => Ok(subject),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Recording what transactions do, checked while they go on.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::panic;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candide::history::{Batch, Recorded};
+use candide::{Abort, Database, Protocol};
+use candide_check::json::{Header, Writer};
+use candide_check::{Checker, Event, Options};
+use candide_workloads::{Loaded, Loading, Worker, Workload};
+
+use super::Run;
+use super::verdict::Verdict;
+use crate::cli::CheckArgs;
+use crate::failure::Failure;
+use crate::progress;
+use crate::registry::Job;
+
+/// What the threads are told.
+const GO_ON: u8 = 0;
+const WAIT: u8 = 1;
+const STOP: u8 = 2;
+
+/// Events at once beyond which the threads have to wait for the checker, so that memory stays bounded.
+const EVENTS_MAX: usize = 100_000;
+
+/// One workload under one protocol.
+pub(super) struct Recording<'a, W> {
+    pub(super) workload: &'a W,
+    pub(super) threads: usize,
+    pub(super) run: &'a Run<'a>,
+}
+
+/// Where a history goes: to the checker, and to a file if one was named.
+struct Destination {
+    checker: Checker,
+    file: Option<Writer<BufWriter<File>, Event>>,
+}
+
+impl Destination {
+    fn take(&mut self, batch: Batch) -> Result<usize, Failure> {
+        for event in &batch.events {
+            if let Some(file) = &mut self.file {
+                file.write(event)?;
+            }
+            self.checker.feed(event);
+        }
+        self.checker.advance(batch.complete_before);
+        Ok(batch.events.len())
+    }
+}
+
+impl<W: Workload> Job for Recording<'_, W> {
+    type Output = Result<Verdict, Failure>;
+
+    fn run<P: Protocol>(self) -> Self::Output {
+        let Recording { workload, threads, run: &Run { args, seed } } = self;
+        workload.validate().map_err(Failure::Usage)?;
+        let header =
+            Header { protocol: P::NAME.to_string(), seed, text: format!("{} with {threads} threads", workload.name()) };
+        let file = args.history.as_ref().map(|path| {
+            let file = File::create(path);
+            let explain = |error| Failure::Usage(format!("cannot write to {}: {error}", path.display()));
+            Ok::<_, Failure>(Writer::new(BufWriter::new(file.map_err(explain)?), &header)?)
+        });
+        let mut destination = Destination { checker: Checker::new(args.options()), file: file.transpose()? };
+        let db = Database::<Recorded<P>>::builder().build()?;
+        let loaded = workload.load(&db, &Loading { threads, seed, progress: &|_| {} })?;
+        run_recorded(&db, &loaded, threads, args.duration, &mut destination)?;
+        let consistency = loaded.check(db.session()?)?;
+        destination.take(db.take_history())?;
+        if let Some(file) = destination.file {
+            file.finish()?;
+        }
+        let title = format!("{}, {threads} threads", workload.name());
+        Ok(Verdict::of_versions(title, args, destination.checker.finish(), consistency.failed))
+    }
+}
+
+/// Runs transactions on some threads while this one takes what they leave to the checker.
+fn run_recorded<P: Protocol, L: Loaded<Recorded<P>>>(
+    db: &Database<Recorded<P>>,
+    loaded: &L,
+    threads: usize,
+    duration: Duration,
+    destination: &mut Destination,
+) -> Result<(), Failure> {
+    let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
+    let phase = AtomicU8::new(GO_ON);
+    let line = progress::line();
+    thread::scope(|scope| {
+        let phase = &phase;
+        let spawn = |(thread, session)| {
+            scope.spawn(move || {
+                let mut worker = loaded.worker(session, thread);
+                loop {
+                    match phase.load(Ordering::Relaxed) {
+                        GO_ON => drop(worker.step()?),
+                        WAIT => thread::sleep(Duration::from_micros(100)),
+                        _ => break,
+                    }
+                }
+                loaded.absorb(worker);
+                Ok::<_, Abort>(())
+            })
+        };
+        let workers: Vec<_> = sessions.into_iter().enumerate().map(spawn).collect();
+        let begun = Instant::now();
+        let mut events = 0;
+        let mut taken = Ok(0);
+        while begun.elapsed() < duration && destination.checker.violation().is_none() {
+            taken = destination.take(db.take_history());
+            let Ok(count) = taken else { break };
+            events += count;
+            line.set_message(format!("{events} events, {} of {} s", begun.elapsed().as_secs(), duration.as_secs()));
+            // Whoever has to wait begins again when the checker has caught up.
+            phase.store(if count > EVENTS_MAX { WAIT } else { GO_ON }, Ordering::Relaxed);
+            if count < EVENTS_MAX {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        phase.store(STOP, Ordering::Relaxed);
+        for worker in workers {
+            worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
+        }
+        line.finish_and_clear();
+        taken.map(drop)
+    })
+}
+
+impl CheckArgs {
+    /// What the checker of versions is asked.
+    pub(super) fn options(&self) -> Options {
+        let horizon = if self.strict { 0 } else { self.horizon };
+        Options { strict: self.strict, opaque: self.opacity, horizon }
+    }
+}

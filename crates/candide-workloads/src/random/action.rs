@@ -1,0 +1,204 @@
+//! What a transaction does, drawn before it begins, so that every attempt does the same.
+
+use std::ops::Bound;
+use std::thread;
+
+use candide::{Abort, Protocol, Tx, Whole};
+use fastrand::Rng;
+
+use super::Random;
+use super::tables::{Item, Piece, Tables};
+
+/// A transaction.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) actions: Vec<Action>,
+    /// Whether the first missing key or duplicate ends it; otherwise it goes on.
+    pub(super) stops: bool,
+    pub(super) turn: Turn,
+}
+
+/// How a transaction ends, if it gets there.
+#[derive(Debug)]
+pub(super) enum Turn {
+    Commit,
+    Fail,
+    Panic,
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Action {
+    what: What,
+    key: u32,
+    other: u32,
+    limit: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    ReadCount,
+    ReadNote,
+    ReadAll,
+    ReadMany,
+    ReadForUpdate,
+    Forward,
+    Backward,
+    Nothing,
+    Everything,
+    OfKind,
+    OfKindsBackward,
+    ByTag,
+    Insert,
+    InsertMany,
+    Put,
+    Upsert,
+    Delete,
+    DeleteAndInsert,
+    Add,
+    TakeGuarded,
+    SetNote,
+    Modify,
+    Retag,
+    PieceRead,
+    PieceAdd,
+    PieceModify,
+    PieceInsert,
+    PiecePut,
+    PieceDelete,
+    PieceEvery,
+    Yield,
+}
+
+const ALL: [What; 31] = [
+    What::ReadCount,
+    What::ReadNote,
+    What::ReadAll,
+    What::ReadMany,
+    What::ReadForUpdate,
+    What::Forward,
+    What::Backward,
+    What::Nothing,
+    What::Everything,
+    What::OfKind,
+    What::OfKindsBackward,
+    What::ByTag,
+    What::Insert,
+    What::InsertMany,
+    What::Put,
+    What::Upsert,
+    What::Delete,
+    What::DeleteAndInsert,
+    What::Add,
+    What::TakeGuarded,
+    What::SetNote,
+    What::Modify,
+    What::Retag,
+    What::PieceRead,
+    What::PieceAdd,
+    What::PieceModify,
+    What::PieceInsert,
+    What::PiecePut,
+    What::PieceDelete,
+    What::PieceEvery,
+    What::Yield,
+];
+
+impl Script {
+    pub(super) fn draw(knobs: &Random, rng: &mut Rng) -> Script {
+        let count = rng.usize(1..=knobs.operations);
+        let actions = (0..count).map(|_| Action::draw(knobs, rng)).collect();
+        let turn = match rng.u8(0..20) {
+            0 => Turn::Panic,
+            1 | 2 => Turn::Fail,
+            _ => Turn::Commit,
+        };
+        Script { actions, stops: rng.u8(0..4) == 0, turn }
+    }
+}
+
+impl Action {
+    fn draw(knobs: &Random, rng: &mut Rng) -> Action {
+        // Going through a whole table meets everyone; once in a while is enough.
+        let what = match ALL[rng.usize(..ALL.len())] {
+            What::Everything | What::PieceEvery if rng.u8(0..4) > 0 => What::ReadCount,
+            what => what,
+        };
+        // Half of all keys are drawn from an eighth of them.
+        let hot = (knobs.keys / 8).max(1);
+        let key = if rng.bool() { rng.u32(0..hot) } else { rng.u32(0..knobs.keys) };
+        Action { what, key, other: rng.u32(0..knobs.keys * 2), limit: rng.usize(1..5) }
+    }
+
+    /// The range between its two numbers.
+    fn range(&self) -> (Bound<u32>, Bound<u32>) {
+        let (from, to) = (self.key.min(self.other), self.key.max(self.other).min(self.key + 8));
+        let to = if self.limit.is_multiple_of(2) { Bound::Excluded(to) } else { Bound::Included(to) };
+        (Bound::Included(from), to)
+    }
+}
+
+impl<P: Protocol> Tables<P> {
+    /// Carries one operation out. Outcomes are what is to be expected; they end the transaction if it `stops` at them.
+    pub(super) fn carry_out(&self, tx: &Tx<'_, P>, action: &Action, stops: bool) -> Result<(), Abort> {
+        match self.attempt(tx, action) {
+            Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => Ok(()),
+            done => done,
+        }
+    }
+
+    fn attempt(&self, tx: &Tx<'_, P>, action: &Action) -> Result<(), Abort> {
+        let Tables { items, pieces } = self;
+        let &Action { what, key, other, limit } = action;
+        match what {
+            What::ReadCount => items.get(tx, &key, Item::COUNT).map(drop),
+            What::ReadNote => items.read(tx, &key, Item::NOTE).map(drop),
+            What::ReadAll => items.get(tx, &key, Whole).map(drop),
+            What::ReadMany => {
+                let rows = items.find_many(tx, &[key, other, key + 1])?;
+                rows.iter().try_for_each(|row| row.get((Item::COUNT, Item::KIND)).map(drop))
+            }
+            What::ReadForUpdate => items.get_for_update(tx, &key, Item::COUNT).map(drop),
+            What::Forward => items.scan(tx, action.range(), Item::COUNT).take(limit).try_for_each(|row| row.map(drop)),
+            What::Backward => {
+                items.scan_rev(tx, action.range(), Item::NOTE).take(limit).try_for_each(|row| row.map(drop))
+            }
+            What::Nothing => items.scan(tx, key..key, Item::COUNT).try_for_each(|row| row.map(drop)),
+            What::Everything => items.iter(tx, ()).try_for_each(|row| row.map(drop)),
+            What::OfKind => {
+                let by_kind = items.index(Item::BY_KIND);
+                by_kind.rows(tx, &((other % 4) as u8), Item::COUNT).take(limit).try_for_each(|row| row.map(drop))
+            }
+            What::OfKindsBackward => {
+                let by_kind = items.index(Item::BY_KIND);
+                by_kind.scan_rev(tx, 1..3u8, Item::TAG).take(limit).try_for_each(|row| row.map(drop))
+            }
+            What::ByTag => items.index(Item::BY_TAG).get(tx, &other, Item::NOTE).map(drop),
+            What::Insert => items.insert(tx, Item::new(key, other)),
+            What::InsertMany => items.insert_many(tx, [Item::new(key, other), Item::new(key + 1, other + 1)]),
+            What::Put => items.put(tx, Item::new(key, other)),
+            What::Upsert => items.upsert(tx, Item::new(key, other), Item::COUNT.add(1)).map(drop),
+            What::Delete => items.delete(tx, &key),
+            What::DeleteAndInsert => {
+                items.delete(tx, &key)?;
+                items.insert(tx, Item::new(key, other))
+            }
+            What::Add => items.update(tx, &key, Item::COUNT.add(1)),
+            What::TakeGuarded => items.update(tx, &key, Item::COUNT.sub(2).at_least(0)),
+            What::SetNote => items.update(tx, &key, Item::NOTE.set(u64::from(other))),
+            What::Modify => items.modify(tx, &key, Item::COUNT, |count| *count += 1),
+            What::Retag => items.modify(tx, &key, Item::TAG, |tag| *tag = other),
+            What::PieceRead => pieces.get(tx, &key, (Piece::COUNT, Piece::NOTE)).map(drop),
+            What::PieceAdd => pieces.update(tx, &key, (Piece::COUNT.add(1), Piece::NOTE.set(1))),
+            What::PieceModify => pieces.modify(tx, &key, Piece::NOTE, |note| *note += 1),
+            What::PieceInsert => pieces.insert_if_absent(tx, Piece { id: key, count: 5, note: 0 }).map(drop),
+            What::PiecePut => pieces.put(tx, Piece { id: key, count: 1, note: 1 }),
+            What::PieceDelete => pieces.delete_if_present(tx, &key).map(drop),
+            What::PieceEvery => pieces.iter(tx, Piece::COUNT).try_for_each(|row| row.map(drop)),
+            What::Yield => {
+                thread::yield_now();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Whether rows and indexes agree.
+
+use std::collections::BTreeMap;
+
+use candide::{Abort, Protocol, Session, Whole};
+
+use super::tables::{Item, Tables};
+use crate::{Consistency, Failure};
+
+/// Compares the rows as they lie there with what transactions find, by key and by each index.
+pub(super) fn check<P: Protocol>(tables: &Tables<P>, mut session: Session<P>) -> Result<Consistency, Failure> {
+    let mut rows = BTreeMap::new();
+    tables.items.for_each_quiescent(|item| {
+        rows.insert(item.id, *item);
+    })?;
+    let mut consistency = Consistency::default();
+    let scanned: Vec<Item> = session.run(|tx| collect(tables.items.scan(tx, .., Whole)))?;
+    consistency.expect(rows.values().eq(&scanned), || {
+        format!("there are {} items, but a scan finds {}, or others", rows.len(), scanned.len())
+    });
+    let (by_kind, by_tag) = (tables.items.index(Item::BY_KIND), tables.items.index(Item::BY_TAG));
+    for item in rows.values() {
+        let of_kind = session.run(|tx| collect(by_kind.rows(tx, &item.kind, Whole)))?;
+        consistency.expect(of_kind.iter().filter(|found| *found == item).count() == 1, || {
+            format!("item {} is not once under its kind {}, where there are {of_kind:?}", item.id, item.kind)
+        });
+        let tagged = session.run(|tx| by_tag.get(tx, &item.tag, Whole))?;
+        consistency.expect(tagged == Some(*item), || format!("under tag {} is {tagged:?}, not {item:?}", item.tag));
+    }
+    let all = session.run(|tx| collect(by_kind.scan(tx, .., Whole)))?;
+    consistency.expect(all.len() == rows.len(), || {
+        format!("the index of kinds has {} entries for {} items", all.len(), rows.len())
+    });
+    Ok(consistency)
+}
+
+fn collect(rows: impl Iterator<Item = Result<(u32, Item), Abort>>) -> Result<Vec<Item>, Abort> {
+    rows.map(|row| Ok(row?.1)).collect()
+}

@@ -1,0 +1,135 @@
+//! Transactions drawn at random from everything the engine can do, on few keys: nothing to measure, all to check.
+//!
+//! Made for recording histories: rows come, go and come back, every kind of operation meets every other, some transactions fail,
+//! some panic. What is left at the end must at least agree with its own indexes.
+
+mod action;
+mod audit;
+mod tables;
+
+use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use candide::{Abort, Database, Protocol, Session, Stats};
+use fastrand::Rng;
+use serde::Serialize;
+
+use crate::workload::require;
+use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, rng};
+use action::{Script, Turn};
+pub use tables::{Item, Piece, Tables};
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Random {
+    /// Keys of each table, from 0; half of them have a row at first.
+    pub keys: u32,
+    /// The most operations of a transaction.
+    pub operations: usize,
+}
+
+impl Default for Random {
+    /// Few enough keys that most transactions meet others.
+    fn default() -> Random {
+        Random { keys: 24, operations: 8 }
+    }
+}
+
+impl Workload for Random {
+    type Loaded<P: Protocol> = RandomTables<P>;
+
+    const KINDS: &'static [&'static str] = &["mixed"];
+
+    fn name(&self) -> String {
+        "random".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        u64::from(self.keys)
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        Some("only what rows and indexes say of each other is checked; the rest is a matter of the history")
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        require(self.keys > 0 && self.keys <= 1 << 20, || {
+            format!("keys must be from 1 to {}, not {}", 1 << 20, self.keys)
+        })?;
+        require(self.operations > 0 && self.operations <= 1000, || {
+            format!("operations must be from 1 to 1000, not {}", self.operations)
+        })
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<RandomTables<P>, Failure> {
+        let tables = Tables::create(db)?;
+        loading.fill(db, self.keys(), |tx, key| tables.load(tx, key as u32))?;
+        Ok(RandomTables { tables, knobs: self.clone(), seed: loading.seed })
+    }
+}
+
+/// The tables, with some rows in them.
+pub struct RandomTables<P: Protocol> {
+    /// The tables.
+    pub tables: Tables<P>,
+    knobs: Random,
+    seed: u64,
+}
+
+impl<P: Protocol> Loaded<P> for RandomTables<P> {
+    type Worker = RandomWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> RandomWorker<P> {
+        let rng = rng::stream(self.seed, thread as u64);
+        RandomWorker { session, tables: self.tables.clone(), knobs: self.knobs.clone(), rng }
+    }
+
+    fn absorb(&self, _worker: RandomWorker<P>) {}
+
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        audit::check(&self.tables, session)
+    }
+}
+
+/// Draws the transactions of one thread, and carries them out.
+pub struct RandomWorker<P: Protocol> {
+    session: Session<P>,
+    tables: Tables<P>,
+    knobs: Random,
+    rng: Rng,
+}
+
+/// What a transaction panics with that was drawn to panic.
+struct Drawn;
+
+impl<P: Protocol> Worker for RandomWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let RandomWorker { session, tables, knobs, rng } = self;
+        let script = Script::draw(knobs, rng);
+        let mut attempts = 0;
+        let run = || {
+            session.run(|tx| {
+                attempts += 1;
+                script.actions.iter().try_for_each(|action| tables.carry_out(tx, action, script.stops))?;
+                match script.turn {
+                    Turn::Commit => Ok(()),
+                    Turn::Fail => Err(Abort::NotFound),
+                    // The panic hook has nothing to tell anyone here.
+                    Turn::Panic => resume_unwind(Box::new(Drawn)),
+                }
+            })
+        };
+        let end = catch_unwind(AssertUnwindSafe(run));
+        let committed = match end {
+            Ok(Ok(())) => true,
+            Ok(Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard | Abort::Overflow)) => false,
+            Ok(Err(abort)) => return Err(abort),
+            Err(panic) if panic.is::<Drawn>() => false,
+            Err(panic) => panic::resume_unwind(panic),
+        };
+        Ok(Step { kind: 0, committed, retries: attempts - 1 })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}

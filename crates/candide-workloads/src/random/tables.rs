@@ -1,0 +1,73 @@
+//! The two tables, one of each kind of index.
+
+use candide::{Abort, Database, Error, Protocol, Record, Table, Tx};
+
+/// A row of the ordered table: three groups and two indexes.
+#[derive(Record, Clone, Copy, Debug, PartialEq)]
+#[record(ordered)]
+pub struct Item {
+    /// Its key.
+    #[key]
+    pub id: u32,
+    /// What several items have in common.
+    #[index]
+    pub kind: u8,
+    /// What no other item has.
+    #[unique]
+    pub tag: u32,
+    /// Goes up and down.
+    #[group(count)]
+    pub count: i64,
+    /// Is replaced.
+    #[group(note)]
+    pub note: u64,
+}
+
+/// A row of the hash table.
+#[derive(Record, Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    /// Its key.
+    #[key]
+    pub id: u32,
+    /// Goes up and down.
+    pub count: i64,
+    /// Is replaced.
+    #[group(note)]
+    pub note: u64,
+}
+
+/// The tables of the random workload.
+pub struct Tables<P: Protocol> {
+    /// Ordered by its keys.
+    pub items: Table<Item, P>,
+    /// Hashed.
+    pub pieces: Table<Piece, P>,
+}
+
+impl<P: Protocol> Clone for Tables<P> {
+    fn clone(&self) -> Self {
+        Tables { items: self.items.clone(), pieces: self.pieces.clone() }
+    }
+}
+
+impl Item {
+    /// An item; `tag` decides everything else.
+    pub(super) fn new(id: u32, tag: u32) -> Item {
+        Item { id, kind: (tag % 4) as u8, tag, count: 5, note: u64::from(tag) }
+    }
+}
+
+impl<P: Protocol> Tables<P> {
+    pub(super) fn create(db: &Database<P>) -> Result<Self, Error> {
+        Ok(Tables { items: db.table("items")?, pieces: db.table("pieces")? })
+    }
+
+    /// The rows that are there at first under a key.
+    pub(super) fn load(&self, tx: &Tx<'_, P>, key: u32) -> Result<(), Abort> {
+        if key.is_multiple_of(2) {
+            self.items.insert(tx, Item::new(key, key))?;
+            self.pieces.insert(tx, Piece { id: key, count: 5, note: 0 })?;
+        }
+        Ok(())
+    }
+}

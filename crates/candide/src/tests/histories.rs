@@ -1,0 +1,63 @@
+//! Histories of many threads, with everything that happens in the life of a row, are serializable as their protocol promises.
+//!
+//! `CANDIDE_STRESS=n` makes the tests n times as long.
+
+use super::ForProtocol;
+use super::mix::{Judge, Mix};
+use crate::Database;
+use crate::history::Recorded;
+use crate::protocol::{GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
+use crate::sync::{AtomicU64, Duration, Ordering, Random};
+use candide_check::Options;
+
+struct RandomHistories {
+    strict: bool,
+    threads: u64,
+}
+
+/// Transactions of each thread.
+const STEPS: u64 = 3_000;
+/// More than threads and cores.
+const KEYS: u64 = 8;
+
+impl ForProtocol for RandomHistories {
+    fn run<P: Protocol>(&self) {
+        let stress = std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+        for splitting in [true, false] {
+            let db = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).build().unwrap();
+            let mix = Mix::new(db, KEYS);
+            let options = Options { strict: self.strict, opaque: false, horizon: 1 << 20 };
+            let mut judge = Judge::new(options, format!("{}, splitting {splitting}", P::NAME));
+            let running = AtomicU64::new(self.threads);
+            std::thread::scope(|scope| {
+                for thread in 0..self.threads {
+                    let (mix, running) = (&mix, &running);
+                    let mut session = mix.db.session().unwrap();
+                    scope.spawn(move || {
+                        let mut random = Random::seeded(thread << 1 | u64::from(splitting));
+                        for _ in 0..STEPS * stress {
+                            mix.step(&mut session, &mut random, 5);
+                        }
+                        running.fetch_sub(1, Ordering::Relaxed);
+                    });
+                }
+                while running.load(Ordering::Relaxed) > 0 {
+                    judge.hear(&mix.db.take_history());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            judge.hear(&mix.db.take_history());
+            let judged = judge.judge();
+            assert!(judged >= self.threads * STEPS * stress, "{judged} transactions were judged");
+        }
+    }
+}
+
+#[test]
+fn random_histories_are_serializable() {
+    RandomHistories { strict: true, threads: 6 }.run::<Occ>();
+    RandomHistories { strict: true, threads: 6 }.run::<GlobalLock>();
+    RandomHistories { strict: true, threads: 1 }.run::<Serial>();
+    RandomHistories { strict: false, threads: 6 }.run::<TicToc>();
+    RandomHistories { strict: true, threads: 6 }.run::<Mvcc>();
+}

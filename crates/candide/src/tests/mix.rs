@@ -1,0 +1,144 @@
+//! Transactions of every kind, drawn at random, whose histories are judged.
+
+use super::parcels::Parcel;
+use super::rows::Item;
+use crate::history::{Batch, Recorded};
+use crate::protocol::Protocol;
+use crate::sync::{Random, thread};
+use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Session, Table, Tx, Whole};
+use candide_check::{Checker, Options, Verdict};
+
+/// An ordered table with two indexes and a hash table, both with few keys.
+pub(crate) struct Mix<P: Protocol> {
+    pub(crate) db: Database<Recorded<P>>,
+    items: Table<Item, Recorded<P>>,
+    parcels: Table<Parcel, Recorded<P>>,
+    by_code: Index<Parcel, u32, Hashed, Recorded<P>>,
+    by_place: Index<Parcel, (u8, i8), Ordered, Recorded<P>>,
+    keys: u64,
+}
+
+/// What ends a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Commit,
+    Fail,
+    Panic,
+}
+
+/// The operations there are; the first number of an operation is below this.
+const OPERATIONS: u64 = 26;
+
+impl<P: Protocol> Mix<P> {
+    /// Tables without rows, in which `keys` numbers are used.
+    pub(crate) fn new(db: Database<Recorded<P>>, keys: u64) -> Mix<P> {
+        let (items, parcels) = (db.table("items").unwrap(), db.table::<Parcel>("parcels").unwrap());
+        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        let by_place =
+            parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered()).unwrap();
+        Mix { db, items, parcels, by_code, by_place, keys }
+    }
+
+    /// Draws a transaction of up to `most` operations and runs it.
+    pub(crate) fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, most: u64) {
+        let script: Vec<_> = (0..1 + random.below(most))
+            .map(|_| (random.below(OPERATIONS), random.below(self.keys), random.below(self.keys)))
+            .collect();
+        let turn = match random.below(12) {
+            0 => Turn::Panic,
+            1 => Turn::Fail,
+            _ => Turn::Commit,
+        };
+        let stops = random.below(4) == 0;
+        let run = || {
+            session.run(|tx| {
+                for operation in &script {
+                    match self.carry_out(tx, *operation) {
+                        Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => {}
+                        done => done?,
+                    }
+                }
+                match turn {
+                    Turn::Commit => Ok(()),
+                    Turn::Fail => Err(Abort::NotFound),
+                    Turn::Panic => std::panic::resume_unwind(Box::new(turn)),
+                }
+            })
+        };
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+            Ok(Ok(()) | Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard)) => {}
+            Ok(Err(abort)) => panic!("{}: {abort}", P::NAME),
+            Err(panic) if panic.is::<Turn>() => {}
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn carry_out(&self, tx: &Tx<'_, Recorded<P>>, (what, key, other): (u64, u64, u64)) -> Result<(), Abort> {
+        let Mix { items, parcels, by_code, by_place, .. } = self;
+        let parcel = ((key % 2) as u8, (key / 2) as u16);
+        let row = Parcel { code: other as u32, shelf: (other % 2) as u8, ..Parcel::new(parcel.0, parcel.1) };
+        let range = (0, 0)..=(1, other as u16 / 2);
+        match what {
+            0 => items.get(tx, &key, Item::COUNT).map(drop),
+            1 => items.get(tx, &key, Item::OTHER).map(drop),
+            2 => items.insert_if_absent(tx, Item::new(key, 1)).map(drop),
+            3 => items.put(tx, Item::new(key, 2)),
+            4 => items.update(tx, &key, Item::COUNT.add(1)),
+            5 => items.update(tx, &key, Item::COUNT.sub(1).at_least(0)),
+            6 => items.modify(tx, &key, Item::OTHER, |other| *other += 1),
+            7 => items.delete(tx, &key),
+            8 => items.get_for_update(tx, &key, Whole).map(drop),
+            9 => items.iter(tx, ()).try_for_each(|row| row.map(drop)),
+            10 => parcels.get(tx, &parcel, Parcel::WEIGHT).map(drop),
+            11 => parcels.get(tx, &parcel, (Parcel::NOTE, Parcel::COUNT)).map(drop),
+            12 => parcels.insert(tx, row),
+            13 => parcels.put(tx, row),
+            14 => parcels.delete_if_present(tx, &parcel).map(drop),
+            15 => {
+                parcels.delete(tx, &parcel)?;
+                parcels.insert(tx, row)
+            }
+            16 => parcels.update_if_present(tx, &parcel, Parcel::NOTE.set(other)).map(drop),
+            17 => parcels.update_if_present(tx, &parcel, Parcel::WEIGHT.add(1)).map(drop),
+            18 => parcels.modify_if_present(tx, &parcel, Parcel::OWNER, |owner| *owner = other as i8).map(drop),
+            19 => parcels.scan(tx, range, Parcel::WEIGHT).take(2).try_for_each(|row| row.map(drop)),
+            20 => parcels.scan_rev(tx, range, Parcel::COUNT).take(1).try_for_each(|row| row.map(drop)),
+            21 => parcels.scan(tx, parcel..parcel, ()).try_for_each(|row| row.map(drop)),
+            22 => by_code.get(tx, &(other as u32), Parcel::NOTE).map(drop),
+            23 => by_place.scan(tx, .., Parcel::WEIGHT).take(3).try_for_each(|row| row.map(drop)),
+            24 => by_place.rows(tx, &((other % 2) as u8, 0), ()).try_for_each(|row| row.map(drop)),
+            _ => {
+                thread::yield_now();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Checks a history part by part, as it is recorded.
+pub(crate) struct Judge {
+    checker: Checker,
+    title: String,
+}
+
+impl Judge {
+    /// A judge of what `title` says.
+    pub(crate) fn new(options: Options, title: String) -> Judge {
+        Judge { checker: Checker::new(options), title }
+    }
+
+    pub(crate) fn hear(&mut self, batch: &Batch) {
+        batch.events.iter().for_each(|event| self.checker.feed(event));
+        self.checker.advance(batch.complete_before);
+    }
+
+    /// Demands that all it has heard is serializable; gives the number of transactions that it was.
+    pub(crate) fn judge(self) -> u64 {
+        let summary = self.checker.finish();
+        match summary.verdict {
+            Verdict::Serializable => summary.transactions,
+            Verdict::Violated(violation) => panic!("{}: {violation}", self.title),
+            Verdict::Inconclusive(doubt) => panic!("{}: inconclusive, {doubt}", self.title),
+        }
+    }
+}
