@@ -122,17 +122,19 @@ fn alone(time: u64, reads: Vec<Access>, writes: Vec<Access>) -> Transaction {
 fn queue(length: u64, mut each: impl FnMut(Event)) {
     for time in 1..=length {
         let mut transaction = alone(time, Vec::new(), vec![access(time, time, true)]);
-        if time > 100 {
-            let front = time - 100;
+        let front = time.saturating_sub(100);
+        if front > 0 {
             transaction.reads.push(access(front, front, true));
             if time % 8 == 0 {
                 let (from, to) = (Bound::Unbounded, Bound::Included([front].into()));
                 transaction.scans.push(Scan { table: 0, from, to });
             }
             transaction.writes.push(access(front, time, false));
-            each(Event::Forgotten(Forgotten { table: 0, key: [front].into(), version: time, at: 10 * time + 6 }));
         }
         each(Event::Transaction(transaction));
+        if front > 0 {
+            each(Event::Forgotten(Forgotten { table: 0, key: [front].into(), version: time, at: 10 * time + 6 }));
+        }
     }
 }
 
@@ -190,4 +192,12 @@ fn what_was_forgotten_is_never_taken_for_good() {
             }
         }
     }
+}
+
+#[test]
+#[should_panic(expected = "fed after the watermark 100")]
+fn late_lines_are_refused() {
+    let mut checker = Checker::new(Options::default());
+    checker.advance(100);
+    checker.feed(&Event::Transaction(alone(9, vec![], vec![])));
 }
