@@ -2,7 +2,9 @@
 
 mod common;
 
-use candide_check::{Access, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict};
+use candide_check::{
+    Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict,
+};
 use common::{Random, Shape, history, told};
 use std::ops::Bound;
 
@@ -107,6 +109,26 @@ fn other_verdicts_do_not_depend_on_windows_unless_they_say_so() {
     assert!(good > 500 && bad > 500 && inconclusive > 100 && spanning > 50);
 }
 
+#[test]
+fn peeling_within_a_window_changes_nothing() {
+    let mut random = Random(4);
+    let (mut good, mut bad) = (0, 0);
+    for number in 0..40 {
+        let wrong = number % 2;
+        let shape = Shape { transactions: 2_000, wrong, shifted: 0, ..random_shape(&mut random) };
+        let events = history(&mut random, shape);
+        for (strict, horizon) in [(true, 0), (false, 1_000_000)] {
+            let whole = as_a_whole(&events, Options { strict, opaque: false, horizon: u64::MAX });
+            let peeled = as_a_whole(&events, Options { strict, opaque: false, horizon });
+            let unsure = !strict && matches!(peeled, Verdict::Inconclusive(_));
+            assert!(same(&whole, &peeled) || unsure, "history {number}, strict {strict}: {whole:?}, peeled {peeled:?}");
+            assert!(wrong > 0 || !unsure, "history {number}: {peeled:?}");
+            if whole == Verdict::Serializable { good += 1 } else { bad += 1 }
+        }
+    }
+    assert!(good >= 20 && bad >= 20, "{good} good, {bad} bad");
+}
+
 fn access(key: u64, version: u64, present: bool) -> Access {
     Access { table: 0, key: [key].into(), group: 0, version: (version > 0).then_some(version), present }
 }
@@ -192,6 +214,44 @@ fn what_was_forgotten_is_never_taken_for_good() {
             }
         }
     }
+}
+
+/// All keys.
+fn everything() -> Scan {
+    Scan { table: 0, from: Bound::Unbounded, to: Bound::Unbounded }
+}
+
+/// A transaction goes through all keys and writes key 0. Another one, who comes when that is over, inserts a key and still
+/// reads key 0 as it was: each would have to come before the other one.
+fn insert_behind_a_scan(before: &[Event], key: u64, version: u64, times: (u64, u64), horizon: u64) -> Verdict {
+    let mut checker = Checker::new(Options { strict: false, opaque: false, horizon });
+    checker.feed(&Event::Transaction(alone(1, vec![], vec![access(0, 1, true)])));
+    before.iter().for_each(|event| checker.feed(event));
+    let mut scanner = alone(times.0, vec![access(0, 1, true)], vec![access(0, times.0, true)]);
+    scanner.scans.push(everything());
+    checker.feed(&Event::Transaction(scanner));
+    checker.advance(10 * times.1);
+    assert_eq!(checker.units(), 1, "only key 0 is held");
+    checker.feed(&Event::Transaction(alone(times.1, vec![access(0, 1, true)], vec![access(key, version, true)])));
+    checker.finish().verdict
+}
+
+fn is_phantom(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Violated(violation) if violation.anomaly == Anomaly::Phantom)
+}
+
+#[test]
+fn scans_are_overtaken_by_keys_of_later_windows() {
+    let verdict = insert_behind_a_scan(&[], 7, 3, (2, 3), u64::MAX);
+    assert!(is_phantom(&verdict), "{verdict:?}");
+    // The key was there and has been dropped, while the scan is held.
+    let before = [
+        Event::Transaction(alone(2, vec![], vec![access(7, 2, true)])),
+        Event::Transaction(alone(3, vec![], vec![access(7, 3, false)])),
+        Event::Forgotten(Forgotten { table: 0, key: [7].into(), version: 3, at: 40 }),
+    ];
+    let verdict = insert_behind_a_scan(&before, 7, 60, (50, 60), 200);
+    assert!(is_phantom(&verdict), "{verdict:?}");
 }
 
 #[test]

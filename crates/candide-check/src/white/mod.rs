@@ -174,6 +174,9 @@ pub struct Checker {
 /// were live then, so that looking costs little beside all else.
 const LOOK_MIN: u64 = 1 << 14;
 
+/// Transactions are peeled not only when a window ends, but so often, since what is held then stays in the caches.
+const PEEL_EVERY: u64 = 512;
+
 impl Checker {
     /// A checker of a history that begins with empty tables.
     pub fn new(options: Options) -> Self {
@@ -276,15 +279,16 @@ impl Checker {
         while self.violation.is_none() && self.fed.last().is_some_and(|fed| fed.party.ended < watermark) {
             let fed = self.fed.pop().expect("there is one");
             self.process(&fed);
+            if self.processed.is_multiple_of(PEEL_EVERY) {
+                self.peel(watermark);
+            }
         }
-        self.summary.live_max = self.summary.live_max.max(self.live.count());
         self.judge_pending(watermark);
         if self.violation.is_some() {
             return;
         }
         self.compact_items();
-        self.close(watermark);
-        self.peel();
+        self.peel(watermark);
         let seen = (self.processed - before) as usize;
         self.units.sweep(2 * seen + 64, watermark, &self.live);
         if self.processed >= self.look_at {
@@ -360,7 +364,9 @@ impl Checker {
         }
     }
 
-    fn peel(&mut self) {
+    fn peel(&mut self, watermark: u64) {
+        self.summary.live_max = self.summary.live_max.max(self.live.count());
+        self.close(watermark);
         let Self { live, units, .. } = self;
         live.peel(|unit, party| units.raise_floor(unit, party));
         while self.moments.front().is_some_and(|(_, moment)| !self.live.is_live(*moment)) {
