@@ -2,7 +2,9 @@
 
 mod common;
 
-use candide_check::{Access, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict};
+use candide_check::{
+    Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict,
+};
 use common::{Random, Shape, history, told};
 use std::ops::Bound;
 
@@ -107,6 +109,26 @@ fn other_verdicts_do_not_depend_on_windows_unless_they_say_so() {
     assert!(good > 500 && bad > 500 && inconclusive > 100 && spanning > 50);
 }
 
+#[test]
+fn peeling_within_a_window_changes_nothing() {
+    let mut random = Random(4);
+    let (mut good, mut bad) = (0, 0);
+    for number in 0..40 {
+        let wrong = number % 2;
+        let shape = Shape { transactions: 2_000, wrong, shifted: 0, ..random_shape(&mut random) };
+        let events = history(&mut random, shape);
+        for (strict, horizon) in [(true, 0), (false, 1_000_000)] {
+            let whole = as_a_whole(&events, Options { strict, opaque: false, horizon: u64::MAX });
+            let peeled = as_a_whole(&events, Options { strict, opaque: false, horizon });
+            let unsure = !strict && matches!(peeled, Verdict::Inconclusive(_));
+            assert!(same(&whole, &peeled) || unsure, "history {number}, strict {strict}: {whole:?}, peeled {peeled:?}");
+            assert!(wrong > 0 || !unsure, "history {number}: {peeled:?}");
+            if whole == Verdict::Serializable { good += 1 } else { bad += 1 }
+        }
+    }
+    assert!(good >= 20 && bad >= 20, "{good} good, {bad} bad");
+}
+
 fn access(key: u64, version: u64, present: bool) -> Access {
     Access { table: 0, key: [key].into(), group: 0, version: (version > 0).then_some(version), present }
 }
@@ -122,17 +144,19 @@ fn alone(time: u64, reads: Vec<Access>, writes: Vec<Access>) -> Transaction {
 fn queue(length: u64, mut each: impl FnMut(Event)) {
     for time in 1..=length {
         let mut transaction = alone(time, Vec::new(), vec![access(time, time, true)]);
-        if time > 100 {
-            let front = time - 100;
+        let front = time.saturating_sub(100);
+        if front > 0 {
             transaction.reads.push(access(front, front, true));
             if time % 8 == 0 {
                 let (from, to) = (Bound::Unbounded, Bound::Included([front].into()));
                 transaction.scans.push(Scan { table: 0, from, to });
             }
             transaction.writes.push(access(front, time, false));
-            each(Event::Forgotten(Forgotten { table: 0, key: [front].into(), version: time, at: 10 * time + 6 }));
         }
         each(Event::Transaction(transaction));
+        if front > 0 {
+            each(Event::Forgotten(Forgotten { table: 0, key: [front].into(), version: time, at: 10 * time + 6 }));
+        }
     }
 }
 
@@ -190,4 +214,54 @@ fn what_was_forgotten_is_never_taken_for_good() {
             }
         }
     }
+}
+
+/// All keys.
+fn everything() -> Scan {
+    Scan { table: 0, from: Bound::Unbounded, to: Bound::Unbounded }
+}
+
+/// A transaction goes through all keys, or reads one, and writes key 0. Another one, who comes when that is over, inserts the
+/// key and still reads key 0 as it was: each would have to come before the other one.
+fn insert_behind(scan: bool, before: &[Event], version: u64, times: (u64, u64), horizon: u64) -> Verdict {
+    let mut checker = Checker::new(Options { strict: false, opaque: false, horizon });
+    checker.feed(&Event::Transaction(alone(1, vec![], vec![access(0, 1, true)])));
+    before.iter().for_each(|event| checker.feed(event));
+    let mut reader = alone(times.0, vec![access(0, 1, true)], vec![access(0, times.0, true)]);
+    if scan {
+        reader.scans.push(everything());
+    } else {
+        reader.reads.push(access(7, 0, false));
+    }
+    checker.feed(&Event::Transaction(reader));
+    checker.advance(10 * times.1);
+    assert_eq!(checker.units(), if scan { 1 } else { 2 }, "a key without a row is held for who read it only");
+    checker.feed(&Event::Transaction(alone(times.1, vec![access(0, 1, true)], vec![access(7, version, true)])));
+    checker.finish().verdict
+}
+
+fn assert_is(verdict: &Verdict, anomaly: Anomaly) {
+    assert!(matches!(verdict, Verdict::Violated(violation) if violation.anomaly == anomaly), "{verdict:?}");
+}
+
+#[test]
+fn readers_of_absent_keys_are_overtaken_by_later_windows() {
+    assert_is(&insert_behind(true, &[], 3, (2, 3), u64::MAX), Anomaly::Phantom);
+    assert_is(&insert_behind(false, &[], 3, (2, 3), u64::MAX), Anomaly::WriteSkew);
+    // The key was there, and can be dropped while the reader is held.
+    let before = [
+        Event::Transaction(alone(2, vec![], vec![access(7, 2, true)])),
+        Event::Transaction(alone(3, vec![], vec![access(7, 3, false)])),
+        Event::Forgotten(Forgotten { table: 0, key: [7].into(), version: 3, at: 40 }),
+    ];
+    assert_is(&insert_behind(true, &before, 60, (50, 60), 200), Anomaly::Phantom);
+    assert_is(&insert_behind(false, &before, 60, (50, 60), 200), Anomaly::WriteSkew);
+}
+
+#[test]
+#[should_panic(expected = "fed after the watermark 100")]
+fn late_lines_are_refused() {
+    let mut checker = Checker::new(Options::default());
+    checker.advance(100);
+    checker.feed(&Event::Transaction(alone(9, vec![], vec![])));
 }

@@ -146,7 +146,7 @@ impl Checker {
             live.edge(slot, node.slot, unit, Kind::Ww);
         }
         // Versions in between may turn out not to exist, so whoever read them is overwritten, too.
-        units.live_readers(unit, before.number, version, live, readers);
+        units.live_readers(unit, before.number, version - 1, live, readers);
         for (reader, kind) in readers {
             live.edge(reader.slot, node.slot, unit, *kind);
         }
@@ -158,7 +158,7 @@ impl Checker {
         let version = &mut units.get_mut(unit).versions[place];
         version.writer = Writer::Live(node.slot);
         let (number, agrees) = (version.number, version.present == present);
-        units.live_readers(unit, number, number + 1, live, readers);
+        units.live_readers(unit, number, number, live, readers);
         let foresight = readers.iter().any(|(reader, _)| *reader == node);
         let last = readers.last().map_or(node.slot, |(reader, _)| reader.slot);
         for (reader, _) in readers {

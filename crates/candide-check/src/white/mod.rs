@@ -150,6 +150,8 @@ pub struct Checker {
     unsorted: bool,
     items: Vec<Item>,
     items_live: usize,
+    /// Whatever begins before it has been fed.
+    watermark: u64,
     /// The latest end of all that were fed.
     ended_max: u64,
     /// Processed and not yet closed, in the order of their ends.
@@ -172,6 +174,9 @@ pub struct Checker {
 /// were live then, so that looking costs little beside all else.
 const LOOK_MIN: u64 = 1 << 14;
 
+/// Transactions are peeled not only when a window ends, but so often, since what is held then stays in the caches.
+const PEEL_EVERY: u64 = 512;
+
 impl Checker {
     /// A checker of a history that begins with empty tables.
     pub fn new(options: Options) -> Self {
@@ -185,6 +190,7 @@ impl Checker {
             unsorted: false,
             items: Vec::new(),
             items_live: 0,
+            watermark: 0,
             ended_max: 0,
             closing: VecDeque::new(),
             moments: VecDeque::new(),
@@ -203,7 +209,8 @@ impl Checker {
     ///
     /// # Panics
     ///
-    /// If a write has no version, or version 0.
+    /// If the line came too late, which is to say that it should have been fed before [`advance`](Self::advance); if a
+    /// transaction did not end after it had begun; or if a write has no version, or version 0.
     pub fn feed(&mut self, event: &Event) {
         if self.violation.is_some() {
             return;
@@ -211,6 +218,7 @@ impl Checker {
         match event {
             Event::Transaction(transaction) => self.feed_transaction(transaction),
             Event::Forgotten(Forgotten { table, key, version, at }) => {
+                assert!(*at >= self.watermark, "forgotten at {at}, and fed after the watermark {}", self.watermark);
                 let unit = self.units.head(*table, key);
                 self.units.forget(unit, *version, *at);
             }
@@ -219,6 +227,12 @@ impl Checker {
 
     fn feed_transaction(&mut self, transaction: &Transaction) {
         let party = Party::from(transaction);
+        let Party { begun, ended, .. } = party;
+        assert!(begun >= self.watermark, "begun at {begun}, and fed after the watermark {}", self.watermark);
+        assert!(
+            begun < ended && ended < u64::MAX,
+            "a transaction has a begin and then an end, not {begun} and {ended}"
+        );
         self.summary.aborted += u64::from(!party.committed);
         if !party.committed && !self.options.opaque {
             return;
@@ -255,24 +269,26 @@ impl Checker {
         self.items.push(Item { version, unit, present: access.present });
     }
 
-    /// Processes what can be. Says that every transaction that began before `watermark` has been fed, and everything that
-    /// was forgotten before it. A watermark below an earlier one says nothing new.
+    /// Processes what can be. Says that every transaction that began before `watermark` has been fed, and every row
+    /// that was forgotten before it. A watermark below an earlier one says nothing new.
     pub fn advance(&mut self, watermark: u64) {
+        self.watermark = self.watermark.max(watermark);
         self.sort_fed();
         self.meet_new_keys();
         let before = self.processed;
         while self.violation.is_none() && self.fed.last().is_some_and(|fed| fed.party.ended < watermark) {
             let fed = self.fed.pop().expect("there is one");
             self.process(&fed);
+            if self.processed.is_multiple_of(PEEL_EVERY) {
+                self.peel(watermark);
+            }
         }
-        self.summary.live_max = self.summary.live_max.max(self.live.count());
         self.judge_pending(watermark);
         if self.violation.is_some() {
             return;
         }
         self.compact_items();
-        self.close(watermark);
-        self.peel();
+        self.peel(watermark);
         let seen = (self.processed - before) as usize;
         self.units.sweep(2 * seen + 64, watermark, &self.live);
         if self.processed >= self.look_at {
@@ -348,7 +364,9 @@ impl Checker {
         }
     }
 
-    fn peel(&mut self) {
+    fn peel(&mut self, watermark: u64) {
+        self.summary.live_max = self.summary.live_max.max(self.live.count());
+        self.close(watermark);
         let Self { live, units, .. } = self;
         live.peel(|unit, party| units.raise_floor(unit, party));
         while self.moments.front().is_some_and(|(_, moment)| !self.live.is_live(*moment)) {

@@ -394,11 +394,11 @@ impl Units {
         }
     }
 
-    /// The live readers of the versions from one to before another, each with what a write over its version makes of it.
+    /// The live readers of the versions from one to another, both included, each with what a write over its version makes of it.
     pub(super) fn live_readers(&self, unit: u32, from: u64, to: u64, live: &Live, found: &mut Vec<(NodeId, Kind)>) {
         let readers = &self.get(unit).readers;
         found.clear();
-        let latest = readers.iter().rev().skip_while(|reader| reader.version >= to);
+        let latest = readers.iter().rev().skip_while(|reader| reader.version > to);
         let readers = latest.take_while(|reader| reader.version >= from);
         let readers = readers.map(|reader| (reader.node(), reader.kind()));
         found.extend(readers.filter(|(node, _)| live.is_live(*node)));
