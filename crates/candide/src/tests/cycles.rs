@@ -3,10 +3,10 @@
 //! Edges: who wrote a version comes before who read it (wr) and who wrote the next one (ww); who read a version comes before
 //! who wrote the next one (rw); for strict protocols, who ended comes before who began later. A cycle is an anomaly.
 
-use super::ForProtocol;
 use super::rows::Item;
+use super::{ForProtocol, for_each_overlapping};
 use crate::history::{Access, Recorded, Transaction};
-use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+use crate::protocol::Protocol;
 use crate::sync::Random;
 use crate::{Abort, Database, Whole};
 use std::collections::{BTreeMap, HashMap};
@@ -93,9 +93,7 @@ fn cycle_in(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     None
 }
 
-struct RandomHistories {
-    strict: bool,
-}
+struct RandomHistories;
 
 impl ForProtocol for RandomHistories {
     fn run<P: Protocol>(&self) {
@@ -140,7 +138,7 @@ impl ForProtocol for RandomHistories {
             });
             let history = db.take_history();
             assert!(history.iter().filter(|transaction| transaction.committed).count() >= 900);
-            if let Some(cycle) = find_cycle(&history, self.strict) {
+            if let Some(cycle) = find_cycle(&history, P::STRICT) {
                 let transactions: Vec<_> = cycle.iter().map(|&index| &history[index]).collect();
                 panic!("{}, round {round}: a cycle of {}: {transactions:#?}", P::NAME, cycle.len());
             }
@@ -150,9 +148,7 @@ impl ForProtocol for RandomHistories {
 
 #[test]
 fn random_histories_are_serializable() {
-    RandomHistories { strict: true }.run::<Occ>();
-    RandomHistories { strict: false }.run::<TicToc>();
-    RandomHistories { strict: true }.run::<Mvcc>();
+    for_each_overlapping(&RandomHistories);
 }
 
 /// The checker itself: it must find the anomalies it exists for.
