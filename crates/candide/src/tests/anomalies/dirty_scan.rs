@@ -21,7 +21,7 @@ pub(super) const DIRTY_SCAN: Anomaly = Anomaly {
 
 pub(super) const SKIPPED_INSERT: Anomaly = Anomaly {
     name: "dirty scan, insert passed over",
-    about: "a scan passes over an insert that then commits, though its transaction comes first",
+    about: "a scan passes over an insert of a transaction that then commits, and has to come first",
     breaks: Promise::Serializable,
     index: Index::Ordered,
     rows: &[(10, 1), (20, 2), (30, 3)],

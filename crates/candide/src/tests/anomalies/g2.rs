@@ -1,7 +1,6 @@
 //! Write skew: two transactions each write what the other one has read.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, TWO_ROWS, Where, rows, value};
-use crate::sync::Point;
 
 pub(super) const G2_ITEM: Anomaly = Anomaly {
     name: "G2-item",
@@ -20,24 +19,6 @@ pub(super) const G2_ITEM: Anomaly = Anomaly {
         (T2, Op::Commit),
     ],
     appears: |run| run.committed(&[T1, T2]) && [T1, T2].iter().all(|&who| run.reads(who) == [value(10), value(20)]),
-};
-
-pub(super) const G2_ITEM_OVERLAPPING: Anomaly = Anomaly {
-    name: "G2-item, overlapping commits",
-    about: "the same while the one is in the middle of its commit",
-    breaks: Promise::Serializable,
-    index: Index::Hashed,
-    rows: TWO_ROWS,
-    script: &[
-        (T1, Op::Read(2)),
-        (T2, Op::Read(1)),
-        (T1, Op::Set(1, 11)),
-        (T2, Op::Set(2, 21)),
-        (T1, Op::Until(Point::Validated)),
-        (T2, Op::Commit),
-        (T1, Op::Commit),
-    ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T1) == [value(20)] && run.reads(T2) == [value(10)],
 };
 
 pub(super) const G2: Anomaly = Anomaly {

@@ -39,7 +39,7 @@ pub(super) const G_SINGLE_PREDICATE: Anomaly = Anomaly {
 
 pub(super) const G_SINGLE_WRITE: Anomaly = Anomaly {
     name: "G-single, write predicate",
-    about: "the same with a delete that no longer finds its row",
+    about: "the same with a delete by value that no longer finds its row",
     breaks: Promise::Serializable,
     index: Index::Ordered,
     rows: TWO_ROWS,

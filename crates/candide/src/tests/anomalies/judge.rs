@@ -17,7 +17,7 @@ impl Op {
         };
         match self {
             Op::Begin | Op::Until(_) | Op::Commit | Op::Rollback => Seen::Done(true),
-            Op::Read(key) => Seen::Value(rows.get(&key).map(|row| row.0)),
+            Op::Read(key) | Op::ReadForUpdate(key) => Seen::Value(rows.get(&key).map(|row| row.0)),
             Op::ReadCold(key) => Seen::Value(rows.get(&key).map(|row| row.1)),
             Op::Set(key, value) => change(key, &|row| row.0 = value),
             Op::SetCold(key, value) => change(key, &|row| row.1 = value),

@@ -15,6 +15,7 @@ mod g_single;
 mod judge;
 mod long_fork;
 mod otv;
+mod overlapping_commits;
 mod p4;
 mod phantom;
 mod pmp;
@@ -50,7 +51,6 @@ const ANOMALIES: &[&Anomaly] = &[
     &g_single::G_SINGLE_PREDICATE,
     &g_single::G_SINGLE_WRITE,
     &g2::G2_ITEM,
-    &g2::G2_ITEM_OVERLAPPING,
     &g2::G2,
     &g2::G2_TWO_EDGES,
     &phantom::PHANTOM_RANGE,
@@ -60,6 +60,8 @@ const ANOMALIES: &[&Anomaly] = &[
     &phantom::PHANTOM_NEXT,
     &phantom::PHANTOM_PREVIOUS,
     &predicate_g2::PREDICATE_G2,
+    &overlapping_commits::OVERLAPPING_COMMITS,
+    &overlapping_commits::HELD_ROW,
     &read_only::READ_ONLY,
     &long_fork::LONG_FORK,
     &commutative::LOST_COMMUTATIVE,

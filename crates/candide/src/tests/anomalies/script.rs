@@ -68,6 +68,8 @@ pub(super) enum Op {
     Begin,
     /// Reads the value of a key.
     Read(u64),
+    /// Reads the value of a key, which it is going to write.
+    ReadForUpdate(u64),
     /// Reads the cold value of a key.
     ReadCold(u64),
     /// Writes the value of a key without reading it.
@@ -157,7 +159,7 @@ pub(super) struct Run {
 /// What has come of one transaction.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// When it was begun, counted in steps.
+    /// When it was begun: after everything that has ended at a lower number.
     pub(super) begun: usize,
     /// When it had ended.
     pub(super) ended: usize,

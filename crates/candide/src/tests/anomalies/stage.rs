@@ -79,6 +79,7 @@ struct Stage {
     heard: Receiver<(usize, Said)>,
     /// What was said by somebody else than the one to be heard: who waits gets through before the other says that it has ended.
     early: Vec<(usize, Said)>,
+    /// Counts what happens.
     time: usize,
     excluded: bool,
 }
@@ -86,6 +87,7 @@ struct Stage {
 impl Stage {
     /// Takes note of the next transaction, which has been told to begin.
     fn admit(&mut self, orders: Sender<Op>) {
+        self.time += 1;
         let part = Part { begun: self.time, ended: usize::MAX, end: End::Conflict, seen: Vec::new() };
         self.actors.push(Actor { part, state: State::Running, missed: VecDeque::new(), orders });
         self.listen(Some(self.actors.len() - 1));
@@ -262,6 +264,7 @@ fn step<P: Protocol, R: Row>(table: &Table<R, P>, tx: &Tx<'_, P>, op: Op) -> Res
     Ok(match op {
         Op::Begin | Op::Until(_) | Op::Commit | Op::Rollback => unreachable!("these are no steps within a transaction"),
         Op::Read(key) => Seen::Value(table.get(tx, &key, R::VALUE)?),
+        Op::ReadForUpdate(key) => Seen::Value(table.get_for_update(tx, &key, R::VALUE)?),
         Op::ReadCold(key) => Seen::Value(table.get(tx, &key, R::COLD)?.map(|value| value as i64)),
         Op::Set(key, value) => Seen::Done(table.update_if_present(tx, &key, R::VALUE.set(value))?),
         Op::SetCold(key, value) => Seen::Done(table.update_if_present(tx, &key, R::COLD.set(value as u64))?),

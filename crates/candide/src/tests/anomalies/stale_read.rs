@@ -6,7 +6,7 @@ use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, T4, T5, T6, value};
 /// timestamps; in any other they do nothing.
 pub(super) const STALE_READ: Anomaly = Anomaly {
     name: "stale read in real time",
-    about: "a transaction sees an update, but not another one that had ended before the first began",
+    about: "a transaction sees one update, and not another one that had ended before that one began",
     breaks: Promise::Strict,
     index: Index::Hashed,
     rows: &[(1, 10), (2, 20), (3, 0)],
