@@ -91,7 +91,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// that had ended, as long as no chain of data leads from the one to the other.
     const STRICT: bool;
 
-    /// Whether an attempt that is going to fail sees, until it is told, only what some serial order would show it.
+    /// Whether an attempt that is going to fail sees, until it is told, only what some serial order would show it. Only a strict
+    /// protocol is called opaque: that order agrees with real time.
     ///
     /// Without it the closure of a doomed attempt may see values of different times (never a torn one) before it is repeated.
     /// What it makes of them, a value, an error or a panic, is never shown to the caller.

@@ -46,8 +46,8 @@ impl Op {
 }
 
 /// Whether a run keeps a promise: whether there is an order of its transactions in which, one after another, they would have
-/// seen what they saw and left what is left. Those that were rolled back saw and left nothing; so did attempts that failed, of
-/// which only [`Promise::Opaque`] speaks.
+/// seen what they saw and left what is left. Those that were rolled back leave nothing; nor do attempts that failed, and of
+/// these only [`Promise::Opaque`] speaks.
 pub(super) fn keeps(run: &Run, before: &Rows, promise: Promise) -> bool {
     let parts = run.parts.iter().filter(|part| promise == Promise::Opaque || part.end != End::Conflict);
     let search = Search { in_real_time: promise != Promise::Serializable, after: &run.rows };

@@ -82,8 +82,8 @@ fn promises<P: Protocol>(promise: Promise) -> bool {
     }
 }
 
-/// Carries a script out and demands that every promise of the protocol is kept, and that none is kept which it does not make
-/// and the script is about.
+/// Carries a script out and demands that every promise the protocol makes is kept, and that the one the script is about is
+/// broken if the protocol does not make it.
 fn observe<P: Protocol>(anomaly: &Anomaly) -> Fate {
     let run = stage::run::<P>(anomaly);
     let before = rows_of(anomaly.rows);

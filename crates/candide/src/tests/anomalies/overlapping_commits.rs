@@ -1,11 +1,11 @@
-//! Write skew between two commits that overlap: what the one has locked and not yet written, the other one must not take for unchanged.
+//! Write skew between two commits that overlap: what the one has locked and not yet written is not unchanged for the other.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, value};
 use crate::sync::Point;
 
 pub(super) const OVERLAPPING_COMMITS: Anomaly = Anomaly {
     name: "write skew, overlapping commits",
-    about: "the second of two transactions that each write what the other one has read commits in the middle of the commit of the first",
+    about: "of two transactions that each write what the other has read, one commits amid the commit of the other",
     breaks: Promise::Serializable,
     index: Index::Hashed,
     rows: TWO_ROWS,

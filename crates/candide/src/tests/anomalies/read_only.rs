@@ -4,7 +4,7 @@ use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, value};
 
 pub(super) const READ_ONLY: Anomaly = Anomaly {
     name: "read-only transaction anomaly",
-    about: "two accounts: a withdrawal that saw no deposit is charged a fee, and a statement shows the deposit without the withdrawal",
+    about: "a withdrawal is charged for missing a deposit, and a statement shows the deposit without it",
     breaks: Promise::Serializable,
     index: Index::Hashed,
     rows: &[(1, 0), (2, 0)],

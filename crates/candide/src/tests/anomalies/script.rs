@@ -12,7 +12,7 @@ pub(super) struct Anomaly {
     pub(super) name: &'static str,
     /// One sentence for the documentation.
     pub(super) about: &'static str,
-    /// The promise that a protocol breaks by letting it appear.
+    /// The weakest promise that a protocol breaks by letting it appear.
     pub(super) breaks: Promise,
     /// How the rows are found.
     pub(super) index: Index,
