@@ -54,6 +54,7 @@ const ANOMALIES: &[&Anomaly] = &[
     &g2::G2,
     &g2::G2_TWO_EDGES,
     &phantom::PHANTOM_RANGE,
+    &phantom::PHANTOM_OWN_SPLIT,
     &phantom::PHANTOM_ABSENT,
     &phantom::PHANTOM_ABSENT_HASHED,
     &phantom::PHANTOM_DELETED,

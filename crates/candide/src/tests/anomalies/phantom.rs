@@ -4,7 +4,7 @@ use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, TWO_ROWS};
 
 pub(super) const PHANTOM_RANGE: Anomaly = Anomaly {
     name: "phantom by range",
-    about: "a scan of the same keys finds one more",
+    about: "a second scan of the same keys finds one more",
     breaks: Promise::Serializable,
     index: Index::Ordered,
     rows: &[(10, 1), (20, 2), (30, 3)],
@@ -88,6 +88,45 @@ pub(super) const PHANTOM_PREVIOUS: Anomaly = Anomaly {
     index: Index::Ordered,
     rows: &[(10, 1), (20, 2), (30, 3)],
     script: &[(T1, Op::Last(29)), (T2, Op::Insert(25, 9)), (T2, Op::Commit), (T1, Op::Last(29)), (T1, Op::Commit)],
+    appears: |run| {
+        let seen = run.reads(T1);
+        run.committed(&[T1]) && seen[0] != seen[1]
+    },
+};
+
+/// The rows nearly fill a leaf of the index, which the scanner's own inserts divide; the phantom is in the other half.
+pub(super) const PHANTOM_OWN_SPLIT: Anomaly = Anomaly {
+    name: "phantom by range, own split",
+    about: "the same after inserts of the transaction itself have divided what it had scanned",
+    breaks: Promise::Serializable,
+    index: Index::Ordered,
+    rows: &[
+        (10, 1),
+        (20, 1),
+        (30, 1),
+        (40, 1),
+        (50, 1),
+        (60, 1),
+        (70, 1),
+        (80, 1),
+        (90, 1),
+        (100, 1),
+        (110, 1),
+        (120, 1),
+    ],
+    script: &[
+        (T1, Op::Scan(111, 119)),
+        (T1, Op::Insert(51, 2)),
+        (T1, Op::Insert(52, 2)),
+        (T1, Op::Insert(53, 2)),
+        (T1, Op::Insert(54, 2)),
+        (T1, Op::Insert(55, 2)),
+        (T1, Op::Insert(56, 2)),
+        (T2, Op::Insert(115, 3)),
+        (T2, Op::Commit),
+        (T1, Op::Scan(111, 119)),
+        (T1, Op::Commit),
+    ],
     appears: |run| {
         let seen = run.reads(T1);
         run.committed(&[T1]) && seen[0] != seen[1]
