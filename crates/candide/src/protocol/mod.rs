@@ -86,6 +86,28 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// The protocol's name, as the command line spells it.
     const NAME: &'static str;
 
+    /// Whether the serial order agrees with real time: a transaction comes after every one that had ended when it began.
+    ///
+    /// Without it transactions are serializable all the same, but one may see the database as it was before another one
+    /// that had ended, as long as no chain of data leads from the one to the other.
+    const STRICT: bool;
+
+    /// Whether an attempt that is going to fail sees, until it is told, only what some serial order would show it. Only a strict
+    /// protocol is called opaque: that order agrees with real time.
+    ///
+    /// Without it the closure of a doomed attempt may see values of different times (never a torn one) before it is repeated.
+    /// What it makes of them, a value, an error or a panic, is never shown to the caller.
+    const OPAQUE: bool;
+
+    /// Whether the protocol is still in the form that only tests use.
+    #[cfg(test)]
+    #[doc(hidden)]
+    const IN_TEST_FORM: bool = false;
+    /// Whether memory comes back while the database is in use.
+    #[cfg(test)]
+    #[doc(hidden)]
+    const RECLAIMS: bool = true;
+
     /// Words of a cell.
     #[doc(hidden)]
     const CELL_WORDS: usize;

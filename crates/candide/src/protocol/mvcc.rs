@@ -92,6 +92,12 @@ pub struct Attempt {
 
 impl Protocol for Mvcc {
     const NAME: &'static str = "mvcc";
+    const STRICT: bool = true;
+    const OPAQUE: bool = false;
+    #[cfg(test)]
+    const IN_TEST_FORM: bool = true;
+    #[cfg(test)]
+    const RECLAIMS: bool = false;
     const CELL_WORDS: usize = version::CHAIN_WORDS;
     const NODE_WORDS: usize = 2;
     const VERSION_WORDS: usize = version::VERSION_WORDS;
@@ -266,6 +272,7 @@ fn prepare(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &Writ
     if !writes.is_empty() {
         context.yield_to_token()?;
     }
+    pass(Point::Unlocked);
     let ts = attempt.ts;
     for item in writes.items() {
         let unlinked = &mut attempt.unlinked[item.note as usize - 1];

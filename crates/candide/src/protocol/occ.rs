@@ -103,6 +103,8 @@ struct NodeRead {
 
 impl Protocol for Occ {
     const NAME: &'static str = "occ";
+    const STRICT: bool = true;
+    const OPAQUE: bool = false;
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
     type Clock = ();

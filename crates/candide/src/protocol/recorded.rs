@@ -266,6 +266,12 @@ impl<P: Protocol> Recorded<P> {
 
 impl<P: Protocol> Protocol for Recorded<P> {
     const NAME: &'static str = P::NAME;
+    const STRICT: bool = P::STRICT;
+    const OPAQUE: bool = P::OPAQUE;
+    #[cfg(test)]
+    const IN_TEST_FORM: bool = P::IN_TEST_FORM;
+    #[cfg(test)]
+    const RECLAIMS: bool = P::RECLAIMS;
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
     #[cfg(test)]

@@ -141,6 +141,8 @@ enum Undo {
 
 impl<E: Exclusion> Protocol for InPlace<E> {
     const NAME: &'static str = E::NAME;
+    const STRICT: bool = true;
+    const OPAQUE: bool = true;
     const CELL_WORDS: usize = 0;
     const NODE_WORDS: usize = 0;
     const ONE_SESSION: bool = E::ONE_SESSION;

@@ -102,6 +102,10 @@ struct NodeRead {
 
 impl Protocol for TicToc {
     const NAME: &'static str = "tictoc";
+    const STRICT: bool = false;
+    const OPAQUE: bool = false;
+    #[cfg(test)]
+    const IN_TEST_FORM: bool = true;
     const CELL_WORDS: usize = 2;
     const NODE_WORDS: usize = 2;
     type Clock = ();
@@ -182,6 +186,7 @@ impl Protocol for TicToc {
         if context.engine.options.sorted_locks {
             writes.sort();
         }
+        pass(Point::Unlocked);
 
         // 1 lock
         for index in 0..writes.items().len() {

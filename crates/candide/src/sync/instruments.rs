@@ -9,6 +9,8 @@ pub(crate) use active::{mutant, pass};
 /// A place in a protocol where a test may run code of its own (an exact interleaving without luck).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
+    /// Before a transaction: another one has the database to itself, and this one waits.
+    Excluded,
     /// Commit: the closure is done, nothing is locked.
     Unlocked,
     /// Commit: the write set is locked, nothing validated.

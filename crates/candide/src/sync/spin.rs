@@ -1,6 +1,6 @@
 //! Waiting for something short.
 
-use super::{AtomicU64, Ordering};
+use super::{AtomicU64, Ordering, Point, pass};
 
 /// Rounds of busy waiting before the processor is given away. A lock holder that runs needs well under a microsecond;
 /// one that does not run needs our core.
@@ -63,6 +63,7 @@ impl Exclusive {
             if free && self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return true;
             }
+            pass(Point::Excluded);
             spin.wait();
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! As in `traps`, most need no threads: a closure runs another session's whole transaction inside itself.
 
-use super::{ForProtocol, for_each, for_each_concurrent};
+use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
@@ -56,12 +56,6 @@ fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
 
 fn ok<T>(result: Result<T, Abort>) -> T {
     result.unwrap_or_else(|abort| panic!("{abort}"))
-}
-
-fn for_each_overlapping(test: &impl ForProtocol) {
-    test.run::<Occ>();
-    test.run::<TicToc>();
-    test.run::<Mvcc>();
 }
 
 // Iterators after an error.

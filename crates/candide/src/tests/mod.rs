@@ -4,6 +4,8 @@
 //! include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
+mod anomalies;
+#[cfg(not(any(loom, shuttle)))]
 mod attacks;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
@@ -40,7 +42,7 @@ mod table_model;
 mod traps;
 
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent, for_each_reclaiming};
+pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping, for_each_reclaiming};
 
 /// Which protocols a test runs under.
 #[cfg(not(any(loom, shuttle)))]
@@ -53,26 +55,38 @@ mod protocols {
         fn run<P: Protocol>(&self);
     }
 
+    /// Runs a test under every protocol. This and the two lists it includes name each protocol once, and nothing else has to.
+    pub(crate) fn for_each(test: &impl ForProtocol) {
+        report::<Serial>(test);
+        for_each_concurrent(test);
+    }
+
     /// Runs a test under every protocol that allows several sessions.
     pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
-        report::<Occ>(test);
         report::<GlobalLock>(test);
+        for_each_overlapping(test);
+    }
+
+    /// Runs a test under every protocol whose transactions overlap, in whatever order they certify.
+    pub(crate) fn for_each_overlapping(test: &impl ForProtocol) {
+        report::<Occ>(test);
         report::<TicToc>(test);
         report::<Mvcc>(test);
     }
 
     /// Runs a test under every protocol that gives memory back while it runs.
     pub(crate) fn for_each_reclaiming(test: &impl ForProtocol) {
-        report::<Serial>(test);
-        report::<Occ>(test);
-        report::<GlobalLock>(test);
-        report::<TicToc>(test);
+        for_each(&Reclaiming(test));
     }
 
-    /// Runs a test under every protocol.
-    pub(crate) fn for_each(test: &impl ForProtocol) {
-        report::<Serial>(test);
-        for_each_concurrent(test);
+    struct Reclaiming<'a, T>(&'a T);
+
+    impl<T: ForProtocol> ForProtocol for Reclaiming<'_, T> {
+        fn run<P: Protocol>(&self) {
+            if P::RECLAIMS {
+                self.0.run::<P>();
+            }
+        }
     }
 
     fn report<P: Protocol>(test: &impl ForProtocol) {

@@ -6,7 +6,7 @@
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Order, Parcel};
 use super::rows::Item;
-use super::{ForProtocol, for_each_concurrent};
+use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, TableOptions, Tx, Whole};
 use std::ops::Bound;
@@ -37,13 +37,6 @@ fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
 /// One attempt, so that a conflict shows.
 const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
-
-/// Runs a test under the protocols whose transactions overlap.
-fn for_each_overlapping(test: &impl ForProtocol) {
-    test.run::<Occ>();
-    test.run::<TicToc>();
-    test.run::<Mvcc>();
-}
 
 /// What one of the two does with the parcels.
 type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;

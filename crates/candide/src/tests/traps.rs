@@ -4,8 +4,8 @@
 //! of its commit.
 
 use super::rows::Item;
-use super::{ForProtocol, for_each_concurrent};
-use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
+use crate::protocol::{Occ, Protocol};
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
 use crate::{Abort, Database, Refused, RunOptions, Session, Table, Updater, Whole};
 use std::cell::{Cell, RefCell};
@@ -35,13 +35,6 @@ const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 /// Runs a test under the protocols that certify in the order of commits: there, whoever read what has been replaced fails.
 fn for_each_in_commit_order(test: &impl ForProtocol) {
     test.run::<Occ>();
-}
-
-/// Runs a test under the protocols whose transactions overlap, in whatever order they certify.
-fn for_each_overlapping(test: &impl ForProtocol) {
-    for_each_in_commit_order(test);
-    test.run::<TicToc>();
-    test.run::<Mvcc>();
 }
 
 struct WriteSkew;

@@ -1,0 +1,150 @@
+//! Anomalies: the interleavings of the literature, small and fixed, with what each protocol makes of them.
+//!
+//! Each file of a few scripts is named as the anomaly. All of them are carried out under every protocol, which has to prevent
+//! those that break a promise it makes and to show the others, so that the documentation claims neither too much nor too
+//! little. What happens is the table of `docs/correctness.md`.
+
+mod aborted_write;
+mod commutative;
+mod dirty_scan;
+mod fractured;
+mod g0;
+mod g1;
+mod g2;
+mod g_single;
+mod judge;
+mod long_fork;
+mod otv;
+mod overlapping_commits;
+mod p4;
+mod phantom;
+mod pmp;
+mod predicate_g2;
+mod read_only;
+mod rows;
+mod script;
+mod stage;
+mod stale_read;
+mod table;
+mod uncontrolled;
+mod zombie;
+
+use super::{ForProtocol, for_each};
+use crate::protocol::Protocol;
+use judge::keeps;
+use script::{Anomaly, End, Promise, Run, rows_of};
+use std::cell::RefCell;
+use table::{Column, Fate};
+use uncontrolled::Uncontrolled;
+
+/// All of them: first those of Hermitage, in its order, then ours.
+const ANOMALIES: &[&Anomaly] = &[
+    &g0::G0,
+    &g1::G1A,
+    &g1::G1B,
+    &g1::G1C,
+    &otv::OTV,
+    &pmp::PMP,
+    &pmp::PMP_WRITE,
+    &p4::P4,
+    &g_single::G_SINGLE,
+    &g_single::G_SINGLE_PREDICATE,
+    &g_single::G_SINGLE_WRITE,
+    &g2::G2_ITEM,
+    &g2::G2,
+    &g2::G2_TWO_EDGES,
+    &phantom::PHANTOM_RANGE,
+    &phantom::PHANTOM_OWN_SPLIT,
+    &phantom::PHANTOM_ABSENT,
+    &phantom::PHANTOM_ABSENT_HASHED,
+    &phantom::PHANTOM_DELETED,
+    &phantom::PHANTOM_NEXT,
+    &phantom::PHANTOM_PREVIOUS,
+    &predicate_g2::PREDICATE_G2,
+    &overlapping_commits::OVERLAPPING_COMMITS,
+    &overlapping_commits::HELD_ROW,
+    &read_only::READ_ONLY,
+    &long_fork::LONG_FORK,
+    &commutative::LOST_COMMUTATIVE,
+    &aborted_write::ABORTED_WRITE,
+    &dirty_scan::DIRTY_SCAN,
+    &dirty_scan::SKIPPED_INSERT,
+    &fractured::FRACTURED,
+    &fractured::FRACTURED_DELETE,
+    &stale_read::STALE_READ,
+    &zombie::ZOMBIE,
+];
+
+fn promises<P: Protocol>(promise: Promise) -> bool {
+    match promise {
+        Promise::Serializable => true,
+        Promise::Strict => P::STRICT,
+        Promise::Opaque => P::OPAQUE,
+    }
+}
+
+/// Carries a script out and demands that every promise the protocol makes is kept, and that the one the script is about is
+/// broken if the protocol does not make it.
+fn observe<P: Protocol>(anomaly: &Anomaly) -> Fate {
+    let run = stage::run::<P>(anomaly);
+    let before = rows_of(anomaly.rows);
+    let told = || format!("{} under {}: {run:#?}", anomaly.name, P::NAME);
+    for promise in Promise::ALL {
+        assert!(!promises::<P>(promise) || keeps(&run, &before, promise), "not {promise:?}: {}", told());
+    }
+    let appears = (anomaly.appears)(&run);
+    assert_eq!(appears, !promises::<P>(anomaly.breaks), "{}", told());
+    assert!(!appears || !keeps(&run, &before, anomaly.breaks), "what has appeared breaks no promise: {}", told());
+    fate(appears, &run)
+}
+
+fn fate(appears: bool, run: &Run) -> Fate {
+    if appears {
+        Fate::Appears
+    } else if run.excluded {
+        Fate::Excluded
+    } else if run.parts.iter().any(|part| part.end == End::Conflict) {
+        Fate::Aborted
+    } else {
+        Fate::Ordered
+    }
+}
+
+/// Carries all scripts out under each protocol.
+#[derive(Default)]
+struct Matrix {
+    columns: RefCell<Vec<Column>>,
+}
+
+impl ForProtocol for Matrix {
+    fn run<P: Protocol>(&self) {
+        assert!(P::STRICT || !P::OPAQUE, "{}: only a strict protocol is called opaque", P::NAME);
+        self.columns.borrow_mut().push(Column {
+            name: P::NAME,
+            in_test_form: P::IN_TEST_FORM,
+            promises: Promise::ALL.map(promises::<P>),
+            fates: ANOMALIES.iter().map(|anomaly| observe::<P>(anomaly)).collect(),
+        });
+    }
+}
+
+#[test]
+fn each_protocol_prevents_what_it_promises_to_and_nothing_else() {
+    let matrix = Matrix::default();
+    for_each(&matrix);
+    table::compare(ANOMALIES, &matrix.columns.into_inner());
+}
+
+/// Without concurrency control each script goes wrong in one way of doing without, and the judge knows it.
+#[test]
+fn each_anomaly_appears_where_nothing_prevents_it() {
+    for anomaly in ANOMALIES {
+        let before = rows_of(anomaly.rows);
+        let runs = Uncontrolled::ALL.map(|uncontrolled| uncontrolled.run(anomaly));
+        let appeared: Vec<&Run> = runs.iter().filter(|run| (anomaly.appears)(run)).collect();
+        assert!(!appeared.is_empty(), "{}: {runs:#?}", anomaly.name);
+        for run in appeared {
+            assert!(!keeps(run, &before, anomaly.breaks), "{}: {run:#?}", anomaly.name);
+        }
+    }
+}
