@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,46 +29,50 @@ enum Build {
 struct Check {
     mutant: &'static str,
     build: Build,
+    /// The longest that it may take to find it, in seconds. A test that does not end has found nothing that it could name.
+    max_s: u64,
     /// Names tests as the test binary's own arguments do: the quickest that find it every time, not by luck.
     filter: &'static str,
 }
 
-const fn check(mutant: &'static str, build: Build, filter: &'static str) -> Check {
-    Check { mutant, build, filter }
+/// One that takes a moment, ten seconds at most on a machine that does much else.
+const fn check(mutant: &'static str, filter: &'static str) -> Check {
+    Check { mutant, build: Build::Usual, max_s: 10, filter }
+}
+
+/// One that goes through executions of a model until the defect shows.
+const fn model(mutant: &'static str, max_s: u64, filter: &'static str) -> Check {
+    Check { mutant, build: Build::Loom, max_s, filter }
 }
 
 const CHECKS: &[Check] = &[
-    check("no-fence", Build::Loom, "tests::loom::loom_write_skew"),
-    check("no-read-validation", Build::Usual, "tests::traps::write_skew_fails_one_of_the_two"),
-    check("others-locks-ignored", Build::Loom, "tests::loom::loom_write_skew"),
-    check("tombstone-unobserved", Build::Loom, "tests::loom::loom_absent_read_against_insert"),
-    check("reclaim-early", Build::Usual, "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
-    check("evaluate-before-lock", Build::Usual, "tests::traps::an_update_is_evaluated_under_the_lock"),
-    check("held-not-installing", Build::Usual, "tests::for_update::a_holder_that_commits_stops_readers"),
-    check("held-for-ever", Build::Usual, "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
-    check("no-node-validation", Build::Usual, "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
-    check("split-untracked", Build::Usual, "tests::phantoms::own_splits_keep_a_scan_and_others_inserts_spoil_it"),
-    check(
-        "absent-skipped-by-scan",
-        Build::Usual,
-        "tests::phantoms::an_uncommitted_insert_is_an_absence_that_a_scan_observes",
-    ),
-    check("delete-one-group", Build::Usual, "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
-    check(
-        "entry-unvalidated",
-        Build::Usual,
-        "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes",
-    ),
-    check("reverse-off-by-one", Build::Usual, "tests::phantoms::both_ways_lead_over_the_same_rows"),
-    check(
-        "mark-ignored",
-        Build::Usual,
-        "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open",
-    ),
+    model("no-fence", 60, "tests::loom::loom_write_skew"),
+    check("no-read-validation", "tests::traps::write_skew_fails_one_of_the_two"),
+    model("others-locks-ignored", 60, "tests::loom::loom_write_skew"),
+    model("tombstone-unobserved", 60, "tests::loom::loom_absent_read_against_insert"),
+    check("reclaim-early", "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
+    check("evaluate-before-lock", "tests::traps::an_update_is_evaluated_under_the_lock"),
+    check("held-not-installing", "tests::for_update::a_holder_that_commits_stops_readers"),
+    check("held-for-ever", "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
+    check("no-node-validation", "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
+    check("split-untracked", "tests::phantoms::own_splits_keep_a_scan_and_others_inserts_spoil_it"),
+    check("absent-skipped-by-scan", "tests::phantoms::an_uncommitted_insert_is_an_absence_that_a_scan_observes"),
+    check("delete-one-group", "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
+    check("entry-unvalidated", "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes"),
+    check("reverse-off-by-one", "tests::phantoms::both_ways_lead_over_the_same_rows"),
+    check("mark-ignored", "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open"),
+    check("version-below-read", "tests::phases::a_commit_that_builds_on_another_has_the_greater_version"),
+    check("version-below-replaced", "tests::phases::a_row_never_has_the_same_version_twice"),
+    check("epoch-before-lock", "tests::phases::who_replaces_what_another_has_read_is_of_no_earlier_epoch"),
+    check("node-observed-late", "tests::phases::what_was_searched_in_vain_is_observed_as_it_was_then"),
+    check("install-before-validation", "tests::phases::an_attempt_that_does_not_validate_has_stored_nothing"),
+    check("unlock-before-install", "tests::phases::a_row_whose_words_are_being_stored_is_not_read"),
+    check("evaluate-between-installs", "tests::phases::an_updater_that_fails_leaves_no_half_of_its_commit"),
+    check("token-ignored", "tests::for_update::holders_give_way_to_the_token"),
 ];
 
-/// The longest that one of them may take. A test that hangs has found nothing that it could name.
-const TEST_MAX: Duration = Duration::from_secs(300);
+/// The longest that a check may take when there is nothing to find.
+const SOUND_MAX: Duration = Duration::from_secs(300);
 
 /// Runs the checks of all mutants, or of those named.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
@@ -80,8 +84,8 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let binaries = made.collect::<Result<BTreeMap<_, _>, String>>()?;
     let log = log_file()?;
     let width = known.iter().map(String::len).max().unwrap_or(0);
-    println!("{:width$}  {:>9}  found by", "mutant", "after");
-    let mut survivors = Vec::new();
+    println!("{:width$}  {:>9}  {:>7}  found by", "mutant", "after", "allowed");
+    let mut missed = Vec::new();
     let mut sound = Vec::new();
     for check in checks {
         let binary = &binaries[&check.build];
@@ -89,16 +93,28 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
             must_pass_as_it_is(binary, check, &log)?;
             sound.push((check.build, check.filter));
         }
-        let begun = Instant::now();
-        let survives = test(binary, check, Some(check.mutant), &log)?.success();
-        let after = format!("{:.2} s", begun.elapsed().as_secs_f64());
-        let found = if survives { "NOT FOUND by " } else { "" };
-        println!("{:width$}  {after:>9}  {found}{}", check.mutant, check.filter);
-        if survives {
-            survivors.push(check.mutant);
+        let (ending, after) = test(binary, check, Some(check.mutant), &log)?;
+        let found = match ending {
+            Ending::Failed => "",
+            Ending::Passed => "NOT FOUND by ",
+            Ending::TooLate => "NOT IN TIME by ",
+        };
+        let (after, allowed) = (format!("{:.2} s", after.as_secs_f64()), format!("{} s", check.max_s));
+        println!("{:width$}  {after:>9}  {allowed:>7}  {found}{}", check.mutant, check.filter);
+        if ending != Ending::Failed {
+            missed.push(check.mutant);
         }
     }
-    if survivors.is_empty() { Ok(()) } else { Err(format!("no test failed with {}", survivors.join(", "))) }
+    if missed.is_empty() { Ok(()) } else { Err(format!("no test failed in time with {}", missed.join(", "))) }
+}
+
+/// How the tests of a check have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Passed,
+    Failed,
+    /// They had to be stopped.
+    TooLate,
 }
 
 /// The mutants' names: the first parts of the pairs whose second is a `Mutant`.
@@ -174,15 +190,15 @@ fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), St
     if !String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test")) {
         return Err(format!("no test is called {} ({:?})", check.filter, check.build));
     }
-    if test(binary, check, None, log)?.success() {
-        Ok(())
-    } else {
-        Err(format!("{} fails without any mutant; see {}", check.filter, log.display()))
+    match test(binary, check, None, log)?.0 {
+        Ending::Passed => Ok(()),
+        Ending::Failed => Err(format!("{} fails without any mutant; see {}", check.filter, log.display())),
+        Ending::TooLate => Err(format!("{} does not end within {} s", check.filter, SOUND_MAX.as_secs())),
     }
 }
 
-/// Runs a check's tests once, with or without a defect.
-fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Result<ExitStatus, String> {
+/// Runs a check's tests once, with or without a defect; says how they ended, and after how long.
+fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Result<(Ending, Duration), String> {
     let explain = |error| format!("{}: {error}", binary.display());
     let output = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let mut command = Command::new(binary);
@@ -191,19 +207,24 @@ fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Resul
     if let Some(mutant) = mutant {
         command.env("CANDIDE_MUTANT", mutant);
     }
-    let mut child = command.spawn().map_err(explain)?;
+    let max = if mutant.is_some() { Duration::from_secs(check.max_s) } else { SOUND_MAX };
+    run_within(command, max).map_err(explain)
+}
+
+/// Runs a command until it ends, or has taken as long as it may.
+fn run_within(mut command: Command, max: Duration) -> std::io::Result<(Ending, Duration)> {
+    let mut child = command.spawn()?;
     let begun = Instant::now();
-    while begun.elapsed() < TEST_MAX {
-        if let Some(status) = child.try_wait().map_err(explain)? {
-            return Ok(status);
+    while begun.elapsed() < max {
+        if let Some(status) = child.try_wait()? {
+            return Ok((if status.success() { Ending::Passed } else { Ending::Failed }, begun.elapsed()));
         }
         thread::sleep(Duration::from_millis(2));
     }
     // It may have ended this moment; then there is nothing to kill.
     let _ = child.kill();
-    child.wait().map_err(explain)?;
-    let with = mutant.map_or("without any mutant".to_string(), |mutant| format!("with {mutant}"));
-    Err(format!("{} does not end within {} s {with}", check.filter, TEST_MAX.as_secs()))
+    child.wait()?;
+    Ok((Ending::TooLate, begun.elapsed()))
 }
 
 #[cfg(test)]
@@ -221,5 +242,17 @@ mod tests {
         assert!(choose(&[], &[]).is_err());
         let more = [known, vec!["new".to_string()]].concat();
         assert!(choose(&more, &[]).is_err_and(|problem| problem.contains("new")));
+    }
+    #[test]
+    fn a_check_that_does_not_end_in_time_is_stopped() {
+        let shell = |script: &str, max| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            run_within(command, max).expect("there is a shell").0
+        };
+        let long = Duration::from_secs(60);
+        assert_eq!(shell("exit 0", long), Ending::Passed);
+        assert_eq!(shell("exit 1", long), Ending::Failed);
+        assert_eq!(shell("exec sleep 60", Duration::from_millis(20)), Ending::TooLate);
     }
 }
