@@ -4,26 +4,14 @@
 //! again from one to the next. Where they are is in `crates/candide/src/sync/instruments.rs`; [`CHECKS`] says which test
 //! must find which.
 
-use serde_json::Value;
+use crate::engine_tests::{Build, Ending, command, names as test_names, run_within, target_folder};
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Where the mutants are named.
 const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
-
-/// A test binary of the library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Build {
-    /// As `cargo test` makes it.
-    Usual,
-    /// With every atomic, lock and thread replaced by loom's.
-    Loom,
-}
 
 /// What must find a mutant.
 struct Check {
@@ -31,18 +19,18 @@ struct Check {
     build: Build,
     /// The longest that it may take to find it, in seconds. A test that does not end has found nothing that it could name.
     max_s: u64,
-    /// Names tests as the test binary's own arguments do: the quickest that find it every time, not by luck.
-    filter: &'static str,
+    /// The quickest test that finds it every time, not by luck.
+    test: &'static str,
 }
 
 /// One that takes a moment, ten seconds at most on a machine that does much else.
-const fn check(mutant: &'static str, filter: &'static str) -> Check {
-    Check { mutant, build: Build::Usual, max_s: 10, filter }
+const fn check(mutant: &'static str, test: &'static str) -> Check {
+    Check { mutant, build: Build::Usual, max_s: 10, test }
 }
 
 /// One that goes through executions of a model until the defect shows.
-const fn model(mutant: &'static str, max_s: u64, filter: &'static str) -> Check {
-    Check { mutant, build: Build::Loom, max_s, filter }
+const fn model(mutant: &'static str, max_s: u64, test: &'static str) -> Check {
+    Check { mutant, build: Build::Loom, max_s, test }
 }
 
 const CHECKS: &[Check] = &[
@@ -89,9 +77,9 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let mut sound = Vec::new();
     for check in checks {
         let binary = &binaries[&check.build];
-        if !sound.contains(&(check.build, check.filter)) {
+        if !sound.contains(&(check.build, check.test)) {
             must_pass_as_it_is(binary, check, &log)?;
-            sound.push((check.build, check.filter));
+            sound.push((check.build, check.test));
         }
         let (ending, after) = test(binary, check, Some(check.mutant), &log)?;
         let found = match ending {
@@ -100,21 +88,12 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
             Ending::TooLate => "NOT IN TIME by ",
         };
         let (after, allowed) = (format!("{:.2} s", after.as_secs_f64()), format!("{} s", check.max_s));
-        println!("{:width$}  {after:>9}  {allowed:>7}  {found}{}", check.mutant, check.filter);
+        println!("{:width$}  {after:>9}  {allowed:>7}  {found}{}", check.mutant, check.test);
         if ending != Ending::Failed {
             missed.push(check.mutant);
         }
     }
     if missed.is_empty() { Ok(()) } else { Err(format!("no test failed in time with {}", missed.join(", "))) }
-}
-
-/// How the tests of a check have ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Passed,
-    Failed,
-    /// They had to be stopped.
-    TooLate,
 }
 
 /// The mutants' names: the first parts of the pairs whose second is a `Mutant`.
@@ -139,43 +118,6 @@ fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, Str
     Ok(CHECKS.iter().filter(wanted).collect())
 }
 
-impl Build {
-    /// Builds the binary and says where it is.
-    fn make(self, root: &Path) -> Result<PathBuf, String> {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(root).args(["test", "--lib", "--no-run", "--message-format=json-render-diagnostics"]);
-        match self {
-            // The whole workspace, because that is what has been built already when its tests have been run.
-            Build::Usual => cargo.arg("--workspace"),
-            Build::Loom => {
-                let target = target_folder().join("loom");
-                cargo.args(["--package", "candide", "--release", "--target-dir"]).arg(target);
-                cargo.env("RUSTFLAGS", "--cfg loom")
-            }
-        };
-        let output =
-            cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo does not start: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("the tests do not build ({self:?})"));
-        }
-        let messages = String::from_utf8_lossy(&output.stdout).into_owned();
-        let executable = messages.lines().filter_map(executable_in).next_back();
-        executable.ok_or_else(|| format!("cargo built the tests and did not say where ({self:?})"))
-    }
-}
-
-/// The executable that a message of cargo's is about, if it is the library's tests.
-fn executable_in(message: &str) -> Option<PathBuf> {
-    let message: Value = serde_json::from_str(message).ok()?;
-    let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "lib";
-    message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
-}
-
-/// Where cargo puts what it builds, from the workspace's folder.
-fn target_folder() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
-}
-
 /// Where the output of the test at hand goes; each overwrites the one before.
 fn log_file() -> Result<PathBuf, String> {
     let folder = crate::root().join(target_folder());
@@ -183,48 +125,27 @@ fn log_file() -> Result<PathBuf, String> {
     Ok(folder.join("mutants.log"))
 }
 
-/// Without a defect the check's tests must be there, and pass.
+/// Without a defect the check's test must be there, and pass.
 fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), String> {
-    let listed = Command::new(binary).args([check.filter, "--list"]).output();
-    let listed = listed.map_err(|error| format!("{}: {error}", binary.display()))?;
-    if !String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test")) {
-        return Err(format!("no test is called {} ({:?})", check.filter, check.build));
+    if !test_names(binary, check.test)?.iter().any(|name| name == check.test) {
+        return Err(format!("no test is called {} ({:?})", check.test, check.build));
     }
     match test(binary, check, None, log)?.0 {
         Ending::Passed => Ok(()),
-        Ending::Failed => Err(format!("{} fails without any mutant; see {}", check.filter, log.display())),
-        Ending::TooLate => Err(format!("{} does not end within {} s", check.filter, SOUND_MAX.as_secs())),
+        Ending::Failed => Err(format!("{} fails without any mutant; see {}", check.test, log.display())),
+        Ending::TooLate => Err(format!("{} does not end within {} s", check.test, SOUND_MAX.as_secs())),
     }
 }
 
-/// Runs a check's tests once, with or without a defect; says how they ended, and after how long.
+/// Runs a check's test once, with or without a defect; says how it ended, and after how long.
 fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Result<(Ending, Duration), String> {
-    let explain = |error| format!("{}: {error}", binary.display());
-    let output = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
-    let mut command = Command::new(binary);
-    command.arg(check.filter).env_remove("CANDIDE_MUTANT").env("RUST_BACKTRACE", "0");
-    command.stderr(output.try_clone().map_err(explain)?).stdout(output);
+    let mut command = command(binary, log)?;
+    command.args(["--exact", check.test]);
     if let Some(mutant) = mutant {
         command.env("CANDIDE_MUTANT", mutant);
     }
     let max = if mutant.is_some() { Duration::from_secs(check.max_s) } else { SOUND_MAX };
-    run_within(command, max).map_err(explain)
-}
-
-/// Runs a command until it ends, or has taken as long as it may.
-fn run_within(mut command: Command, max: Duration) -> std::io::Result<(Ending, Duration)> {
-    let mut child = command.spawn()?;
-    let begun = Instant::now();
-    while begun.elapsed() < max {
-        if let Some(status) = child.try_wait()? {
-            return Ok((if status.success() { Ending::Passed } else { Ending::Failed }, begun.elapsed()));
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    // It may have ended this moment; then there is nothing to kill.
-    let _ = child.kill();
-    child.wait()?;
-    Ok((Ending::TooLate, begun.elapsed()))
+    run_within(command, max)
 }
 
 #[cfg(test)]
@@ -242,17 +163,5 @@ mod tests {
         assert!(choose(&[], &[]).is_err());
         let more = [known, vec!["new".to_string()]].concat();
         assert!(choose(&more, &[]).is_err_and(|problem| problem.contains("new")));
-    }
-    #[test]
-    fn a_check_that_does_not_end_in_time_is_stopped() {
-        let shell = |script: &str, max| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            run_within(command, max).expect("there is a shell").0
-        };
-        let long = Duration::from_secs(60);
-        assert_eq!(shell("exit 0", long), Ending::Passed);
-        assert_eq!(shell("exit 1", long), Ending::Failed);
-        assert_eq!(shell("exec sleep 60", Duration::from_millis(20)), Ending::TooLate);
     }
 }
