@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod check_json;
+mod engine_tests;
 mod mutants;
+mod orderings;
+mod sites;
 mod tidy;
 
 use std::env;
@@ -14,6 +17,9 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   mutants [NAME...]      run the test that must find each deliberate defect (all of them, or those named)
+  orderings [WHICH...]   make each memory ordering weaker, one at a time, and run the loom tests that reach it; WHICH is
+                         a part of a file's name or a number of the list. `--list` only lists, `--minutes N` stops then,
+                         `--slow` uses tests of more than half a minute, too
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
 
@@ -22,6 +28,7 @@ fn main() -> ExitCode {
     let Some((task, rest)) = arguments.split_first() else { return misused("no task is named") };
     let done = match task.as_str() {
         "mutants" => mutants::run(&root(), rest),
+        "orderings" => orderings::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),

@@ -4,71 +4,63 @@
 //! again from one to the next. Where they are is in `crates/candide/src/sync/instruments.rs`; [`CHECKS`] says which test
 //! must find which.
 
-use serde_json::Value;
+use crate::engine_tests::{Build, Ending, command, names as test_names, run_within, target_folder};
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Where the mutants are named.
 const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
-
-/// A test binary of the library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Build {
-    /// As `cargo test` makes it.
-    Usual,
-    /// With every atomic, lock and thread replaced by loom's.
-    Loom,
-}
 
 /// What must find a mutant.
 struct Check {
     mutant: &'static str,
     build: Build,
-    /// Names tests as the test binary's own arguments do: the quickest that find it every time, not by luck.
-    filter: &'static str,
+    /// The longest that it may take to find it, in seconds. A test that does not end has found nothing that it could name.
+    max_s: u64,
+    /// The quickest test that finds it every time, not by luck.
+    test: &'static str,
 }
 
-const fn check(mutant: &'static str, build: Build, filter: &'static str) -> Check {
-    Check { mutant, build, filter }
+/// One that takes a moment, ten seconds at most on a machine that does much else.
+const fn check(mutant: &'static str, test: &'static str) -> Check {
+    Check { mutant, build: Build::Usual, max_s: 10, test }
+}
+
+/// One that goes through executions of a model until the defect shows.
+const fn model(mutant: &'static str, max_s: u64, test: &'static str) -> Check {
+    Check { mutant, build: Build::Loom, max_s, test }
 }
 
 const CHECKS: &[Check] = &[
-    check("no-fence", Build::Loom, "tests::loom::loom_write_skew"),
-    check("no-read-validation", Build::Usual, "tests::traps::write_skew_fails_one_of_the_two"),
-    check("others-locks-ignored", Build::Loom, "tests::loom::loom_write_skew"),
-    check("tombstone-unobserved", Build::Loom, "tests::loom::loom_absent_read_against_insert"),
-    check("reclaim-early", Build::Usual, "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
-    check("evaluate-before-lock", Build::Usual, "tests::traps::an_update_is_evaluated_under_the_lock"),
-    check("held-not-installing", Build::Usual, "tests::for_update::a_holder_that_commits_stops_readers"),
-    check("held-for-ever", Build::Usual, "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
-    check("no-node-validation", Build::Usual, "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
-    check("split-untracked", Build::Usual, "tests::phantoms::own_splits_keep_a_scan_and_others_inserts_spoil_it"),
-    check(
-        "absent-skipped-by-scan",
-        Build::Usual,
-        "tests::phantoms::an_uncommitted_insert_is_an_absence_that_a_scan_observes",
-    ),
-    check("delete-one-group", Build::Usual, "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
-    check(
-        "entry-unvalidated",
-        Build::Usual,
-        "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes",
-    ),
-    check("reverse-off-by-one", Build::Usual, "tests::phantoms::both_ways_lead_over_the_same_rows"),
-    check(
-        "mark-ignored",
-        Build::Usual,
-        "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open",
-    ),
+    model("no-fence", 60, "tests::loom::loom_write_skew"),
+    check("no-read-validation", "tests::traps::write_skew_fails_one_of_the_two"),
+    model("others-locks-ignored", 60, "tests::loom::loom_write_skew"),
+    model("tombstone-unobserved", 60, "tests::loom::loom_absent_read_against_insert"),
+    check("reclaim-early", "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
+    check("evaluate-before-lock", "tests::traps::an_update_is_evaluated_under_the_lock"),
+    check("held-not-installing", "tests::for_update::a_holder_that_commits_stops_readers"),
+    check("held-for-ever", "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
+    check("no-node-validation", "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
+    check("split-untracked", "tests::phantoms::own_splits_keep_a_scan_and_others_inserts_spoil_it"),
+    check("absent-skipped-by-scan", "tests::phantoms::an_uncommitted_insert_is_an_absence_that_a_scan_observes"),
+    check("delete-one-group", "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
+    check("entry-unvalidated", "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes"),
+    check("reverse-off-by-one", "tests::phantoms::both_ways_lead_over_the_same_rows"),
+    check("mark-ignored", "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open"),
+    check("version-below-read", "tests::phases::a_commit_that_builds_on_another_has_the_greater_version"),
+    check("version-below-replaced", "tests::phases::a_row_never_has_the_same_version_twice"),
+    check("epoch-before-lock", "tests::phases::who_replaces_what_another_has_read_is_of_no_earlier_epoch"),
+    check("node-observed-late", "tests::phases::what_was_searched_in_vain_is_observed_as_it_was_then"),
+    check("install-before-validation", "tests::phases::an_attempt_that_does_not_validate_has_stored_nothing"),
+    check("unlock-before-install", "tests::phases::a_row_whose_words_are_being_stored_is_not_read"),
+    check("evaluate-between-installs", "tests::phases::an_updater_that_fails_leaves_no_half_of_its_commit"),
+    check("token-ignored", "tests::for_update::holders_give_way_to_the_token"),
 ];
 
-/// The longest that one of them may take. A test that hangs has found nothing that it could name.
-const TEST_MAX: Duration = Duration::from_secs(300);
+/// The longest that a check may take when there is nothing to find.
+const SOUND_MAX: Duration = Duration::from_secs(300);
 
 /// Runs the checks of all mutants, or of those named.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
@@ -80,25 +72,28 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let binaries = made.collect::<Result<BTreeMap<_, _>, String>>()?;
     let log = log_file()?;
     let width = known.iter().map(String::len).max().unwrap_or(0);
-    println!("{:width$}  {:>9}  found by", "mutant", "after");
-    let mut survivors = Vec::new();
+    println!("{:width$}  {:>9}  {:>7}  found by", "mutant", "after", "allowed");
+    let mut missed = Vec::new();
     let mut sound = Vec::new();
     for check in checks {
         let binary = &binaries[&check.build];
-        if !sound.contains(&(check.build, check.filter)) {
+        if !sound.contains(&(check.build, check.test)) {
             must_pass_as_it_is(binary, check, &log)?;
-            sound.push((check.build, check.filter));
+            sound.push((check.build, check.test));
         }
-        let begun = Instant::now();
-        let survives = test(binary, check, Some(check.mutant), &log)?.success();
-        let after = format!("{:.2} s", begun.elapsed().as_secs_f64());
-        let found = if survives { "NOT FOUND by " } else { "" };
-        println!("{:width$}  {after:>9}  {found}{}", check.mutant, check.filter);
-        if survives {
-            survivors.push(check.mutant);
+        let (ending, after) = test(binary, check, Some(check.mutant), &log)?;
+        let found = match ending {
+            Ending::Failed => "",
+            Ending::Passed => "NOT FOUND by ",
+            Ending::TooLate => "NOT IN TIME by ",
+        };
+        let (after, allowed) = (format!("{:.2} s", after.as_secs_f64()), format!("{} s", check.max_s));
+        println!("{:width$}  {after:>9}  {allowed:>7}  {found}{}", check.mutant, check.test);
+        if ending != Ending::Failed {
+            missed.push(check.mutant);
         }
     }
-    if survivors.is_empty() { Ok(()) } else { Err(format!("no test failed with {}", survivors.join(", "))) }
+    if missed.is_empty() { Ok(()) } else { Err(format!("no test failed in time with {}", missed.join(", "))) }
 }
 
 /// The mutants' names: the first parts of the pairs whose second is a `Mutant`.
@@ -123,43 +118,6 @@ fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, Str
     Ok(CHECKS.iter().filter(wanted).collect())
 }
 
-impl Build {
-    /// Builds the binary and says where it is.
-    fn make(self, root: &Path) -> Result<PathBuf, String> {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(root).args(["test", "--lib", "--no-run", "--message-format=json-render-diagnostics"]);
-        match self {
-            // The whole workspace, because that is what has been built already when its tests have been run.
-            Build::Usual => cargo.arg("--workspace"),
-            Build::Loom => {
-                let target = target_folder().join("loom");
-                cargo.args(["--package", "candide", "--release", "--target-dir"]).arg(target);
-                cargo.env("RUSTFLAGS", "--cfg loom")
-            }
-        };
-        let output =
-            cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo does not start: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("the tests do not build ({self:?})"));
-        }
-        let messages = String::from_utf8_lossy(&output.stdout).into_owned();
-        let executable = messages.lines().filter_map(executable_in).next_back();
-        executable.ok_or_else(|| format!("cargo built the tests and did not say where ({self:?})"))
-    }
-}
-
-/// The executable that a message of cargo's is about, if it is the library's tests.
-fn executable_in(message: &str) -> Option<PathBuf> {
-    let message: Value = serde_json::from_str(message).ok()?;
-    let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "lib";
-    message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
-}
-
-/// Where cargo puts what it builds, from the workspace's folder.
-fn target_folder() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
-}
-
 /// Where the output of the test at hand goes; each overwrites the one before.
 fn log_file() -> Result<PathBuf, String> {
     let folder = crate::root().join(target_folder());
@@ -167,43 +125,27 @@ fn log_file() -> Result<PathBuf, String> {
     Ok(folder.join("mutants.log"))
 }
 
-/// Without a defect the check's tests must be there, and pass.
+/// Without a defect the check's test must be there, and pass.
 fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), String> {
-    let listed = Command::new(binary).args([check.filter, "--list"]).output();
-    let listed = listed.map_err(|error| format!("{}: {error}", binary.display()))?;
-    if !String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test")) {
-        return Err(format!("no test is called {} ({:?})", check.filter, check.build));
+    if !test_names(binary, check.test)?.iter().any(|name| name == check.test) {
+        return Err(format!("no test is called {} ({:?})", check.test, check.build));
     }
-    if test(binary, check, None, log)?.success() {
-        Ok(())
-    } else {
-        Err(format!("{} fails without any mutant; see {}", check.filter, log.display()))
+    match test(binary, check, None, log)?.0 {
+        Ending::Passed => Ok(()),
+        Ending::Failed => Err(format!("{} fails without any mutant; see {}", check.test, log.display())),
+        Ending::TooLate => Err(format!("{} does not end within {} s", check.test, SOUND_MAX.as_secs())),
     }
 }
 
-/// Runs a check's tests once, with or without a defect.
-fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Result<ExitStatus, String> {
-    let explain = |error| format!("{}: {error}", binary.display());
-    let output = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
-    let mut command = Command::new(binary);
-    command.arg(check.filter).env_remove("CANDIDE_MUTANT").env("RUST_BACKTRACE", "0");
-    command.stderr(output.try_clone().map_err(explain)?).stdout(output);
+/// Runs a check's test once, with or without a defect; says how it ended, and after how long.
+fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Result<(Ending, Duration), String> {
+    let mut command = command(binary, log)?;
+    command.args(["--exact", check.test]);
     if let Some(mutant) = mutant {
         command.env("CANDIDE_MUTANT", mutant);
     }
-    let mut child = command.spawn().map_err(explain)?;
-    let begun = Instant::now();
-    while begun.elapsed() < TEST_MAX {
-        if let Some(status) = child.try_wait().map_err(explain)? {
-            return Ok(status);
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    // It may have ended this moment; then there is nothing to kill.
-    let _ = child.kill();
-    child.wait().map_err(explain)?;
-    let with = mutant.map_or("without any mutant".to_string(), |mutant| format!("with {mutant}"));
-    Err(format!("{} does not end within {} s {with}", check.filter, TEST_MAX.as_secs()))
+    let max = if mutant.is_some() { Duration::from_secs(check.max_s) } else { SOUND_MAX };
+    run_within(command, max)
 }
 
 #[cfg(test)]

@@ -75,7 +75,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// Collects the source files below a folder.
+pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {

@@ -380,3 +380,27 @@ mod tests {
         epochs.unregister(&slot);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+
+    /// Either the advancer sees that somebody is active and stays awake, or whoever is active rings for it.
+    #[test]
+    fn loom_pin_against_parking() {
+        loom::model(|| {
+            let epochs = Epochs::manual(5);
+            let slot = epochs.register();
+            // Long after anybody was active.
+            epochs.clock.epoch.store(6 + IDLE_PASSES, Ordering::Relaxed);
+            let advancer = {
+                let epochs = epochs.clone();
+                thread::spawn(move || epochs.announce_parked())
+            };
+            epochs.pin(&slot);
+            let parks = advancer.join().unwrap();
+            assert!(!parks || std_lock(&epochs.alarm.sleep).woken, "it sleeps while somebody is active");
+            epochs.unpin(&slot);
+        });
+    }
+}

@@ -38,6 +38,9 @@
 //!   that linked a record never holds it absent.) A row with a held cell stays: deleting it takes the locks of all its cells.
 //! * **O7** The note of a write item is zero until the attempt owns its cell as a writer; then it is what the cell says, LOCK and
 //!   INSTALL included. A held cell is in `held`, until phase 1 hands it over to its item, if it has one.
+//! * **O8** The epoch in a version is read when the last lock has been taken and the fence passed. So whoever comes later in the
+//!   serial order is of no earlier epoch, though it may replace what was only read: the commits up to an epoch lack nothing
+//!   that comes before one of them.
 //!
 //! # Why it is serializable
 //! Let s(T) be T's fence in the single order of such fences (for a read-only T, any moment between its last read and
@@ -334,7 +337,8 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
     if context.engine.options.sorted_locks {
         writes.sort();
     }
-    let evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
+    let mut evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
+    let early_epoch = mutant(Mutant::EpochBeforeLock).then(|| context.engine.epochs.now());
     pass(Point::Unlocked);
 
     // 1 lock
@@ -358,7 +362,8 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
     }
 
     // 2 epoch, 3 validate
-    let version = choose_version(context, attempt, writes)
+    evaluated_early |= mutant(Mutant::InstallBeforeValidation) && store_early(writes);
+    let version = choose_version(context, attempt, writes, early_epoch)
         .and_then(|version| validate(context, attempt, writes).map(|()| version));
     let version = match version {
         Ok(version) => version,
@@ -371,6 +376,10 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
 
     // 4 evaluate
     if !evaluated_early && let Err(failure) = evaluate(writes) {
+        if mutant(Mutant::EvaluateBetweenInstalls) {
+            install(context, writes, 0, version);
+            writes.items_mut()[0].note = 0;
+        }
         release(context, writes.items());
         match failure {
             Failure::Outcome(abort) => return Err(abort),
@@ -383,18 +392,7 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
 
     // 5 install and release
     for index in 0..writes.items().len() {
-        let item = &mut writes.items_mut()[index];
-        let (at, was) = (item.at, Tid(item.note));
-        let mut new = version.0 | was.0 & Tid::QUEUED;
-        if item.present {
-            writes.install(index, at.payload());
-        } else if was.has(Tid::ABSENT) {
-            item.untouched = true;
-            new = was.unlocked().0;
-        } else {
-            new |= Tid::ABSENT;
-        }
-        release_cell(context, at, Tid(new));
+        install(context, writes, index, version);
     }
     attempt.last = Some(version);
     Ok(Committed { version: version.version() })
@@ -450,13 +448,22 @@ fn lock(item: &WriteItem) -> Result<Tid, Abort> {
     }
 }
 
-/// Phase 2: the smallest version above everything read, replaced, or installed before, in the current epoch (O2).
-fn choose_version(context: &Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<Tid, Abort> {
-    let read = attempt.reads.iter().map(|(_, tid)| tid.version());
-    let replaced = writes.items().iter().map(|item| Tid(item.note).version());
+/// Phase 2: the smallest version above everything read, replaced, or installed before, in the current epoch (O2, O8).
+#[inline]
+fn choose_version(
+    context: &Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+    early_epoch: Option<Epoch>,
+) -> Result<Tid, Abort> {
+    let read = attempt.reads.iter().filter(|_| !mutant(Mutant::VersionBelowRead)).map(|(_, tid)| tid.version());
+    let replaced = writes.items().iter().filter(|_| !mutant(Mutant::VersionBelowReplaced));
+    let replaced = replaced.map(|item| Tid(item.note).version());
     let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
     loop {
-        let epoch = context.engine.epochs.now();
+        let now = context.engine.epochs.now();
+        // Only the mutant knows an early epoch; it bears a floor that is of a later one.
+        let epoch = early_epoch.map_or(now, |early| early.max(Tid(floor).epoch()));
         if let Some(version) = Tid(floor).next_in(epoch) {
             return Ok(version);
         }
@@ -495,6 +502,37 @@ fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet
 #[inline]
 fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     writes.evaluate(|item| Words::Shared(item.at.payload()))
+}
+
+/// Phase 5 for one item: stores its words and releases its cell in the new version.
+#[inline(always)]
+fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
+    let item = &mut writes.items_mut()[index];
+    let (at, was) = (item.at, Tid(item.note));
+    let mut new = version.0 | was.0 & Tid::QUEUED;
+    if mutant(Mutant::UnlockBeforeInstall) {
+        release_cell(context, at, Tid(new));
+    }
+    pass(Point::Installing);
+    if item.present {
+        writes.install(index, at.payload());
+    } else if was.has(Tid::ABSENT) {
+        item.untouched = true;
+        new = was.unlocked().0;
+    } else {
+        new |= Tid::ABSENT;
+    }
+    release_cell(context, at, Tid(new));
+}
+
+/// What a commit does that does not wait for its reads to be validated: a deliberate defect. Says whether it has been done.
+#[cold]
+fn store_early(writes: &mut WriteSet) -> bool {
+    let evaluated = evaluate(writes).is_ok();
+    for index in (0..writes.items().len()).filter(|_| evaluated) {
+        writes.install(index, writes.items()[index].at.payload());
+    }
+    evaluated
 }
 
 /// Ends the items' ownership of cells, leaving them as they were.

@@ -19,6 +19,10 @@ pub(crate) enum Point {
     Copied,
     /// Commit: everything is validated, updaters have not been evaluated.
     Validated,
+    /// Commit: the words of one unit are about to be stored.
+    Installing,
+    /// Read: a node has been searched in vain, or by a scan; the transaction has not taken note of it.
+    Searched,
 }
 
 /// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.
@@ -54,6 +58,22 @@ pub(crate) enum Mutant {
     ReverseOffByOne,
     /// A scan sees what the transaction does while it goes on.
     MarkIgnored,
+    /// A commit's version may be below those of what it read.
+    VersionBelowRead,
+    /// A commit's version may be one that what it replaces has had.
+    VersionBelowReplaced,
+    /// The epoch that numbers a commit is read before its locks are taken.
+    EpochBeforeLock,
+    /// A node is observed as it is after it has been searched.
+    NodeObservedLate,
+    /// Words are installed before the reads are validated.
+    InstallBeforeValidation,
+    /// A cell is released in its new version before its words are stored.
+    UnlockBeforeInstall,
+    /// Updaters are evaluated when the first unit has been installed.
+    EvaluateBetweenInstalls,
+    /// Nobody gives way to the token.
+    TokenIgnored,
 }
 
 #[cfg(not(test))]
@@ -97,7 +117,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 15] = [
+    const NAMES: [(&str, Mutant); 23] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -113,6 +133,14 @@ mod active {
         ("entry-unvalidated", Mutant::EntryUnvalidated),
         ("reverse-off-by-one", Mutant::ReverseOffByOne),
         ("mark-ignored", Mutant::MarkIgnored),
+        ("version-below-read", Mutant::VersionBelowRead),
+        ("version-below-replaced", Mutant::VersionBelowReplaced),
+        ("epoch-before-lock", Mutant::EpochBeforeLock),
+        ("node-observed-late", Mutant::NodeObservedLate),
+        ("install-before-validation", Mutant::InstallBeforeValidation),
+        ("unlock-before-install", Mutant::UnlockBeforeInstall),
+        ("evaluate-between-installs", Mutant::EvaluateBetweenInstalls),
+        ("token-ignored", Mutant::TokenIgnored),
     ];
 
     /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).

@@ -7,6 +7,8 @@
 mod instruments;
 mod random;
 mod spin;
+#[cfg(loom)]
+mod weaken;
 
 #[cfg(test)]
 pub(crate) use instruments::with_hook;
@@ -16,7 +18,6 @@ pub(crate) use spin::{Exclusive, Spin};
 
 #[cfg(loom)]
 pub(crate) use loom::{
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
     thread,
 };
@@ -32,6 +33,8 @@ pub(crate) use std::{
     sync::{Mutex, MutexGuard},
     thread,
 };
+#[cfg(loom)]
+pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 pub(crate) use std::time::{Duration, Instant};
 
@@ -52,6 +55,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The store-load barrier of every "store mine, then look at yours" handshake (edge E1 of `docs/memory-ordering.md`).
 #[inline]
+#[cfg_attr(loom, track_caller)]
 pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
 }

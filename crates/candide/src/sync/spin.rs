@@ -41,8 +41,14 @@ impl Default for Exclusive {
 
 /// A number that no other living thread has.
 fn thread_number() -> u64 {
+    #[cfg(not(loom))]
     thread_local! {
         static PLACE: u8 = const { 0 };
+    }
+    // All threads of a model run on one of the system's.
+    #[cfg(loom)]
+    loom::thread_local! {
+        static PLACE: u8 = 0;
     }
     PLACE.with(|place| std::ptr::from_ref(place).addr() as u64)
 }

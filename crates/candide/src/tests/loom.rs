@@ -4,9 +4,10 @@
 
 use super::rows::Item;
 use crate::epoch::Epochs;
-use crate::protocol::{Occ, Protocol};
+use crate::index::TableIndex;
+use crate::protocol::{GlobalLock, Mvcc, Occ, Protocol, TicToc};
 use crate::sync::{AtomicU64, Ordering, thread};
-use crate::{Abort, Database, RunOptions, Session, Table, Whole};
+use crate::{Abort, Database, RunOptions, Session, Table, TableOptions, Whole};
 use candide_derive::Record;
 use std::sync::Arc;
 
@@ -68,57 +69,165 @@ fn race<P: Protocol>(
     (other.join().unwrap(), second)
 }
 
-/// Each writes what the other reads: without the fence between locking and validating, both see the old row.
+/// Each writes what the other reads.
+fn write_skew<P: Protocol>() {
+    let (db, table) = database::<P>(2);
+    let inner = table.clone();
+    race(
+        &db,
+        move |tx| {
+            let zero = inner.read(tx, &0, Item::COUNT)?;
+            inner.update(tx, &1, Item::COUNT.set(zero + 1))
+        },
+        |tx| {
+            let one = table.read(tx, &1, Item::COUNT)?;
+            table.update(tx, &0, Item::COUNT.set(one + 1))
+        },
+    );
+    let rows = count(&db, &table, [0, 1]);
+    assert_ne!(rows, [1, 1], "both committed on what the other replaced");
+}
+
+/// Without the fence between locking and validating, both see the old row.
 #[test]
 fn loom_write_skew() {
-    explore(5, || {
-        let (db, table) = database::<Occ>(2);
-        let inner = table.clone();
-        race(
-            &db,
-            move |tx| {
-                let zero = inner.read(tx, &0, Item::COUNT)?;
-                inner.update(tx, &1, Item::COUNT.set(zero + 1))
-            },
-            |tx| {
-                let one = table.read(tx, &1, Item::COUNT)?;
-                table.update(tx, &0, Item::COUNT.set(one + 1))
-            },
-        );
-        let rows = count(&db, &table, [0, 1]);
-        assert_ne!(rows, [1, 1], "both committed on what the other replaced");
-    });
+    explore(5, write_skew::<Occ>);
+}
+
+#[test]
+fn loom_write_skew_under_one_lock() {
+    explore(3, write_skew::<GlobalLock>);
+}
+
+#[test]
+fn loom_write_skew_in_timestamp_order() {
+    explore(4, write_skew::<TicToc>);
+}
+
+#[test]
+fn loom_write_skew_in_versions() {
+    explore(3, write_skew::<Mvcc>);
+}
+
+/// A row is read while another one takes its place.
+fn read_against_install<P: Protocol>() {
+    let (db, table) = database::<P>(1);
+    let inner = table.clone();
+    let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
+    race(
+        &db,
+        move |tx| inner.put(tx, new),
+        |tx| {
+            let row = table.read(tx, &0, Whole)?;
+            assert!(row == new || row == Item::new(0, 0), "{row:?}");
+            Ok(())
+        },
+    );
 }
 
 /// A reader sees all words of one version, though it is being installed meanwhile.
 #[test]
 fn loom_read_against_install() {
-    explore(5, || {
-        let (db, table) = database::<Occ>(1);
-        let inner = table.clone();
-        let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
-        race(
-            &db,
-            move |tx| inner.put(tx, new),
-            |tx| {
-                let row = table.read(tx, &0, Whole)?;
-                assert!(row == new || row == Item::new(0, 0), "{row:?}");
-                Ok(())
-            },
-        );
-    });
+    explore(5, read_against_install::<Occ>);
+}
+
+#[test]
+fn loom_read_against_install_in_timestamp_order() {
+    explore(4, read_against_install::<TicToc>);
+}
+
+#[test]
+fn loom_read_against_install_in_versions() {
+    explore(3, read_against_install::<Mvcc>);
 }
 
 /// One reads that a key is absent and writes a row; the other reads the row and inserts the key.
+fn absent_read_against_insert<P: Protocol>() {
+    let (db, table) = database::<P>(1);
+    let inner = table.clone();
+    let (first, second) = race(
+        &db,
+        move |tx| {
+            let there = inner.get(tx, &9, Item::COUNT)?.is_some();
+            inner.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+        },
+        |tx| {
+            let count = table.read(tx, &0, Item::COUNT)?;
+            table.insert(tx, Item::new(9, count))
+        },
+    );
+    if first && second {
+        // First the insert (of 0), then the update that saw it; or first the update, then the insert of 1.
+        let rows = count(&db, &table, [0, 9]);
+        assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
+    }
+}
+
 #[test]
 fn loom_absent_read_against_insert() {
-    explore(4, || {
+    explore(4, absent_read_against_insert::<Occ>);
+}
+
+#[test]
+fn loom_absent_read_against_insert_in_timestamp_order() {
+    explore(3, absent_read_against_insert::<TicToc>);
+}
+
+#[test]
+fn loom_absent_read_against_insert_in_versions() {
+    explore(3, absent_read_against_insert::<Mvcc>);
+}
+
+/// Two that update one row under a lock which is all there is: the second works on what the first has left.
+#[test]
+fn loom_two_updates_under_one_lock() {
+    explore(3, || {
+        let (db, table) = database::<GlobalLock>(1);
+        let inner = table.clone();
+        let committed = race(
+            &db,
+            move |tx| inner.update(tx, &0, Item::COUNT.add(1)),
+            |tx| table.update(tx, &0, Item::COUNT.add(1)),
+        );
+        assert_eq!(committed, (true, true));
+        assert_eq!(count(&db, &table, [0]), [2]);
+    });
+}
+
+/// As `loom_absent_read_against_insert`, having looked at every bucket.
+#[test]
+fn loom_iteration_against_insert() {
+    explore(3, || {
         let (db, table) = database::<Occ>(1);
         let inner = table.clone();
         let (first, second) = race(
             &db,
             move |tx| {
-                let there = inner.get(tx, &9, Item::COUNT)?.is_some();
+                let rows = inner.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len();
+                inner.update(tx, &0, Item::COUNT.set(rows as i64))
+            },
+            |tx| {
+                let count = table.read(tx, &0, Item::COUNT)?;
+                table.insert(tx, Item::new(9, count))
+            },
+        );
+        if first && second {
+            let rows = count(&db, &table, [0, 9]);
+            assert!(rows == [2, 0] || rows == [1, 1], "{rows:?}");
+        }
+    });
+}
+
+/// As `loom_absent_read_against_insert`, by a lookup of several keys at once.
+#[test]
+fn loom_many_lookups_against_insert() {
+    explore(3, || {
+        let (db, table) = database::<Occ>(1);
+        let inner = table.clone();
+        let (first, second) = race(
+            &db,
+            move |tx| {
+                let there = inner.find_many(tx, &[0, 9])?[1].get(Item::COUNT)?.is_some();
                 inner.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
             },
             |tx| {
@@ -127,37 +236,143 @@ fn loom_absent_read_against_insert() {
             },
         );
         if first && second {
-            // First the insert (of 0), then the update that saw it; or first the update, then the insert of 1.
             let rows = count(&db, &table, [0, 9]);
             assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
         }
     });
 }
 
-/// A bucket moves to a larger array while a lookup goes through it: what is there is found, what comes is not missed.
+/// A table of two buckets of six slots each, and keys, in any number, of the one and of the other.
+fn two_buckets() -> (Database<Occ>, Table<Item, Occ>, [impl Iterator<Item = u64>; 2]) {
+    let db = Database::<Occ>::builder().timestamp_splitting(false).seed(1).build().unwrap();
+    let table = db.table_with::<Item>("rows", TableOptions::default().capacity(8)).unwrap();
+    let keys = [0, 1].map(|bucket| {
+        let table = table.clone();
+        (0..).filter(move |&key: &u64| match &table.core().index {
+            TableIndex::Hash(hash) => hash.hash(&[key]) & 1 == bucket,
+            TableIndex::Ordered(_) => false,
+        })
+    });
+    (db, table, keys)
+}
+
+/// A key comes into a bucket that is full, while the other is not: it is found behind an overflow line, whole, or not at all.
 #[test]
-fn loom_lookup_against_growth() {
-    explore(4, || {
-        // Under the model a table begins with one bucket of six slots; the seventh row makes it grow.
-        let (db, table) = database::<Occ>(6);
+fn loom_lookup_against_an_overflow_line() {
+    explore(3, || {
+        let (db, table, [mut keys, _]) = two_buckets();
+        let present: Vec<u64> = keys.by_ref().take(6).collect();
+        let (zero, added, missing) = (present[0], keys.next().unwrap(), keys.next().unwrap());
+        let mut session = db.session().unwrap();
+        session
+            .run(|tx| present.iter().try_for_each(|&id| table.insert(tx, Item::new(id, 0))))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
         let inner = table.clone();
         let (first, second) = race(
             &db,
             move |tx| {
-                let zero = inner.read(tx, &0, Item::COUNT)?;
-                inner.insert(tx, Item::new(6, zero))
+                let count = inner.read(tx, &zero, Item::COUNT)?;
+                inner.insert(tx, Item::new(added, count))
             },
             |tx| {
-                assert_eq!(table.read(tx, &3, Item::COUNT)?, 0);
-                let there = table.get(tx, &6, Item::COUNT)?.is_some();
-                table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+                let there = table.get(tx, &added, Item::COUNT)?.is_some();
+                assert_eq!(table.get(tx, &missing, Item::COUNT)?, None);
+                table.update(tx, &zero, Item::COUNT.set(if there { 5 } else { 1 }))
             },
         );
         if first && second {
-            let rows = count(&db, &table, [0, 6]);
+            let rows = count(&db, &table, [zero, added]);
             assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
         }
     });
+}
+
+/// Two inserts move a table of two buckets to a larger array, each its own bucket, and whoever is last makes that the array
+/// that lookups begin in: there they find what the other has moved.
+#[test]
+fn loom_two_inserts_into_a_growing_table() {
+    explore(2, || {
+        let (db, table, [mut full, mut others]) = two_buckets();
+        let in_full: Vec<u64> = full.by_ref().take(6).collect();
+        let in_other: Vec<u64> = others.by_ref().take(3).collect();
+        let added = [full.next().unwrap(), others.next().unwrap()];
+        let mut session = db.session().unwrap();
+        session
+            .run(|tx| in_full.iter().chain(&in_other).try_for_each(|&id| table.insert(tx, Item::new(id, 0))))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        let inner = table.clone();
+        let of_other = in_other[0];
+        let add = move |table: &Table<Item, Occ>, tx: &crate::Tx<'_, Occ>, number: usize, there: u64| {
+            table.insert(tx, Item::new(added[number], 0))?;
+            assert_eq!(table.read(tx, &there, Item::COUNT)?, 0);
+            Ok(())
+        };
+        race(&db, move |tx| add(&inner, tx, 0, of_other), |tx| add(&table, tx, 1, in_full[0]));
+    });
+}
+
+/// A deleted row of two groups is buried while somebody inserts its key again: the insert stands or it does not, and the
+/// record that was buried is nobody's row.
+#[test]
+fn loom_burial_against_insert() {
+    explore(3, || {
+        let db = Database::<Occ>::builder().build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        let (mut gravedigger, mut other) = (db.session().unwrap(), db.session().unwrap());
+        for step in 0..2 {
+            let act = |tx: &crate::Tx<'_, Occ>| match step {
+                0 => table.insert(tx, Item::new(1, 0)),
+                _ => table.delete(tx, &1),
+            };
+            gravedigger.run(act).unwrap_or_else(|e: Abort| panic!("{e}"));
+        }
+        (0..3).for_each(|_| db.inner.engine.epochs.pass());
+        let inner = table.clone();
+        let other = thread::spawn(move || {
+            let inserted = attempt(&mut other, |tx| inner.insert(tx, Item { other: 5, ..Item::new(1, 5) }));
+            drop(other);
+            inserted
+        });
+        // The session buries what it has left as it ends a transaction of its own.
+        attempt(&mut gravedigger, |_| Ok(()));
+        let inserted = other.join().unwrap();
+        let mut last = db.session().unwrap();
+        let row = last.run(|tx| table.get(tx, &1, Whole)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        assert_eq!(row, inserted.then_some(Item { other: 5, ..Item::new(1, 5) }));
+    });
+}
+
+/// A bucket moves to a larger array while a lookup goes through it: what is there is found, what comes is not missed.
+fn lookup_against_growth<P: Protocol>() {
+    // Under the model a table begins with one bucket of six slots; the seventh row makes it grow.
+    let (db, table) = database::<P>(6);
+    let inner = table.clone();
+    let (first, second) = race(
+        &db,
+        move |tx| {
+            let zero = inner.read(tx, &0, Item::COUNT)?;
+            inner.insert(tx, Item::new(6, zero))
+        },
+        |tx| {
+            assert_eq!(table.read(tx, &3, Item::COUNT)?, 0);
+            let there = table.get(tx, &6, Item::COUNT)?.is_some();
+            table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+        },
+    );
+    if first && second {
+        let rows = count(&db, &table, [0, 6]);
+        assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
+    }
+}
+
+#[test]
+fn loom_lookup_against_growth() {
+    explore(4, lookup_against_growth::<Occ>);
+}
+
+#[test]
+fn loom_lookup_against_growth_in_timestamp_order() {
+    explore(2, lookup_against_growth::<TicToc>);
 }
 
 /// A reader holds what it found under its pin; an unlinker stamps it and asks when it is free.
@@ -266,6 +481,42 @@ fn loom_reader_unlinker_advancer() {
         }
         reader.join().unwrap();
         advancer.join().unwrap();
+    });
+}
+
+/// A reader that begins its next transaction at once: an advancer that misses the end of the first one sees the pin of the
+/// second, and with it that the first is over.
+#[test]
+fn loom_reader_that_pins_again() {
+    struct Cell(loom::cell::UnsafeCell<u64>);
+    // SAFETY: that no two threads use it at once is what the test is about.
+    unsafe impl Sync for Cell {}
+    explore(4, || {
+        let epochs = Epochs::manual(5);
+        let link = Arc::new(AtomicU64::new(1));
+        let block = Arc::new(Cell(loom::cell::UnsafeCell::new(0)));
+        let slot = epochs.register();
+        let reader = {
+            let (epochs, link, block) = (epochs.clone(), link.clone(), block.clone());
+            thread::spawn(move || {
+                epochs.pin(&slot);
+                if link.load(Ordering::Acquire) == 1 {
+                    // SAFETY: as above.
+                    block.0.with(|block| assert_eq!(unsafe { *block }, 0, "freed under a pin"));
+                }
+                epochs.unpin(&slot);
+                epochs.pin(&slot);
+                epochs.unpin(&slot);
+            })
+        };
+        link.store(0, Ordering::Release);
+        let stamp = epochs.stamp();
+        (0..2).for_each(|_| epochs.pass());
+        if epochs.is_free(stamp) {
+            // SAFETY: as above.
+            block.0.with_mut(|block| unsafe { *block = 1 });
+        }
+        reader.join().unwrap();
     });
 }
 

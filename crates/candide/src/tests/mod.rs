@@ -30,6 +30,8 @@ mod parcels;
 #[cfg(not(any(loom, shuttle)))]
 mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
+mod phases;
+#[cfg(not(any(loom, shuttle)))]
 mod reports;
 mod rows;
 #[cfg(shuttle)]

@@ -18,7 +18,7 @@ use crate::error::Abort;
 use crate::index::{Found, Linked, Place, Supplies};
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
-use crate::sync::{Mutant, mutant};
+use crate::sync::{Mutant, Point, mutant, pass};
 
 /// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
 /// looking costs a constant share.
@@ -325,7 +325,11 @@ impl<P: Protocol> State<P> {
     }
 
     /// Observes that a key has no record.
-    pub(crate) fn absent(&mut self, engine: &Engine<P>, missing: Missing<'_>) -> Result<(), Abort> {
+    pub(crate) fn absent(&mut self, engine: &Engine<P>, mut missing: Missing<'_>) -> Result<(), Abort> {
+        pass(Point::Searched);
+        if mutant(Mutant::NodeObservedLate) {
+            missing.version = missing.node.version();
+        }
         let context = &mut Context::new(engine, &mut self.local);
         P::absent(context, &mut self.attempt, missing).map_err(|abort| self.doom(abort))
     }

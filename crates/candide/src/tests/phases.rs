@@ -1,0 +1,251 @@
+//! The phases of a commit in their order: each test shows what comes of one that is too early, too late, or left out.
+//!
+//! No threads: at a named point of one session's commit, another session runs a whole transaction.
+
+use super::ForProtocol;
+use super::parcels::Parcel;
+use super::rows::Item;
+use crate::history::Recorded;
+use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+use crate::record::Tid;
+use crate::sync::{Point, with_hook};
+use crate::{Abort, Database, Refused, RunOptions, Session, Table, Tx, Updater};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+/// One attempt, so that a conflict shows.
+const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
+const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
+
+/// A database in epoch 1 with rows 0..4 that count nothing, and two sessions that have committed nothing.
+struct Scene<P: Protocol> {
+    db: Database<P>,
+    table: Table<Item, P>,
+    first: Session<P>,
+    second: Session<P>,
+}
+
+fn scene<P: Protocol>() -> Scene<P> {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    run(&mut db.session().unwrap(), |tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))));
+    let (first, second) = (db.session().unwrap(), db.session().unwrap());
+    Scene { db, table, first, second }
+}
+
+/// Runs a transaction that nothing stands in the way of.
+fn run<T, P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
+    session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Runs `body` with `act` done once, the first time that this thread passes `at`.
+fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
+    let (mut act, acted) = (Some(act), Rc::new(Cell::new(false)));
+    let done = acted.clone();
+    let hook = move |point| {
+        if point == at
+            && let Some(act) = act.take()
+        {
+            act();
+            done.set(true);
+        }
+    };
+    let result = with_hook(hook, body);
+    assert!(acted.get(), "{at:?} is not on the way");
+    result
+}
+
+/// The versions of what has been written since the last call, one transaction after another in the order of their ends.
+fn versions_written(db: &Database<Recorded<Occ>>) -> Vec<Tid> {
+    let written = db.take_history().into_iter().filter(|transaction| transaction.committed);
+    written.filter_map(|transaction| Some(Tid(transaction.writes.first()?.version?))).collect()
+}
+
+#[test]
+fn a_commit_that_builds_on_another_has_the_greater_version() {
+    let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
+    for _ in 0..5 {
+        run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+    }
+    // It replaces nothing of the first one's, and its session has no version yet. A log that keeps the greater of two
+    // versions would take the copy for older than what it is a copy of.
+    run(&mut second, |tx| {
+        let count = table.read(tx, &0, Item::COUNT)?;
+        table.update(tx, &1, Item::COUNT.set(count))
+    });
+    let versions = versions_written(&db);
+    assert!(versions.windows(2).all(|pair| pair[0].version() < pair[1].version()), "{versions:?}");
+}
+
+#[test]
+fn a_row_never_has_the_same_version_twice() {
+    let Scene { table, mut first, mut second, .. } = scene::<Occ>();
+    // The row that was read is replaced by a session that has no version yet, in the epoch in which the row was made.
+    let lost = first.run_with(ONCE(), |tx| {
+        let count = table.read(tx, &0, Item::COUNT)?;
+        run(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
+        table.update(tx, &0, Item::COUNT.set(count + 1))
+    });
+    assert_eq!(lost, CONFLICT);
+    assert_eq!(run(&mut first, |tx| table.read(tx, &0, Item::COUNT)), 10);
+}
+
+#[test]
+fn who_replaces_what_another_has_read_is_of_no_earlier_epoch() {
+    let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
+    versions_written(&db);
+    let (inner, epochs) = (table.clone(), db.inner.engine.epochs.clone());
+    // The first one is about to lock row 0. The epoch changes, and the second one reads what row 0 still says: it comes
+    // before the first in any serial order. All commits up to the first one's epoch must not lack the second.
+    let meanwhile = move || {
+        epochs.pass();
+        run(&mut second, |tx| {
+            let count = inner.read(tx, &0, Item::COUNT)?;
+            inner.update(tx, &1, Item::COUNT.set(count + 1))
+        });
+    };
+    acting(Point::Unlocked, meanwhile, || run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1))));
+    let epochs: Vec<_> = versions_written(&db).into_iter().map(Tid::epoch).collect();
+    assert_eq!(epochs, [2, 2], "of the reader, and of who replaced what it had read");
+}
+
+/// Looks for what is not there.
+type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abort>;
+
+struct SearchedThenFilled;
+
+impl ForProtocol for SearchedThenFilled {
+    fn run<P: Protocol>(&self) {
+        // A transaction has looked for what is not there, in a hash index, in an ordered one, and by scans of both; before it has taken
+        // note of where it looked, the rows come. It must not commit on their absence together with their traces.
+        let looks: [Look<P>; 4] = [
+            |scene, _, tx| Ok(scene.table.get(tx, &9, Item::COUNT)?.is_some()),
+            |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
+            |_, parcels, tx| Ok(parcels.get(tx, &(1, 9), ())?.is_some()),
+            |_, parcels, tx| Ok(parcels.scan(tx, .., ()).next().transpose()?.is_some()),
+        ];
+        for (number, look) in looks.into_iter().enumerate() {
+            let scene = scene::<P>();
+            let parcels = scene.db.table::<Parcel>("parcels").unwrap();
+            let (rows, others, mut second) = (scene.table.clone(), parcels.clone(), scene.db.session().unwrap());
+            let fill = move || {
+                run(&mut second, |tx| {
+                    rows.insert(tx, Item::new(9, 1))?;
+                    others.insert(tx, Parcel::new(1, 9))?;
+                    rows.update(tx, &0, Item::COUNT.set(1))
+                });
+            };
+            let mut first = scene.db.session().unwrap();
+            let looked = acting(Point::Searched, fill, || {
+                first.run_with(ONCE(), |tx| {
+                    let found = look(&scene, &parcels, tx)?;
+                    Ok((found, scene.table.read(tx, &0, Item::COUNT)?))
+                })
+            });
+            assert!(
+                matches!(looked, Err(Abort::AttemptsExhausted) | Ok((true, 1)) | Ok((false, 0))),
+                "{number}: {looked:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_was_searched_in_vain_is_observed_as_it_was_then() {
+    SearchedThenFilled.run::<Occ>();
+    SearchedThenFilled.run::<TicToc>();
+    SearchedThenFilled.run::<Mvcc>();
+}
+
+struct FailedValidation;
+
+impl ForProtocol for FailedValidation {
+    fn run<P: Protocol>(&self) {
+        let Scene { table, mut first, mut second, .. } = scene::<P>();
+        let failed = first.run_with(ONCE(), |tx| {
+            let count = table.read(tx, &0, Item::COUNT)?;
+            run(&mut second, |tx| {
+                let count = table.read(tx, &0, Item::COUNT)?;
+                table.read(tx, &1, Item::COUNT)?;
+                table.update(tx, &0, Item::COUNT.set(count + 1))
+            });
+            table.update(tx, &0, Item::COUNT.set(count + 5))?;
+            table.update(tx, &1, Item::COUNT.add(5))
+        });
+        assert_eq!(failed, CONFLICT);
+        let counts = run(&mut second, |tx| Ok([0, 1].map(|id| table.read(tx, &id, Item::COUNT))));
+        assert_eq!(counts, [Ok(1), Ok(0)]);
+    }
+}
+
+#[test]
+fn an_attempt_that_does_not_validate_has_stored_nothing() {
+    FailedValidation.run::<Occ>();
+    FailedValidation.run::<TicToc>();
+    FailedValidation.run::<Mvcc>();
+}
+
+#[test]
+fn a_row_whose_words_are_being_stored_is_not_read() {
+    let Scene { table, mut first, mut second, .. } = scene::<Occ>();
+    let (inner, seen) = (table.clone(), Rc::new(Cell::new(None)));
+    let result = seen.clone();
+    let read = move || result.set(Some(second.run_with(ONCE(), |tx| inner.read(tx, &0, Item::COUNT))));
+    acting(Point::Installing, read, || run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1))));
+    assert_eq!(seen.get(), Some(Err(Abort::AttemptsExhausted)));
+    assert_eq!(run(&mut first, |tx| table.read(tx, &0, Item::COUNT)), 1);
+}
+
+/// An updater that ends as it is told to.
+#[derive(Debug, Clone, Copy)]
+enum Ends {
+    InAPanic,
+    Refusing,
+}
+
+impl Updater<Item> for Ends {
+    type Target = crate::Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
+        *count += 1;
+        match self {
+            Ends::InAPanic => panic!("deliberate"),
+            Ends::Refusing => Err(Refused),
+        }
+    }
+}
+
+struct LateFailures;
+
+impl ForProtocol for LateFailures {
+    fn run<P: Protocol>(&self) {
+        for end in [Ends::InAPanic, Ends::Refusing] {
+            // Whichever unit is installed first, it is not the one that fails in both rounds.
+            for failing in [1, 2] {
+                let Scene { table, mut first, mut second, .. } = scene::<P>();
+                let ended = catch_unwind(AssertUnwindSafe(|| {
+                    first.run_with(ONCE(), |tx| {
+                        table.update(tx, &(3 - failing), Item::COUNT.add(5))?;
+                        table.update_with(tx, &failing, end)
+                    })
+                }));
+                match end {
+                    Ends::InAPanic => assert!(ended.is_err()),
+                    Ends::Refusing => assert_eq!(ended.unwrap(), Err(Abort::Guard)),
+                }
+                let counts = run(&mut second, |tx| Ok([1, 2].map(|id| table.read(tx, &id, Item::COUNT))));
+                assert_eq!(counts, [Ok(0), Ok(0)], "{end:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_updater_that_fails_leaves_no_half_of_its_commit() {
+    super::for_each_concurrent(&LateFailures);
+}

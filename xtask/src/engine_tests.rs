@@ -1,0 +1,120 @@
+//! The engine's own test binaries: building them, and running tests of theirs within a time.
+
+use serde_json::Value;
+use std::env;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A test binary of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Build {
+    /// As `cargo test` makes it.
+    Usual,
+    /// With every atomic, lock and thread replaced by loom's.
+    Loom,
+}
+
+impl Build {
+    /// Builds the binary and says where it is.
+    pub(crate) fn make(self, root: &Path) -> Result<PathBuf, String> {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.current_dir(root).args(["test", "--lib", "--no-run", "--message-format=json-render-diagnostics"]);
+        match self {
+            // The whole workspace, because that is what has been built already when its tests have been run.
+            Build::Usual => cargo.arg("--workspace"),
+            Build::Loom => {
+                let target = target_folder().join("loom");
+                cargo.args(["--package", "candide", "--release", "--target-dir"]).arg(target);
+                cargo.env("RUSTFLAGS", "--cfg loom")
+            }
+        };
+        let output =
+            cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo does not start: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("the tests do not build ({self:?})"));
+        }
+        let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+        let executable = messages.lines().filter_map(executable_in).next_back();
+        executable.ok_or_else(|| format!("cargo built the tests and did not say where ({self:?})"))
+    }
+}
+
+/// The executable that a message of cargo's is about, if it is the library's tests.
+fn executable_in(message: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "lib";
+    message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
+}
+
+/// Where cargo puts what it builds, from the workspace's folder.
+pub(crate) fn target_folder() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
+}
+
+/// The tests of a binary whose names contain `filter`.
+pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> {
+    let listed = Command::new(binary).args([filter, "--list"]).output();
+    let listed = listed.map_err(|error| format!("{}: {error}", binary.display()))?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
+}
+
+/// A command that runs tests of a binary, with nothing of ours in its environment, and all of its output in `log`.
+pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
+    let explain = |error: io::Error| format!("{}: {error}", log.display());
+    let output = File::create(log).map_err(explain)?;
+    let mut command = Command::new(binary);
+    for name in ["CANDIDE_MUTANT", "CANDIDE_WEAKEN", "CANDIDE_SITES"] {
+        command.env_remove(name);
+    }
+    command.env("RUST_BACKTRACE", "0").stderr(output.try_clone().map_err(explain)?).stdout(output);
+    Ok(command)
+}
+
+/// How tests have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Passed,
+    Failed,
+    /// They had to be stopped.
+    TooLate,
+}
+
+/// Runs a command until it ends, or has taken as long as it may; says how it ended, and after how long.
+pub(crate) fn run_within(mut command: Command, max: Duration) -> Result<(Ending, Duration), String> {
+    let explain = |error: io::Error| format!("a test does not run: {error}");
+    let mut child = command.spawn().map_err(explain)?;
+    let begun = Instant::now();
+    while begun.elapsed() < max {
+        if let Some(status) = child.try_wait().map_err(explain)? {
+            return Ok((if status.success() { Ending::Passed } else { Ending::Failed }, begun.elapsed()));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    // It may have ended this moment; then there is nothing to kill.
+    let _ = child.kill();
+    child.wait().map_err(explain)?;
+    Ok((Ending::TooLate, begun.elapsed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_end_in_time_is_stopped() {
+        let shell = |script: &str, max| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            run_within(command, max).expect("there is a shell").0
+        };
+        let long = Duration::from_secs(60);
+        assert_eq!(shell("exit 0", long), Ending::Passed);
+        assert_eq!(shell("exit 1", long), Ending::Failed);
+        assert_eq!(shell("exec sleep 60", Duration::from_millis(20)), Ending::TooLate);
+    }
+}
