@@ -5,7 +5,7 @@
 use super::ForProtocol;
 use super::parcels::Parcel;
 use super::rows::Item;
-use crate::history::Recorded;
+use crate::history::{Event, Recorded, Transaction};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::record::Tid;
 use crate::sync::{Point, with_hook};
@@ -58,8 +58,14 @@ fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOnce() -> T) 
 
 /// The versions of what has been written since the last call, one transaction after another in the order of their ends.
 fn versions_written(db: &Database<Recorded<Occ>>) -> Vec<Tid> {
-    let written = db.take_history().into_iter().filter(|transaction| transaction.committed);
-    written.filter_map(|transaction| Some(Tid(transaction.writes.first()?.version?))).collect()
+    let mut written = Vec::new();
+    for event in db.take_history().events {
+        if let Event::Transaction(Transaction { ended, writes, .. }) = event {
+            written.extend(writes.first().and_then(|write| Some((ended, Tid(write.version?)))));
+        }
+    }
+    written.sort_by_key(|&(ended, _)| ended);
+    written.into_iter().map(|(_, version)| version).collect()
 }
 
 #[test]
