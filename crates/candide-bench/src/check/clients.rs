@@ -94,7 +94,8 @@ where
             edn::write(&history, create(path)?)?;
         }
         let checked = O::check(&history, args.black_options());
-        Ok(Verdict::of_values(format!("{}, {threads} threads", O::NAME), args, &history, checked))
+        let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
+        Ok(Verdict::of_values(title, args, &history, checked))
     }
 }
 

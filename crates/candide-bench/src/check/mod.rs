@@ -37,7 +37,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
         return Err(Failure::Usage("a file holds one history: name one --protocol".to_string()));
     }
     let seed = args.seed.unwrap_or_else(drawn_seed);
-    println!("seed {seed}");
+    // Now, too, in case the run does not end well.
+    eprintln!("seed {seed}");
     let run = Run { args, seed };
     let mut good = true;
     for &protocol in protocols {

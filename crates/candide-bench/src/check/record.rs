@@ -76,7 +76,7 @@ impl<W: Workload> Job for Recording<'_, W> {
         if let Some(file) = destination.file {
             file.finish()?;
         }
-        let title = format!("{}, {threads} threads", workload.name());
+        let title = format!("{}, {threads} threads, seed {seed}", workload.name());
         Ok(Verdict::of_versions(title, args, destination.checker.finish(), consistency.failed))
     }
 }

@@ -1,0 +1,119 @@
+//! `candide check` says yes to what the engine does, no to bad histories, and what would be right to bad arguments.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs `candide check` with these arguments: exit status, results, errors.
+fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_candide")).arg("check").args(arguments).output().expect("starts");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn assert_refused(arguments: &[&str], words: &str) {
+    let (status, results, message) = check(arguments);
+    assert_eq!(status, Some(2), "{arguments:?}: {message}");
+    assert!(message.contains(words), "{arguments:?}: no {words:?} in {message:?}");
+    assert!(results.is_empty(), "{arguments:?}: results in spite of the error: {results}");
+}
+
+/// A file of this test run's own.
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn kept(name: &str, contents: &str) -> String {
+    let path = file(name);
+    std::fs::write(&path, contents).expect("writable");
+    path.display().to_string()
+}
+
+#[test]
+fn every_workload_is_serializable_under_every_protocol() {
+    for workload in ["random", "ycsb", "smallbank"] {
+        let (status, results, message) = check(&[workload, "--duration", "200ms", "--strict", "--seed", "3"]);
+        assert_eq!(status, Some(0), "{workload}: {results}{message}");
+        assert_eq!(results.matches("serializable in the order of real time: yes").count(), 3, "{results}");
+        assert_eq!(results.matches("seed 3:").count(), 3, "{results}");
+    }
+    for workload in ["lists", "registers"] {
+        let (status, results, message) = check(&[workload, "--mode", "black", "--duration", "200ms", "--strict"]);
+        assert_eq!(status, Some(0), "{workload}: {results}{message}");
+        assert_eq!(results.matches("serializable in the order of real time: yes").count(), 3, "{results}");
+    }
+}
+
+#[test]
+fn what_is_kept_is_what_was_checked() {
+    let (lines, edn) = (file("kept.jsonl"), file("kept.edn"));
+    let (lines, edn) = (lines.to_str().expect("text"), edn.to_str().expect("text"));
+    let common = ["--protocol", "occ", "--duration", "200ms", "--history", lines];
+    // What is counted, without where it came from.
+    let counted = |results: &str| results.split_once(" transactions ").map(|(_, counts)| counts.to_string());
+    let (status, made, message) = check(&common);
+    assert_eq!(status, Some(0), "{made}{message}");
+    let (status, read, message) = check(&["--file", lines]);
+    assert_eq!(status, Some(0), "{read}{message}");
+    assert_eq!(counted(&made), counted(&read));
+    let black: Vec<&str> = common.iter().copied().chain(["--mode", "black", "--edn", edn]).collect();
+    let (_, made, _) = check(&black);
+    for path in [lines, edn] {
+        let (status, read, message) = check(&["--file", path]);
+        assert_eq!(status, Some(0), "{read}{message}");
+        assert_eq!(counted(&made), counted(&read));
+    }
+}
+
+const HEADER: &str =
+    r#"{"format":"candide-history","version":1,"kind":"versions","protocol":"none","seed":0,"text":"by hand"}"#;
+
+/// A line for a transaction that read group 0 of two rows in their first version, and wrote one of them.
+fn line(session: u64, begun: u64, wrote: u64, version: u64) -> String {
+    let access = |key, version| format!(r#"{{"table":0,"key":[{key}],"group":0,"version":{version},"present":true}}"#);
+    format!(
+        r#"{{"transaction":{{"session":{session},"begun":{begun},"ended":{},"committed":true,"reads":[{},{}],"scans":[],"writes":[{}]}}}}"#,
+        begun + 10,
+        access(1, 1),
+        access(2, 1),
+        access(wrote, version)
+    )
+}
+
+#[test]
+fn a_bad_history_ends_with_status_1_and_its_cycle() {
+    let first = r#"{"transaction":{"session":1,"begun":1,"ended":2,"committed":true,"reads":[],"scans":[],"writes":[{"table":0,"key":[1],"group":0,"version":1,"present":true},{"table":0,"key":[2],"group":0,"version":1,"present":true}]}}"#;
+    let skew = [HEADER, first, &line(2, 10, 1, 2), &line(3, 11, 2, 2)].map(|line| format!("{line}\n")).concat();
+    let (status, results, _) = check(&["--file", &kept("skew.jsonl", &skew)]);
+    assert_eq!(status, Some(1), "{results}");
+    assert!(results.contains("serializable: NO") && results.contains("write skew"), "{results}");
+    assert!(results.contains("session 2") && results.contains("session 3"), "{results}");
+
+    let honest = [HEADER, first, &line(2, 10, 1, 2)].map(|line| format!("{line}\n")).concat();
+    let (status, results, _) = check(&["--file", &kept("honest.jsonl", &honest)]);
+    assert_eq!(status, Some(0), "{results}");
+
+    let circle = "
+        {:time 1, :type :invoke, :process 0, :f :txn, :value [[:append 1 1] [:r 2 nil]]}
+        {:time 2, :type :invoke, :process 1, :f :txn, :value [[:append 2 1] [:r 1 nil]]}
+        {:time 3, :type :ok, :process 0, :f :txn, :value [[:append 1 1] [:r 2 [1]]]}
+        {:time 4, :type :ok, :process 1, :f :txn, :value [[:append 2 1] [:r 1 [1]]]}";
+    let (status, results, _) = check(&["--file", &kept("circle.edn", circle)]);
+    assert_eq!(status, Some(1), "{results}");
+    assert!(results.contains("G1c"), "{results}");
+}
+
+#[test]
+fn what_cannot_be_checked_is_refused() {
+    assert_refused(&["lists"], "add --mode black");
+    assert_refused(&["random", "--mode", "black"], "`lists` or `registers`");
+    assert_refused(&["--mode", "black", "--opacity"], "--opacity needs --mode white");
+    assert_refused(&["--edn", "x.edn"], "--edn needs --mode black");
+    assert_refused(&["--history", "x.jsonl"], "name one --protocol");
+    assert_refused(&["--file", "/no/such/file"], "/no/such/file");
+    assert_refused(&["--file", "x", "--seed", "1"], "cannot be used with");
+    assert_refused(&["--protocol", "magic"], "use a list of occ, serial, global-lock, or all");
+    assert_refused(&["--operations", "0"], "operations must be from 1");
+    assert_refused(&["--file", &kept("damaged.jsonl", &format!("{HEADER}\n{{\n"))], "line 2");
+    assert_refused(&["--file", &kept("other.jsonl", "{}\n")], "line 1");
+    assert_refused(&["--history", "/no/such/folder/file", "--protocol", "occ"], "/no/such/folder/file");
+}
