@@ -160,7 +160,7 @@ impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
     /// A range in the words that the table keeps.
     fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
         let range = range.word_range();
-        self.core().layout.packing().map_or(range, |packing| range.packed(&packing))
+        self.core().layout.packing::<R::Key>().map_or(range, |packing| range.packed(&packing))
     }
 }
 

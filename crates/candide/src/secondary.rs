@@ -329,7 +329,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection.places(&mut |place| columns.push(place));
         let mut key_parts = Vec::new();
         projection.key_parts(&mut |function| key_parts.push(function));
-        let packing = self.core().layout.packing();
+        let packing = self.core().layout.packing::<R::Key>();
         let key_of = move |primary: &[u64], row: &[u64], key: &mut Vec<u64>| {
             let mut words = Pr::EMPTY;
             projection.copy(Unit::ROW, Words::Own(row), &mut words);

@@ -7,7 +7,9 @@ use crate::db::{CollectorGuard, Inner};
 use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
-use crate::record::{ImageSink, Key, Projection, Record, RecordAt, Unit, Update, Updater, Whole, Words, image_words};
+use crate::record::{
+    ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Update, Updater, Whole, Words, image_words,
+};
 use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -82,7 +84,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         keys: &[R::Key; N],
     ) -> Result<[Row<'t, R, P>; N], Abort> {
         tx.state.borrow_mut().admit(tx.engine, &self.core)?;
-        let found = if let Some(packing) = self.core.layout.packing() {
+        let found = if let Some(packing) = self.core.layout.packing::<R::Key>() {
             self.core.index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
         } else {
             let words = keys.map(|key| key.words());
@@ -459,7 +461,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[inline(always)]
     fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
         let words = key.words();
-        match self.core.layout.packing() {
+        match self.core.layout.packing::<R::Key>() {
             None => f(words.as_ref()),
             Some(packing) => f(packing.pack(words.as_ref()).as_slice()),
         }
@@ -467,7 +469,22 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     #[inline(always)]
     fn find_found(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<Found, Abort> {
-        self.in_words(key, |key| state.find(tx.engine, &self.core, key))
+        // Not `in_words`: lookups of keys taken as they are get code of their own, at each call.
+        match self.core.layout.packing::<R::Key>() {
+            None => state.find(tx.engine, &self.core, key.words().as_ref()),
+            Some(packing) => self.find_packed(tx, state, packing, key),
+        }
+    }
+
+    #[inline(never)]
+    fn find_packed(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        packing: KeyPacking,
+        key: &R::Key,
+    ) -> Result<Found, Abort> {
+        state.find(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice())
     }
 
     #[inline(always)]
