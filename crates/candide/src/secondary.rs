@@ -230,7 +230,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
         let row = self.index.next_row(tx, state, &mut self.way).and_then(|record| {
             let Some(record) = record else { return Ok(None) };
             let key = table.core().layout.key_of(record);
-            match table.read_at_mark(tx, state, &key, record, self.way.mark(), self.projection)? {
+            let units = table.core().layout.units_of(self.projection.groups());
+            match table.read_at_mark(tx, state, (&key, record), self.way.mark(), units, &self.projection)? {
                 Some(columns) => Ok(Some((key, columns))),
                 // As in `next_row`.
                 None => Err(state.torn(tx.engine, table.core().layout.at(record, table.core().layout.unit_of(0)))),

@@ -8,7 +8,7 @@ use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::record::{
-    ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Update, Updater, Whole, Words, image_words,
+    ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Units, Update, Updater, Whole, Words, image_words,
 };
 use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
@@ -392,20 +392,21 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
-    /// Reads columns of a record as the transaction saw it at a mark.
+    /// Reads columns of a record, which lie in `units`, as the transaction saw it at a mark.
+    #[inline(always)]
     pub(crate) fn read_at_mark<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
-        key: &R::Key,
-        record: RecordAt,
+        (key, record): (&R::Key, RecordAt),
         mark: Mark,
-        projection: Pr,
+        units: Units,
+        projection: &Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let mut words = Pr::EMPTY;
-        for unit in self.core.layout.units_of(projection.groups()) {
-            let at = self.core.layout.at(record, unit);
-            if !state.read_at_mark(tx.engine, at, mark, |from| projection.copy(unit, from, &mut words))? {
+        for unit in units {
+            let (at, into) = (self.core.layout.at(record, unit), &mut words);
+            if !state.read_at_mark(tx.engine, at, mark, move |from| projection.copy(unit, from, into))? {
                 return Ok(None);
             }
         }
@@ -425,8 +426,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
         let mut words = Pr::EMPTY;
         for unit in self.core.layout.units_of(projection.groups()) {
-            let at = self.core.layout.at(record, unit);
-            if !state.read(tx.engine, at, |from| projection.copy(unit, from, &mut words))? {
+            let (at, into) = (self.core.layout.at(record, unit), &mut words);
+            if !state.read(tx.engine, at, move |from| projection.copy(unit, from, into))? {
                 return Ok(None);
             }
         }
