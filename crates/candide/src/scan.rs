@@ -5,7 +5,7 @@
 use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
-use crate::record::{KeyRange, Ordered, Projection, Record, RecordAt, WordRange};
+use crate::record::{KeyRange, Ordered, Projection, Record, RecordAt, Units, WordRange};
 use crate::table::Table;
 use crate::txn::{Mark, State, Tx};
 
@@ -25,6 +25,7 @@ pub struct Scan<'t, R: Record, P: Protocol, Pr> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
     projection: Pr,
+    units: Units,
     way: Way,
 }
 
@@ -53,6 +54,7 @@ impl Way {
     }
 
     /// Gives nothing more, no error either: a loop that skips errors has to end.
+    #[cold]
     pub(crate) fn end(&mut self) {
         self.cursor = None;
         self.is_over = true;
@@ -142,7 +144,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         direction: Direction,
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
-        Scan { table: self, tx, projection, way: Way::new(tx, self.core(), range, direction) }
+        let units = self.core().layout.units_of(projection.groups());
+        Scan { table: self, tx, projection, units, way: Way::new(tx, self.core(), range, direction) }
     }
 }
 
@@ -173,7 +176,45 @@ impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
     /// A range in the words that the table keeps.
     fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
         let range = range.word_range();
-        self.core().layout.packing().map_or(range, |packing| range.packed(&packing))
+        self.core().layout.packing::<R::Key>().map_or(range, |packing| range.packed(&packing))
+    }
+}
+
+/// What a step of a scan comes to.
+enum Step<K, V> {
+    Row(K, V),
+    /// There is a record, but no row in the transaction's eyes.
+    Absent,
+    Over(Option<Abort>),
+}
+
+impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
+    #[inline(always)]
+    fn step(&mut self) -> Step<R::Key, Pr::Value> {
+        let state = &mut *self.tx.state.borrow_mut();
+        let core = self.table.core();
+        let record = match self.way.next(self.tx, state, core) {
+            Ok(Some(record)) => record,
+            over => return Step::Over(over.err()),
+        };
+        let key = core.layout.key_of(record);
+        match self.table.read_at_mark(self.tx, state, (&key, record), self.way.mark, self.units, &self.projection) {
+            Ok(Some(columns)) => Step::Row(key, columns),
+            Ok(None) => Step::Absent,
+            Err(abort) => Step::Over(Some(abort)),
+        }
+    }
+
+    /// Goes on behind a record that is no row. Apart, so that a step to a row is no loop.
+    #[cold]
+    #[inline(never)]
+    fn skip(&mut self) -> Step<R::Key, Pr::Value> {
+        loop {
+            let step = self.step();
+            if !matches!(step, Step::Absent) {
+                return step;
+            }
+        }
     }
 }
 
@@ -181,30 +222,16 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> 
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.way.is_over() {
-            return None;
+        let mut step = self.step();
+        if matches!(step, Step::Absent) {
+            step = self.skip();
         }
-        let state = &mut *self.tx.state.borrow_mut();
-        let core = self.table.core();
-        loop {
-            let row = self.way.next(self.tx, state, core).and_then(|record| {
-                let Some(record) = record else { return Ok(None) };
-                let key = core.layout.key_of(record);
-                let columns = self.table.read_at_mark(self.tx, state, &key, record, self.way.mark, self.projection)?;
-                Ok(Some(columns.map(|columns| (key, columns))))
-            });
-            match row {
-                Ok(Some(Some(row))) => return Some(Ok(row)),
-                // No row in the transaction's eyes.
-                Ok(Some(None)) => {}
-                Ok(None) => {
-                    self.way.end();
-                    return None;
-                }
-                Err(abort) => {
-                    self.way.end();
-                    return Some(Err(abort));
-                }
+        match step {
+            Step::Row(key, columns) => Some(Ok((key, columns))),
+            Step::Absent => unreachable!("skipped"),
+            Step::Over(abort) => {
+                self.way.end();
+                abort.map(Err)
             }
         }
     }

@@ -230,7 +230,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
         let row = self.index.next_row(tx, state, &mut self.way).and_then(|record| {
             let Some(record) = record else { return Ok(None) };
             let key = table.core().layout.key_of(record);
-            match table.read_at_mark(tx, state, &key, record, self.way.mark(), self.projection)? {
+            let units = table.core().layout.units_of(self.projection.groups());
+            match table.read_at_mark(tx, state, (&key, record), self.way.mark(), units, &self.projection)? {
                 Some(columns) => Ok(Some((key, columns))),
                 // As in `next_row`.
                 None => Err(state.torn(tx.engine, table.core().layout.first_of(record))),
@@ -329,7 +330,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection.places(&mut |place| columns.push(place));
         let mut key_parts = Vec::new();
         projection.key_parts(&mut |function| key_parts.push(function));
-        let packing = self.core().layout.packing();
+        let packing = self.core().layout.packing::<R::Key>();
         let key_of = move |primary: &[u64], row: &[u64], key: &mut Vec<u64>| {
             let mut words = Pr::EMPTY;
             projection.copy(Unit::ROW, Words::Own(row), &mut words);

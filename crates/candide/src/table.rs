@@ -7,7 +7,9 @@ use crate::db::{CollectorGuard, Inner};
 use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
-use crate::record::{ImageSink, Key, Projection, Record, RecordAt, Unit, Update, Updater, Whole, Words, image_words};
+use crate::record::{
+    ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Units, Update, Updater, Whole, Words, image_words,
+};
 use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -82,7 +84,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         keys: &[R::Key; N],
     ) -> Result<[Row<'t, R, P>; N], Abort> {
         tx.state.borrow_mut().admit(tx.engine, &self.core)?;
-        let found = if let Some(packing) = self.core.layout.packing() {
+        let found = if let Some(packing) = self.core.layout.packing::<R::Key>() {
             self.core.index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
         } else {
             let words = keys.map(|key| key.words());
@@ -391,20 +393,21 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
-    /// Reads columns of a record as the transaction saw it at a mark.
+    /// Reads columns of a record, which lie in `units`, as the transaction saw it at a mark.
+    #[inline(always)]
     pub(crate) fn read_at_mark<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
-        key: &R::Key,
-        record: RecordAt,
+        (key, record): (&R::Key, RecordAt),
         mark: Mark,
-        projection: Pr,
+        units: Units,
+        projection: &Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let mut words = Pr::EMPTY;
-        for unit in self.core.layout.units_of(projection.groups()) {
-            let at = self.core.layout.at(record, unit);
-            if !state.read_at_mark(tx.engine, at, mark, |from| projection.copy(unit, from, &mut words))? {
+        for unit in units {
+            let (at, into) = (self.core.layout.at(record, unit), &mut words);
+            if !state.read_at_mark(tx.engine, at, mark, move |from| projection.copy(unit, from, into))? {
                 return Ok(None);
             }
         }
@@ -424,8 +427,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
         let mut words = Pr::EMPTY;
         for unit in self.core.layout.units_of(projection.groups()) {
-            let at = self.core.layout.at(record, unit);
-            if !state.read(tx.engine, at, |from| projection.copy(unit, from, &mut words))? {
+            let (at, into) = (self.core.layout.at(record, unit), &mut words);
+            if !state.read(tx.engine, at, move |from| projection.copy(unit, from, into))? {
                 return Ok(None);
             }
         }
@@ -460,7 +463,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[inline(always)]
     fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
         let words = key.words();
-        match self.core.layout.packing() {
+        match self.core.layout.packing::<R::Key>() {
             None => f(words.as_ref()),
             Some(packing) => f(packing.pack(words.as_ref()).as_slice()),
         }
@@ -468,7 +471,22 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     #[inline(always)]
     fn find_found(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<Found, Abort> {
-        self.in_words(key, |key| state.find(tx.engine, &self.core, key))
+        // Not `in_words`: lookups of keys taken as they are get code of their own, at each call.
+        match self.core.layout.packing::<R::Key>() {
+            None => state.find(tx.engine, &self.core, key.words().as_ref()),
+            Some(packing) => self.find_packed(tx, state, packing, key),
+        }
+    }
+
+    #[inline(never)]
+    fn find_packed(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        packing: KeyPacking,
+        key: &R::Key,
+    ) -> Result<Found, Abort> {
+        state.find(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice())
     }
 
     #[inline(always)]

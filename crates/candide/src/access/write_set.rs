@@ -168,12 +168,12 @@ impl WriteSet {
     }
 
     /// The item of a unit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, at: CellAt) -> Option<usize> {
-        if self.filter == 0 {
-            return None;
-        }
-        let address = at.address();
+        if self.filter == 0 { None } else { self.find_filtered(at.address()) }
+    }
+
+    fn find_filtered(&self, address: u64) -> Option<usize> {
         if self.filter & filter_bit(address) == 0 {
             return None;
         }

@@ -297,7 +297,7 @@ impl HashIndex {
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// The record that probably belongs to this hash, and its first line on the way; looks at one line of one bucket.
+    /// The record that probably belongs to this hash, if there is one; looks at one line of one bucket.
     ///
     /// Without a branch on what the slots hold: a wrong guess would keep the processor from the next key's misses until this
     /// one's have arrived.
@@ -305,19 +305,35 @@ impl HashIndex {
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
         let bucket = array.bucket(array.bucket_index(hash));
-        let mut likely = 0;
-        for slot in 1 + self.node_words..OVERFLOW {
-            let entry = bucket.word(slot).load(Ordering::Acquire); // H4, E4
-            likely = std::hint::select_unpredictable(entry >> ADDRESS_BITS == hash >> ADDRESS_BITS, entry, likely);
+        // H3: what is left in a moved bucket may have been unlinked in the next array, and freed.
+        if bucket.version() & MOVED != 0 {
+            return None;
         }
-        let record = record_of(likely)?;
-        prefetch(record.block().hint(0));
-        Some(record)
+        let pick = |likely, slot| {
+            let entry = bucket.word(slot).load(Ordering::Acquire); // H4, E4
+            std::hint::select_unpredictable(entry >> ADDRESS_BITS == hash >> ADDRESS_BITS, entry, likely)
+        };
+        // Apart, so that the common case needs no loop.
+        let likely = if self.node_words == 0 {
+            (1..OVERFLOW).fold(0, pick)
+        } else {
+            (1 + self.node_words..OVERFLOW).fold(0, pick)
+        };
+        record_of(likely)
     }
 
     /// The record with this key, or the node whose version vouches for there being none. The caller is pinned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
+        match self.likely_record(hash) {
+            Some(record) if record.has_key(key) => Found::Record(record),
+            _ => self.search(key, hash),
+        }
+    }
+
+    /// As [`HashIndex::find`], looking at everything.
+    #[inline(never)]
+    pub(crate) fn search(&self, key: &[u64], hash: u64) -> Found {
         let mut array = self.current();
         let mut spin = Spin::default();
         loop {

@@ -7,6 +7,7 @@ use super::ordered::{self, Direction, OrderedIndex, Place};
 use super::{Found, Linked, NodeAt, NodeChange, Retire};
 use crate::memory::{Cache, OutOfMemory, Slab};
 use crate::record::{RecordAt, WordRange};
+use crate::sync::prefetch;
 use std::sync::Arc;
 
 /// An index.
@@ -92,10 +93,13 @@ impl TableIndex {
                     hash.prefetch_bucket(hashed);
                     hashed
                 });
-                let likely = hashes.map(|hashed| hash.likely_record(hashed));
+                let likely = hashes.map(|hashed| {
+                    let record = hash.likely_record(hashed);
+                    record.inspect(|record| prefetch(record.block().hint(0)))
+                });
                 std::array::from_fn(|number| match likely[number] {
                     Some(record) if record.has_key(keys[number].as_ref()) => Found::Record(record),
-                    _ => hash.find(keys[number].as_ref(), hashes[number]),
+                    _ => hash.search(keys[number].as_ref(), hashes[number]),
                 })
             }
             TableIndex::Ordered(ordered) => ordered.find_many(keys),

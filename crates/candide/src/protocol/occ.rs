@@ -127,29 +127,15 @@ impl Protocol for Occ {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        let mut spin = Spin::default();
-        loop {
-            let before = Tid(at.cell_word(0).load(Ordering::Acquire));
-            if !before.has(Tid::INSTALL) {
-                copy(Words::Shared(at.payload()));
-                pass(Point::Copied);
-                // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible (E3).
-                let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
-                // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
-                if before == after || !after.has(Tid::INSTALL) && after.same_version(before) {
-                    let present = !before.has(Tid::ABSENT);
-                    if present || !mutant(Mutant::TombstoneUnobserved) {
-                        attempt.reads.push((at, before));
-                    }
-                    return Ok(Seen { present, version: before.version() });
-                }
-            } else if before.has(Tid::DEAD) {
-                return Err(context.conflict(Abort::Dead, at));
-            }
-            if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-                return Err(context.conflict(Abort::Locked, at));
-            }
+        let tid = match look(at, &mut copy) {
+            Ok(tid) => tid,
+            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, copy)?,
+        };
+        let present = !tid.has(Tid::ABSENT);
+        if present || !mutant(Mutant::TombstoneUnobserved) {
+            attempt.reads.push((at, tid));
         }
+        Ok(Seen { present, version: tid.version() })
     }
 
     fn read_for_update(
@@ -269,6 +255,47 @@ impl Attempt {
     }
 }
 
+/// Looks at a cell, copies the words, and looks again: what the cell said, if that is the words' version; as an error, what it said
+/// if they may belong to none.
+#[inline(always)]
+fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
+    let before = Tid(at.cell_word(0).load(Ordering::Acquire));
+    if before.has(Tid::INSTALL) {
+        return Err(before);
+    }
+    copy(Words::Shared(at.payload()));
+    pass(Point::Copied);
+    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible (E3).
+    let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
+    let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
+    if same { Ok(before) } else { Err(before) }
+}
+
+/// Looks until a commit in progress is over. Apart, so that reads which meet none are short.
+#[cold]
+#[inline(never)]
+fn look_again(
+    mut context: Context<'_, Occ>,
+    at: CellAt,
+    mut tid: Tid,
+    mut copy: impl FnMut(Words<'_>),
+) -> Result<Tid, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        if tid.has(Tid::DEAD) {
+            return Err(context.conflict(Abort::Dead, at));
+        }
+        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return Err(context.conflict(Abort::Locked, at));
+        }
+        match look(at, &mut copy) {
+            Ok(tid) => return Ok(tid),
+            Err(seen) => tid = seen,
+        }
+    }
+}
+
 /// Makes an absent record dead, cell after cell, unless somebody has come for it.
 pub(super) fn bury(units: &[CellAt], bound: Epoch) -> Burial {
     let first = units[0].cell_word(0);
@@ -326,8 +353,8 @@ fn commit_held(
 #[inline(always)]
 fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
     if writes.is_empty() {
-        let single = attempt.reads.len() == 1 && attempt.nodes.is_empty();
-        if !single {
+        let at_one_moment = attempt.reads.len() <= 1 && attempt.nodes.is_empty();
+        if !at_one_moment {
             validate(context, attempt, writes)?;
         }
         return Ok(Committed { version: 0 });

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::Key;
 use super::layout::KeyWords;
 
 /// How the words of a key become the fewer words that a table keeps when its components need not lie apart: the bits of each,
@@ -18,9 +19,13 @@ pub(crate) struct KeyPacking {
 impl KeyPacking {
     /// The packing of words of so many bits; `None` if it would save nothing.
     pub(crate) fn new(widths: &'static [u32]) -> Option<KeyPacking> {
-        let bits: u32 = widths.iter().sum();
-        let words = bits.div_ceil(u64::BITS) as usize;
+        let words = packed_words(widths);
         (words < widths.len()).then_some(KeyPacking { widths, words })
+    }
+
+    /// Whether there is a packing of these keys, so that code for those that have none need not ask.
+    pub(crate) const fn exists_for<K: Key>() -> bool {
+        packed_words(K::WIDTHS) < K::WIDTHS.len()
     }
 
     /// The number of words of a packed key.
@@ -57,6 +62,16 @@ impl KeyPacking {
         }
         words
     }
+}
+
+/// The words that hold so many bits each, one after another.
+const fn packed_words(widths: &[u32]) -> usize {
+    let (mut bits, mut index) = (0, 0);
+    while index < widths.len() {
+        bits += widths[index];
+        index += 1;
+    }
+    bits.div_ceil(u64::BITS) as usize
 }
 
 #[cfg(test)]

@@ -396,14 +396,16 @@ impl Layout {
         usize::from(self.key_words)
     }
 
-    pub(crate) fn packing(&self) -> Option<KeyPacking> {
-        self.packing
+    /// How keys of this type, which is the table's, become key words.
+    #[inline(always)]
+    pub(crate) fn packing<K: Key>(&self) -> Option<KeyPacking> {
+        if const { KeyPacking::exists_for::<K>() } { self.packing } else { None }
     }
 
     /// The key of a record of a table whose keys are of this type.
     #[inline(always)]
     pub(crate) fn key_of<K: Key>(&self, record: RecordAt) -> K {
-        key_of(record, self.packing)
+        key_of(record, self.packing::<K>())
     }
 
     /// Words of a whole record.

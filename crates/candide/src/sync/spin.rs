@@ -13,8 +13,9 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    /// Waits one round.
-    #[inline]
+    /// Waits one round. A call, so that loops which seldom wait stay small.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn wait(&mut self) {
         self.rounds += 1;
         if super::MODELLED || self.rounds > ROUNDS_BUSY { super::thread::yield_now() } else { std::hint::spin_loop() }

@@ -4,8 +4,9 @@ use super::rows::Item;
 use super::{ForProtocol, for_each};
 use crate::protocol::Protocol;
 use crate::sync::{AtomicUsize, Ordering};
-use crate::{Abort, Database, Error, LoadOptions, Occ, StreamError, Table, Whole};
+use crate::{Abort, Database, Error, LoadOptions, Occ, RunOptions, StreamError, Table, Whole};
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 const THREE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
@@ -194,4 +195,33 @@ fn a_table_in_use_is_not_exported() {
     });
     assert!(matches!(inside, Ok(Err(StreamError::Refused(Error::NotQuiescent)))));
     assert_eq!(table.export(&mut Vec::new()).unwrap(), 3);
+}
+
+#[test]
+fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
+    // Few enough that no step moves a whole array of a table of this size.
+    const STEP: u64 = 20;
+    const FIRST: u64 = 2_000;
+    let (db, table) = filled::<Occ>(FIRST);
+    let [mut session, mut other] = [(); 2].map(|()| db.session().unwrap());
+    for step in 0..200 {
+        let first = FIRST + step * STEP;
+        // Some of these find that the table has to grow, and move a part of it to the new array.
+        let rows = (first..first + STEP).map(|id| Item::new(id, 0));
+        session.run(|tx| table.insert_many(tx, rows.clone())).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let keys = std::array::from_fn::<_, 8, _>(|number| step + 200 * number as u64);
+        session
+            .run(|tx| keys.iter().try_for_each(|key| table.delete(tx, key)))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        // Epochs pass. Then the records are taken out of the index, but not freed, since somebody might still read them.
+        std::thread::sleep(Duration::from_millis(3));
+        let found = other.run(|_| {
+            session.run(|_| Ok::<_, Abort>(()))?;
+            session.run_with(RunOptions::new().attempts_max(4), |tx| {
+                let found = table.find_many(tx, &keys)?;
+                found.iter().map(|row| row.get(Item::COUNT)).collect::<Result<Vec<_>, Abort>>()
+            })
+        });
+        assert_eq!(found, Ok(vec![None; 8]), "deleted with {first} rows");
+    }
 }

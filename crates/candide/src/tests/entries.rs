@@ -36,7 +36,7 @@ fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row:
     row.store(&mut words);
     let key = row.key();
     let key = crate::Key::words(&key);
-    let primary = match table.core().layout.packing() {
+    let primary = match table.core().layout.packing::<R::Key>() {
         None => key.as_ref().to_vec(),
         Some(packing) => packing.pack(key.as_ref()).as_slice().to_vec(),
     };

@@ -168,7 +168,9 @@ impl<P: Protocol> State<P> {
     }
 
     /// Reads a unit of a row that the transaction has written: the image below its operations, and those before the mark
-    /// applied.
+    /// applied. Apart, so that reads of other rows are short.
+    #[cold]
+    #[inline(never)]
     fn read_own(
         &mut self,
         engine: &Engine<P>,
@@ -232,7 +234,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Reads a unit as the transaction saw it at a mark; false if the row did not exist.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_at_mark(
         &mut self,
         engine: &Engine<P>,
@@ -241,16 +243,18 @@ impl<P: Protocol> State<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
         let mark = if mutant(Mutant::MarkIgnored) { self.mark() } else { mark };
-        let own = self.writes.find(at).and_then(|item| Some((item, self.writes.present_at(item, mark.writes)?)));
-        match own {
-            Some((_, false)) => Ok(false),
-            Some((item, true)) => self.read_own(engine, item, mark.writes, copy),
-            None if mutant(Mutant::AbsentSkippedByScan) && !P::peek(&self.attempt, at) => Ok(false),
-            None => {
-                let context = &mut Context::new(engine, &mut self.local);
-                let seen = P::read_at_mark(context, &mut self.attempt, at, mark.applied, copy);
-                seen.map(|seen| seen.present).map_err(|abort| self.doom(abort))
-            }
+        if let Some(item) = self.writes.find(at)
+            && let Some(present) = self.writes.present_at(item, mark.writes)
+        {
+            return if present { self.read_own(engine, item, mark.writes, copy) } else { Ok(false) };
+        }
+        if mutant(Mutant::AbsentSkippedByScan) && !P::peek(&self.attempt, at) {
+            return Ok(false);
+        }
+        let context = &mut Context::new(engine, &mut self.local);
+        match P::read_at_mark(context, &mut self.attempt, at, mark.applied, copy) {
+            Ok(seen) => Ok(seen.present),
+            Err(abort) => Err(self.doom(abort)),
         }
     }
 

@@ -164,16 +164,17 @@ impl Frame {
         let mut spin = Spin::default();
         loop {
             let spot = descend::<true>(self.root, target, &mut Ahead(direction))?;
-            let permutation = spot.leaf.permutation();
-            let live = permutation.count();
             let mut count = 0;
-            for rank in 0..live {
-                let slot = permutation.slot(if is_forward { rank } else { live - 1 - rank });
+            for slot in spot.leaf.permutation().live() {
                 let (slice, value) = (spot.leaf.slice(slot), spot.leaf.value(slot));
-                self.slots[count] = (slice, value);
+                // Never more than there are slots; the compiler does not see it.
+                self.slots[count.min(WIDTH - 1)] = (slice, value);
                 Node::prefetch_value(value);
                 // A value that is gone has been unlinked since the permutation was loaded (T2).
-                count += usize::from(value != 0 && wanted.contains(&slice));
+                count += usize::from((value != 0) & (*wanted.start() <= slice) & (slice <= *wanted.end()));
+            }
+            if !is_forward {
+                self.slots[..count].reverse();
             }
             if spot.leaf.is_still(spot.version) {
                 (self.next, self.count) = (0, count);

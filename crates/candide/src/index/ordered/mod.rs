@@ -241,7 +241,7 @@ impl OrderedIndex {
     }
 
     /// The record with this key, or the leaf whose version vouches for there being none. The caller is pinned.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         self.find_place(key, &mut Place::default())
     }

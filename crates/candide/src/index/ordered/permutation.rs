@@ -31,8 +31,14 @@ impl Permutation {
     }
 
     /// The live slots in order.
-    pub(super) fn live(self) -> impl DoubleEndedIterator<Item = usize> {
-        (0..self.count()).map(move |rank| self.slot(rank))
+    #[inline(always)]
+    pub(super) fn live(self) -> impl Iterator<Item = usize> {
+        let mut rest = self;
+        (0..self.count()).map(move |_| {
+            let slot = rest.slot(0);
+            rest.0 >>= NIBBLE;
+            slot
+        })
     }
 
     /// Makes the first free slot live at `rank`.
