@@ -16,6 +16,8 @@ mod entries;
 #[cfg(not(any(loom, shuttle)))]
 mod for_update;
 #[cfg(not(any(loom, shuttle)))]
+mod hostile;
+#[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
 mod loom;
@@ -38,7 +40,7 @@ mod table_model;
 mod traps;
 
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent, for_each_reclaiming};
+pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping, for_each_reclaiming};
 
 /// Which protocols a test runs under.
 #[cfg(not(any(loom, shuttle)))]
@@ -55,6 +57,13 @@ mod protocols {
     pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
         report::<Occ>(test);
         report::<GlobalLock>(test);
+        report::<TicToc>(test);
+        report::<Mvcc>(test);
+    }
+
+    /// Runs a test under every protocol whose transactions overlap.
+    pub(crate) fn for_each_overlapping(test: &impl ForProtocol) {
+        report::<Occ>(test);
         report::<TicToc>(test);
         report::<Mvcc>(test);
     }
