@@ -17,6 +17,8 @@ pub(crate) enum Point {
     Copied,
     /// Commit: everything is validated, updaters have not been evaluated.
     Validated,
+    /// Commit: over, whatever came of it, and nothing is locked any more.
+    Released,
 }
 
 /// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.

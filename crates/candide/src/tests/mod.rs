@@ -4,6 +4,8 @@
 //! include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
+mod allocation;
+#[cfg(not(any(loom, shuttle)))]
 mod attacks;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
