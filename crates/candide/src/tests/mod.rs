@@ -35,6 +35,8 @@ mod rows;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
+mod starvation;
+#[cfg(not(any(loom, shuttle)))]
 mod stress;
 #[cfg(not(any(loom, shuttle)))]
 mod table_model;
