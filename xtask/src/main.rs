@@ -4,6 +4,7 @@
 
 mod check_json;
 mod mutants;
+mod sanitize;
 mod tidy;
 
 use std::env;
@@ -14,6 +15,8 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   mutants [NAME...]      run the test that must find each deliberate defect (all of them, or those named)
+  sanitize NAME [TEST...]
+                         run tests of the engine under a sanitizer of the nightly compiler: address, leak or thread
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
 
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     let Some((task, rest)) = arguments.split_first() else { return misused("no task is named") };
     let done = match task.as_str() {
         "mutants" => mutants::run(&root(), rest),
+        "sanitize" => sanitize::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),
