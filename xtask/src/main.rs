@@ -6,6 +6,7 @@ mod check_json;
 mod engine_tests;
 mod mutants;
 mod orderings;
+mod sanitize;
 mod sites;
 mod tidy;
 
@@ -20,6 +21,8 @@ usage: cargo xtask <task>
   orderings [WHICH...]   make each memory ordering weaker, one at a time, and run the loom tests that reach it; WHICH is
                          a part of a file's name or a number of the list. `--list` only lists, `--minutes N` stops then,
                          `--slow` uses tests of more than half a minute, too
+  sanitize NAME [TEST...]
+                         run tests of the engine under a sanitizer of the nightly compiler: address, leak or thread
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
 
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
     let done = match task.as_str() {
         "mutants" => mutants::run(&root(), rest),
         "orderings" => orderings::run(&root(), rest),
+        "sanitize" => sanitize::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),

@@ -12,6 +12,7 @@ use crate::record::{
 };
 use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// A table of rows of type `R`, in a database of protocol `P`.
@@ -364,10 +365,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
             let row = P::enter(&engine.clock).and_then(|()| {
                 let state = &mut *core.state.borrow_mut();
                 state.begin(engine);
-                let row = self.get_found(&tx, state, &key, Found::Record(record), Whole);
+                // The row type's own code runs there; if it panics, the attempt has to end all the same.
+                let get = || self.get_found(&tx, state, &key, Found::Record(record), Whole);
+                let row = catch_unwind(AssertUnwindSafe(get));
                 state.abort(engine);
                 P::leave(&engine.clock);
-                row
+                row.unwrap_or_else(|panic| resume_unwind(panic))
             });
             match row {
                 Ok(row) => row.iter().for_each(|row| {

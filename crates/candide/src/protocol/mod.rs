@@ -251,7 +251,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
 
     /// Prepares for the closure's error to be shown: observes what the writes assumed, collecting the words they would
     /// have been applied to, unit after unit. A commit without the writes then validates everything. A protocol that has
-    /// applied them already takes them back and says which of them failed.
+    /// applied them already takes them back and says which of them failed; if an updater has
+    /// panicked, the attempt ends here, in that panic.
     #[doc(hidden)]
     fn renounce(
         context: &mut Context<'_, Self>,

@@ -210,6 +210,7 @@ impl Protocol for Mvcc {
                 version.settle(VersionState::Absent);
             }
         }
+        pass(Point::Released);
         Mvcc::abort(context, attempt, writes);
         match result {
             Ok(()) => Ok(Committed { version: attempt.ts }),
@@ -274,6 +275,7 @@ fn prepare(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &Writ
     }
     pass(Point::Unlocked);
     let ts = attempt.ts;
+    pass(Point::Unlocked);
     for item in writes.items() {
         let unlinked = &mut attempt.unlinked[item.note as usize - 1];
         link(item, unlinked, ts).map_err(|abort| context.conflict(abort, item.at))?;

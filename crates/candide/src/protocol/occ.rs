@@ -199,7 +199,12 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        if attempt.held.is_empty() { commit(context, attempt, writes) } else { commit_held(context, attempt, writes) }
+        let committed = match attempt.held.is_empty() {
+            true => commit(context, attempt, writes),
+            false => commit_held(context, attempt, writes),
+        };
+        pass(Point::Released);
+        committed
     }
 
     fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {

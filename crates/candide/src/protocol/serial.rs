@@ -271,7 +271,12 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         _images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
         let failed = attempt.failed.first().map(|failed| failed.abort);
+        let panic = attempt.panic.take();
         attempt.undo(context);
+        if let Some(panic) = panic {
+            E::leave(context.clock);
+            resume_unwind(panic);
+        }
         Ok(failed)
     }
 

@@ -178,53 +178,9 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        if writes.is_empty() {
-            return certify(context, attempt, writes).map(|_| Committed { version: 0 });
-        }
-        context.yield_to_token()?;
-        context.reserve_for(writes);
-        if context.engine.options.sorted_locks {
-            writes.sort();
-        }
-        pass(Point::Unlocked);
-
-        // 1 lock
-        for index in 0..writes.items().len() {
-            let item = writes.items()[index];
-            let locked = lock(&item).map_err(|abort| {
-                release(context, &writes.items()[..index], 0);
-                context.conflict(abort, item.at)
-            });
-            writes.items_mut()[index].note = locked?.0;
-        }
-        pass(Point::Locked);
-
-        // 2 timestamp, 3 validate
-        let cts = certify(context, attempt, writes).inspect_err(|_| release(context, writes.items(), 0))?;
-        pass(Point::Validated);
-
-        // 4 evaluate
-        if let Err(failure) = writes.evaluate(|item| Words::Shared(item.at.payload())) {
-            // What is shown now rests on the versions we have locked: they are read at our timestamp.
-            release(context, writes.items(), cts);
-            match failure {
-                Failure::Outcome(abort) => return Err(abort),
-                Failure::Panic(panic) => resume_unwind(panic),
-            }
-        }
-
-        // 5 install and release
-        for (index, item) in writes.items().iter().enumerate() {
-            let mut new = cts | item.note & Tid::QUEUED;
-            if item.present {
-                writes.install(index, item.at.payload());
-            } else {
-                new |= Tid::ABSENT;
-            }
-            item.at.cell_word(WTS).store(cts, Ordering::Release); // E3
-            release_cell(context, item.at, Tid(new));
-        }
-        Ok(Committed { version: cts })
+        let committed = commit(context, attempt, writes);
+        pass(Point::Released);
+        committed
     }
 
     fn abort(_context: &mut Context<'_, TicToc>, _attempt: &mut Attempt, _writes: &mut WriteSet) {}
@@ -285,6 +241,59 @@ impl Protocol for TicToc {
         // Release pairs with `absent`: whoever sees it sees the node locked, or already in a new version.
         node.node_word(NWTS).fetch_max(wts, Ordering::Release);
     }
+}
+
+/// The phases of a commit. Whatever comes of it, nothing is locked afterwards.
+#[inline(always)]
+fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
+    if writes.is_empty() {
+        return certify(context, attempt, writes).map(|_| Committed { version: 0 });
+    }
+    context.yield_to_token()?;
+    context.reserve_for(writes);
+    if context.engine.options.sorted_locks {
+        writes.sort();
+    }
+
+    pass(Point::Unlocked);
+
+    // 1 lock
+    for index in 0..writes.items().len() {
+        let item = writes.items()[index];
+        let locked = lock(&item).map_err(|abort| {
+            release(context, &writes.items()[..index], 0);
+            context.conflict(abort, item.at)
+        });
+        writes.items_mut()[index].note = locked?.0;
+    }
+    pass(Point::Locked);
+
+    // 2 timestamp, 3 validate
+    let cts = certify(context, attempt, writes).inspect_err(|_| release(context, writes.items(), 0))?;
+    pass(Point::Validated);
+
+    // 4 evaluate
+    if let Err(failure) = writes.evaluate(|item| Words::Shared(item.at.payload())) {
+        // What is shown now rests on the versions we have locked: they are read at our timestamp.
+        release(context, writes.items(), cts);
+        match failure {
+            Failure::Outcome(abort) => return Err(abort),
+            Failure::Panic(panic) => resume_unwind(panic),
+        }
+    }
+
+    // 5 install and release
+    for (index, item) in writes.items().iter().enumerate() {
+        let mut new = cts | item.note & Tid::QUEUED;
+        if item.present {
+            writes.install(index, item.at.payload());
+        } else {
+            new |= Tid::ABSENT;
+        }
+        item.at.cell_word(WTS).store(cts, Ordering::Release); // E3
+        release_cell(context, item.at, Tid(new));
+    }
+    Ok(Committed { version: cts })
 }
 
 /// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell was.

@@ -23,6 +23,8 @@ pub(crate) enum Point {
     Installing,
     /// Read: a node has been searched in vain, or by a scan; the transaction has not taken note of it.
     Searched,
+    /// Commit: over, whatever came of it, and nothing is locked any more.
+    Released,
 }
 
 /// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.

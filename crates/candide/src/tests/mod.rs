@@ -4,6 +4,8 @@
 //! include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
+mod allocation;
+#[cfg(not(any(loom, shuttle)))]
 mod anomalies;
 #[cfg(not(any(loom, shuttle)))]
 mod attacks;
@@ -17,6 +19,8 @@ mod entries;
 mod for_update;
 #[cfg(not(any(loom, shuttle)))]
 mod histories;
+#[cfg(not(any(loom, shuttle)))]
+mod hostile;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
@@ -36,6 +40,8 @@ mod reports;
 mod rows;
 #[cfg(shuttle)]
 mod shuttle;
+#[cfg(not(any(loom, shuttle)))]
+mod starvation;
 #[cfg(not(any(loom, shuttle)))]
 mod stress;
 #[cfg(not(any(loom, shuttle)))]

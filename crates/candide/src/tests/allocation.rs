@@ -1,0 +1,228 @@
+//! Nothing is allocated, and nothing freed, while a commit holds locks.
+//!
+//! The test binary's allocator counts what a thread asks of it between the points [`Point::Unlocked`] and
+//! [`Point::Released`] of a commit. It is the one place outside of the engine's lowest layers with `unsafe`: the trait of
+//! allocators has no other form.
+
+use super::parcels::{Filed, Parcel};
+use super::rows::Item;
+use super::{ForProtocol, for_each_overlapping};
+use crate::protocol::Protocol;
+use crate::sync::{Point, with_hook};
+use crate::{Abort, Column, Database, IndexOptions, Refused, Session, Table, Tx, Updater, Whole};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, watched.
+struct Watched;
+
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+
+thread_local! {
+    /// Calls of the allocator while it was watched; `None` if it is not.
+    static CALLS: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Counts a call. Neither allocates nor panics: the thread-local is constant and has no destructor.
+fn count() {
+    if let Some(calls) = CALLS.get() {
+        CALLS.set(Some(calls + 1));
+    }
+}
+
+// SAFETY: every function passes its arguments on to the system's allocator and gives what that gives; the contract is the
+// same. Counting does not allocate.
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of this very function.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of this very function.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of this very function.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller keeps the contract of this very function.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// What was seen of the commits of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Seen {
+    commits: usize,
+    /// Calls of the allocator while something was locked.
+    calls: usize,
+}
+
+/// Runs `body`, watching each of this thread's commits from before its first lock to after its last; at `disturbed`, the
+/// test allocates itself.
+fn watch<T>(disturbed: Option<Point>, body: impl FnOnce() -> T) -> (T, Seen) {
+    thread_local! {
+        static SEEN: Cell<Seen> = const { Cell::new(Seen { commits: 0, calls: 0 }) };
+    }
+    SEEN.set(Seen::default());
+    let hook = move |point| match point {
+        Point::Unlocked => CALLS.set(Some(0)),
+        Point::Released => {
+            // Nothing has been locked if there was nothing to write.
+            if let Some(calls) = CALLS.take() {
+                let Seen { commits, calls: before } = SEEN.get();
+                SEEN.set(Seen { commits: commits + 1, calls: before + calls });
+            }
+        }
+        _ if Some(point) == disturbed => drop(std::hint::black_box(Box::new(0))),
+        _ => {}
+    };
+    let value = with_hook(hook, body);
+    (value, SEEN.get())
+}
+
+/// Doubles a count, unless it is odd.
+#[derive(Debug, Clone, Copy)]
+struct Double;
+
+impl Updater<Parcel> for Double {
+    type Target = Column<Parcel, i16>;
+
+    fn target(&self) -> Self::Target {
+        Parcel::COUNT
+    }
+
+    fn apply(&self, count: &mut i16) -> Result<(), Refused> {
+        if *count % 2 != 0 {
+            return Err(Refused);
+        }
+        *count *= 2;
+        Ok(())
+    }
+}
+
+/// Two tables with indexes.
+struct Tables<P: Protocol> {
+    db: Database<P>,
+    parcels: Table<Parcel, P>,
+    filed: Table<Filed, P>,
+}
+
+impl<P: Protocol> Tables<P> {
+    fn new(sorted: bool) -> Tables<P> {
+        let db = Database::<P>::builder().manual_epochs(1).sorted_locks(sorted).build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        let filed = db.table::<Filed>("filed").unwrap();
+        parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        db.run(|tx| parcels.insert_many(tx, (0..=200).map(|number| Parcel::new(1, number))))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        Tables { db, parcels, filed }
+    }
+
+    /// A transaction that writes in every way, `many` rows of each.
+    fn write(&self, tx: &Tx<'_, P>, many: u16) -> Result<(), Abort> {
+        let Tables { parcels, filed, .. } = self;
+        for number in 0..many {
+            parcels.insert(tx, Parcel::new(2, number))?;
+            filed.insert(tx, Parcel::new(2, number).into())?;
+            parcels.update(tx, &(1, number), (Parcel::WEIGHT.add(1).at_least(0), Parcel::NOTE.max(3)))?;
+            parcels.update_with(tx, &(1, number), Double)?;
+            parcels.modify(tx, &(1, 100 + number), Parcel::CODE, |code| *code += 100_000)?;
+            parcels.read_for_update(tx, &(1, 50 + number), Whole)?;
+            parcels.update(tx, &(1, 50 + number), Parcel::NOTE.set(1))?;
+            parcels.delete(tx, &(1, 150 + number))?;
+            parcels.insert(tx, Parcel::new(3, number))?;
+            parcels.delete(tx, &(3, number))?;
+        }
+        Ok(())
+    }
+
+    /// The ways in which a transaction of `many` rows can end, each in a session that has never run one before: its vectors
+    /// are empty, and whatever is not made ready before the first lock will show.
+    fn endings(&self, many: u16) -> [Result<(), Abort>; 4] {
+        let session = || -> Session<P> { self.db.session().unwrap() };
+        let odd = session().run(|tx| {
+            self.write(tx, many)?;
+            self.parcels.update(tx, &(1, 0), Parcel::COUNT.set(1))?;
+            self.parcels.update_with(tx, &(1, 0), Double)
+        });
+        let guarded = session().run(|tx| {
+            self.write(tx, many)?;
+            self.parcels.update(tx, &(1, 1), Parcel::WEIGHT.sub(1_000).at_least(0))
+        });
+        let mut other = session();
+        let disturbed = session().run_with(crate::RunOptions::new().attempts_max(1), |tx| {
+            let note = self.parcels.read(tx, &(1, 200), Parcel::NOTE)?;
+            self.write(tx, many)?;
+            other.run(|tx| self.parcels.update(tx, &(1, 200), Parcel::NOTE.add(1)))?;
+            self.parcels.update(tx, &(1, 200), Parcel::NOTE.set(note + 1))
+        });
+        let committed = session().run(|tx| self.write(tx, many));
+        [odd, guarded, disturbed, committed]
+    }
+}
+
+struct NoAllocation;
+
+impl ForProtocol for NoAllocation {
+    fn run<P: Protocol>(&self) {
+        for sorted in [false, true] {
+            for many in [1, 5, 50] {
+                let tables = Tables::<P>::new(sorted);
+                let mut session = tables.db.session().unwrap();
+                let (first, seen) = watch(None, || session.run(|tx| tables.write(tx, many)));
+                assert_eq!((first, seen), (Ok(()), Seen { commits: 1, calls: 0 }), "{}", P::NAME);
+                let tables = Tables::<P>::new(sorted);
+                let (endings, seen) = watch(None, || tables.endings(many));
+                let wanted = [Err(Abort::Guard), Err(Abort::Guard), Err(Abort::AttemptsExhausted), Ok(())];
+                assert_eq!(endings, wanted);
+                // One commit each, and the one that disturbs; the disturbed one may have been noticed before.
+                assert!(
+                    seen.calls == 0 && seen.commits >= 4,
+                    "{seen:?} under {} with {many} rows of each kind",
+                    P::NAME
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_commit_asks_nothing_of_the_allocator_while_it_holds_locks() {
+    for_each_overlapping(&NoAllocation);
+}
+
+struct Disturbed;
+
+impl ForProtocol for Disturbed {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        for point in [Point::Locked, Point::Validated] {
+            let (put, seen) = watch(Some(point), || db.run(|tx| table.put(tx, Item::new(1, 1))));
+            assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 2 }));
+        }
+        // Before and after, a commit may allocate.
+        let (put, seen) = watch(Some(Point::Copied), || {
+            db.run(|tx| {
+                table.read(tx, &1, Item::COUNT)?;
+                table.put(tx, Item::new(1, 2))
+            })
+        });
+        assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 0 }));
+    }
+}
+
+#[test]
+fn the_watch_sees_what_is_allocated_between_locks() {
+    for_each_overlapping(&Disturbed);
+}

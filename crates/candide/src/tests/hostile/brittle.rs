@@ -1,0 +1,301 @@
+//! A row type by hand whose every function may panic: rows, keys, columns, and what indexes make of them.
+
+use super::{Deliberate, Watchdog, commits, deliberate};
+use crate::protocol::Protocol;
+use crate::tests::entries::{assert_entries_match_rows, linked_records};
+use crate::tests::{ForProtocol, for_each};
+use crate::{
+    Abort, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key, Ordered, Record, Session, Table,
+    TableOptions, Tx, Whole,
+};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+thread_local! {
+    /// How many more calls of a row's own code go well; `None` if all do.
+    static FUSE: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Every function of the row type begins with this.
+fn burn() {
+    match FUSE.get() {
+        None => {}
+        Some(0) => {
+            FUSE.set(None);
+            deliberate()
+        }
+        Some(left) => FUSE.set(Some(left - 1)),
+    }
+}
+
+/// Runs `body` with a fuse: what it made, or `None` if the fuse has burnt down.
+fn with_fuse<T>(length: usize, body: impl FnOnce() -> T) -> Option<T> {
+    FUSE.set(Some(length));
+    let result = catch_unwind(AssertUnwindSafe(body));
+    FUSE.set(None);
+    match result {
+        Ok(value) => Some(value),
+        Err(panic) if panic.is::<Deliberate>() => None,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// A number with fragile manners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Fragile(u64);
+
+impl Key for Fragile {
+    type Words = [u64; 1];
+    const WIDTHS: &'static [u32] = &[64];
+
+    fn words(&self) -> [u64; 1] {
+        burn();
+        [self.0]
+    }
+
+    fn from_words(words: &[u64]) -> Fragile {
+        burn();
+        Fragile(words[0])
+    }
+}
+
+impl Field for Fragile {
+    const BITS: u32 = 64;
+    type Buffer = [u64; 1];
+
+    fn word(&self, _index: usize) -> u64 {
+        burn();
+        self.0
+    }
+
+    fn from_buffer(buffer: &[u64; 1]) -> Fragile {
+        burn();
+        Fragile(buffer[0])
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Brittle {
+    id: Fragile,
+    value: Fragile,
+    count: u64,
+}
+
+impl Brittle {
+    const VALUE: Column<Brittle, Fragile> = Column::new(0, 0, "value");
+    const COUNT: Column<Brittle, u64> = Column::new(1, 0, "count");
+
+    fn new(id: u64) -> Brittle {
+        Brittle { id: Fragile(id), value: Fragile(100 + id), count: 0 }
+    }
+}
+
+impl Record for Brittle {
+    type Key = Fragile;
+    type Index = Hashed;
+    type Image = [u64; 2];
+    const NAME: &'static str = "Brittle";
+    const GROUPS: &'static [Group] = &[Group::new("value", 1), Group::new("count", 1)];
+
+    fn key(&self) -> Fragile {
+        burn();
+        self.id
+    }
+
+    fn store(&self, words: &mut [u64]) {
+        burn();
+        Self::VALUE.put(words, &self.value);
+        Self::COUNT.put(words, &self.count);
+    }
+
+    fn load(key: &Fragile, words: &[u64]) -> Brittle {
+        burn();
+        Brittle { id: *key, value: Self::VALUE.take(words), count: Self::COUNT.take(words) }
+    }
+}
+
+const ROWS: u64 = 10;
+
+struct Shelf<P: Protocol> {
+    db: Database<P>,
+    table: Table<Brittle, P>,
+    by_value: Index<Brittle, Fragile, Ordered, P>,
+}
+
+impl<P: Protocol> Shelf<P> {
+    fn new(options: TableOptions) -> Shelf<P> {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let table = db.table_with::<Brittle>("brittle", options).unwrap();
+        let by_value = table.create_index("by_value", Brittle::VALUE, IndexOptions::ordered().unique()).unwrap();
+        db.run(|tx| table.insert_many(tx, (0..ROWS).map(Brittle::new))).unwrap_or_else(|e: Abort| panic!("{e}"));
+        Shelf { db, table, by_value }
+    }
+
+    /// Calls all of the row type's code, in every kind of operation.
+    fn script(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
+        let (table, id) = (&self.table, Fragile);
+        let mut scan = table.iter(tx, Whole);
+        scan.next().transpose()?.expect("there are rows");
+        table.insert(tx, Brittle::new(10))?;
+        table.insert_many(tx, (11..14).map(Brittle::new))?;
+        assert_eq!(table.insert(tx, Brittle { value: Fragile(102), ..Brittle::new(20) }), Err(Abort::NotUnique));
+        table.put(tx, Brittle { value: Fragile(201), ..Brittle::new(1) })?;
+        table.put(tx, Brittle::new(14))?;
+        table.modify(tx, &id(2), Brittle::VALUE, |value| value.0 += 200)?;
+        table.update(tx, &id(3), Brittle::COUNT.add(1))?;
+        table.upsert(tx, Brittle::new(15), Brittle::COUNT.add(1))?;
+        table.upsert(tx, Brittle::new(4), Brittle::COUNT.add(1))?;
+        table.read(tx, &id(4), Whole)?;
+        table.read_for_update(tx, &id(5), Brittle::VALUE)?;
+        table.delete(tx, &id(6))?;
+        table.insert(tx, Brittle { count: 5, ..Brittle::new(6) })?;
+        table.delete(tx, &id(7))?;
+        for row in table.find_many(tx, &[id(8), id(9)])? {
+            row.modify((Brittle::VALUE, Brittle::COUNT), |(value, count)| (value.0, *count) = (value.0 + 300, 1))?;
+        }
+        self.by_value.read(tx, &Fragile(105), Brittle::COUNT)?;
+        self.by_value.scan(tx, Fragile(100)..Fragile(110), Whole).try_for_each(|row| row.map(drop))?;
+        scan.try_for_each(|row| row.map(drop))
+    }
+
+    fn rows(&self) -> Vec<Brittle> {
+        let mut rows = Vec::new();
+        self.table.for_each_quiescent(|row| rows.push(*row)).unwrap();
+        rows.sort_by_key(|row| row.id);
+        rows
+    }
+
+    /// Demands that the rows are these, that the indexes agree, and that everything can be written.
+    fn assert_unharmed(&self, wanted: &[Brittle]) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!((self.db.health().oldest_pin, self.rows()), (None, wanted.to_vec()));
+                let mut session = self.db.session().unwrap();
+                assert_entries_match_rows(&mut session, &self.table);
+                let all = || (0..=20).map(Fragile);
+                commits(&mut session, |tx| {
+                    let rewrite = |id| self.table.put(tx, Brittle { value: Fragile(1_000 + id), ..Brittle::new(id) });
+                    all().try_for_each(|id| rewrite(id.0))
+                });
+                commits(&mut session, |tx| {
+                    all().try_for_each(|id| self.table.delete(tx, &id))?;
+                    self.table.insert_many(tx, wanted.iter().copied())
+                });
+                assert_eq!(self.rows(), wanted);
+                assert_entries_match_rows(&mut session, &self.table);
+            });
+        });
+    }
+}
+
+struct RowCode;
+
+impl ForProtocol for RowCode {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        for options in [TableOptions::default(), TableOptions::default().ordered()] {
+            let shelf = Shelf::<P>::new(options);
+            let rows = shelf.rows();
+            let mut calls = 0;
+            loop {
+                watchdog.step(format!("call {calls} of a row's code under {}", P::NAME));
+                let mut session = shelf.db.session().unwrap();
+                if let Some(done) = with_fuse(calls, || session.run(|tx| shelf.script(tx))) {
+                    assert_eq!(done, Ok(()));
+                    break;
+                }
+                // The session can go on.
+                assert_eq!(
+                    session.run(|tx| shelf.script(tx).and(Err(Abort::Duplicate))),
+                    Err::<(), _>(Abort::Duplicate)
+                );
+                drop(session);
+                shelf.assert_unharmed(&rows);
+                calls += 1;
+            }
+            assert!(calls > 60, "only {calls} calls of a row's code");
+            shelf.assert_unharmed(&shelf.rows());
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction() {
+    for_each(&RowCode);
+}
+
+struct IndexCode;
+
+impl ForProtocol for IndexCode {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        let shelf = Shelf::<P>::new(TableOptions::default());
+        let rows = shelf.rows();
+        let create = || shelf.table.create_index("by_both", (Brittle::VALUE, Brittle::COUNT), IndexOptions::ordered());
+        let mut calls = 0;
+        while with_fuse(calls, || create().map(drop)).is_none_or(|made| made.is_err()) {
+            watchdog.step(format!("call {calls} of an index's code under {}", P::NAME));
+            assert_eq!(shelf.table.core().indexes.kept().count(), 1, "there is no half of an index");
+            shelf.assert_unharmed(&rows);
+            calls += 1;
+        }
+        assert!(calls > 20, "only {calls} calls of an index's code");
+        assert!(matches!(create(), Err(Error::IndexExists { .. })));
+        shelf.assert_unharmed(&rows);
+    }
+}
+
+#[test]
+fn a_panic_while_an_index_is_built_leaves_no_index() {
+    for_each(&IndexCode);
+}
+
+struct ExportCode;
+
+impl ForProtocol for ExportCode {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        let shelf = Shelf::<P>::new(TableOptions::default());
+        let rows = shelf.rows();
+        let mut calls = 0;
+        loop {
+            watchdog.step(format!("call {calls} of a row's code in an export under {}", P::NAME));
+            if let Some(done) = with_fuse(calls, || shelf.table.export(&mut Vec::new())) {
+                assert_eq!(done.unwrap(), ROWS);
+                break;
+            }
+            shelf.assert_unharmed(&rows);
+            calls += 1;
+        }
+        assert!(calls >= ROWS as usize, "only {calls} calls of a row's code");
+    }
+}
+
+#[test]
+fn a_panic_in_an_export_keeps_nobody_from_the_table() {
+    for_each(&ExportCode);
+}
+
+struct NothingStays;
+
+impl ForProtocol for NothingStays {
+    fn run<P: Protocol>(&self) {
+        let shelf = Shelf::<P>::new(TableOptions::default().ordered());
+        let mut session: Session<P> = shelf.db.session().unwrap();
+        for calls in 0..100 {
+            let done = with_fuse(calls, || session.run(|tx| shelf.script(tx).and(Err::<(), _>(Abort::Guard))));
+            assert!(matches!(done, None | Some(Err(Abort::Guard))), "{done:?}");
+        }
+        assert_eq!(session.run(|tx| shelf.table.clear(tx)), Ok::<_, Abort>(ROWS as usize));
+        for _ in 0..10 {
+            shelf.db.inner.engine.epochs.pass();
+            session.run(|_| Ok::<_, Abort>(())).unwrap();
+        }
+        assert_eq!((shelf.db.memory().garbage, linked_records(&mut session, &shelf.table)), (0, 0));
+    }
+}
+
+#[test]
+fn what_panicking_transactions_have_linked_is_buried() {
+    crate::tests::for_each_reclaiming(&NothingStays);
+}

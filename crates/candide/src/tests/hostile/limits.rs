@@ -1,0 +1,215 @@
+//! Every memory limit from nothing to just enough: what is refused is refused whole, and nothing is lost.
+//!
+//! `CANDIDE_STRESS=n` tries n times as many limits.
+
+use super::Watchdog;
+use crate::protocol::Protocol;
+use crate::sync::Random;
+use crate::tests::entries::{assert_entries_match_rows, linked_records};
+use crate::tests::parcels::Parcel;
+use crate::tests::{ForProtocol, for_each_reclaiming};
+use crate::{Abort, Database, Error, IndexOptions, Record, Session, Table, Tx};
+use std::collections::BTreeMap;
+
+/// Transactions of the script.
+const TRANSACTIONS: u64 = 1_000;
+/// Limits that each protocol is tried with.
+const LIMITS: usize = 250;
+/// What may be taken beyond the limit to finish what has begun (a bucket half moved): a span of 64 KiB for each index that
+/// is hashed.
+const BEYOND: usize = 2 * (64 << 10);
+
+type Key = (u8, u16);
+type Model = BTreeMap<Key, Parcel>;
+
+struct Room<P: Protocol> {
+    db: Database<P>,
+    parcels: Table<Parcel, P>,
+    session: Session<P>,
+    rows: Model,
+    refused: usize,
+}
+
+/// One transaction of the script.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    kind: u64,
+    first: Key,
+    second: Key,
+    place: (u8, i8),
+}
+
+/// The script, the same for every limit.
+fn script() -> Vec<Step> {
+    let mut random = Random::seeded(7);
+    let mut key = |number: u64| -> Key {
+        let number = if random.below(3) == 0 { random.below(number + 1) } else { number };
+        ((number % 3) as u8, (number / 3) as u16)
+    };
+    let keys: Vec<[Key; 2]> = (0..TRANSACTIONS).map(|number| [key(3 * number), key(3 * number + 1)]).collect();
+    let step = |[first, second]: [Key; 2]| {
+        let place = (random.below(9) as u8, random.below(9) as i8);
+        Step { kind: random.below(8), first, second, place }
+    };
+    keys.into_iter().map(step).collect()
+}
+
+impl<P: Protocol> Room<P> {
+    /// A table with indexes.
+    ///
+    /// # Errors
+    /// If the limit leaves no room for them.
+    fn new(limit: usize) -> Result<Room<P>, Error> {
+        let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).seed(1).build()?;
+        let parcels = db.table::<Parcel>("parcels")?;
+        parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique())?;
+        parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())?;
+        let session = db.session()?;
+        Ok(Room { db, parcels, session, rows: Model::new(), refused: 0 })
+    }
+
+    /// Runs the script; the model follows what was committed.
+    fn run(&mut self, script: &[Step]) {
+        for (number, step) in script.iter().enumerate() {
+            let done = self.session.run(|tx| perform(&self.parcels, tx, step));
+            match done {
+                Ok(true) => model(&mut self.rows, step),
+                Ok(false) | Err(Abort::MemoryLimit) => self.refused += 1,
+                Err(abort) => panic!("{step:?}: {abort}"),
+            }
+            if number % 20 == 0 {
+                self.db.inner.engine.epochs.pass();
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        let mut rows = Model::new();
+        self.parcels.for_each_quiescent(|row| assert!(rows.insert(row.key(), *row).is_none())).unwrap();
+        assert!(rows == self.rows, "{} rows, {} expected", rows.len(), self.rows.len());
+        assert_entries_match_rows(&mut self.session, &self.parcels);
+        assert_eq!(self.db.health().oldest_pin, None);
+    }
+
+    /// Deletes everything; a delete needs no memory. Then nothing is left but what is free.
+    fn clear(&mut self) {
+        for key in std::mem::take(&mut self.rows).into_keys() {
+            assert_eq!(self.session.run(|tx| self.parcels.delete(tx, &key)), Ok::<_, Abort>(()));
+        }
+        // A session looks at a few hundred at a time.
+        for _ in 0..100 {
+            self.db.inner.engine.epochs.pass();
+            self.session.run(|_| Ok::<_, Abort>(())).unwrap();
+            if self.db.memory().garbage == 0 {
+                break;
+            }
+        }
+        let left = (self.db.memory().garbage, linked_records(&mut self.session, &self.parcels));
+        assert_eq!(left, (0, 0), "garbage and linked records");
+    }
+}
+
+/// One transaction; false if a refusal was caught and the rest committed instead.
+fn perform<P: Protocol>(parcels: &Table<Parcel, P>, tx: &Tx<'_, P>, step: &Step) -> Result<bool, Abort> {
+    let Step { kind, first, second, place } = *step;
+    match kind {
+        // Two rows or none.
+        0..3 => {
+            for (district, number) in [first, second] {
+                parcels.insert_if_absent(tx, Parcel::new(district, number))?;
+            }
+        }
+        3 => match parcels.insert_if_absent(tx, Parcel::new(first.0, first.1)) {
+            // A closure that goes on: what was refused has not begun, and the rest counts.
+            Err(Abort::MemoryLimit) => {
+                assert_eq!(parcels.get(tx, &first, ())?, None);
+                return Ok(false);
+            }
+            other => drop(other?),
+        },
+        4 => parcels.put(tx, Parcel { shelf: place.0, ..Parcel::new(first.0, first.1) })?,
+        5 => {
+            let moved = |pair: &mut (u8, i8)| *pair = place;
+            parcels.modify_if_present(tx, &first, (Parcel::SHELF, Parcel::OWNER), moved)?;
+            parcels.modify_if_present(tx, &second, Parcel::CODE, |code| *code ^= 1 << 20)?;
+        }
+        6 => drop(parcels.update_if_present(tx, &first, Parcel::WEIGHT.add(1))?),
+        _ => drop(parcels.delete_if_present(tx, &second)?),
+    }
+    Ok(true)
+}
+
+/// What a transaction makes of the rows.
+fn model(rows: &mut Model, step: &Step) {
+    let Step { kind, first, second, place } = *step;
+    let mut insert = |key: Key| {
+        rows.entry(key).or_insert(Parcel::new(key.0, key.1));
+    };
+    match kind {
+        0..3 => [first, second].into_iter().for_each(insert),
+        3 => insert(first),
+        4 => drop(rows.insert(first, Parcel { shelf: place.0, ..Parcel::new(first.0, first.1) })),
+        5 => {
+            if let Some(row) = rows.get_mut(&first) {
+                (row.shelf, row.owner) = place;
+            }
+            if let Some(row) = rows.get_mut(&second) {
+                row.code ^= 1 << 20;
+            }
+        }
+        6 => drop(rows.get_mut(&first).map(|row| row.weight += 1)),
+        _ => drop(rows.remove(&second)),
+    }
+}
+
+struct EveryLimit;
+
+impl ForProtocol for EveryLimit {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        let script = script();
+        let mut room = Room::<P>::new(usize::MAX).unwrap();
+        room.run(&script);
+        room.check();
+        let enough = room.db.memory().reserved_bytes;
+        let times: usize = std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+        let limits = LIMITS * times;
+        let (mut no_table, mut refusals) = (0, 0);
+        for number in 0..=limits {
+            let limit = enough / limits * number + if number == limits { enough % limits } else { number % 7 };
+            watchdog.step(format!("a limit of {limit} bytes under {}", P::NAME));
+            let mut room = match Room::<P>::new(limit) {
+                Ok(room) => room,
+                Err(error) => {
+                    assert_eq!(error, Error::MemoryLimit { limit_bytes: limit });
+                    no_table += 1;
+                    continue;
+                }
+            };
+            room.run(&script);
+            room.check();
+            let first = room.refused;
+            refusals += first;
+            assert!(number < limits || first == 0, "{first} refusals though {enough} bytes are enough");
+            assert!(
+                room.db.memory().reserved_bytes <= limit + BEYOND,
+                "{:?} with a limit of {limit}",
+                room.db.memory()
+            );
+            room.clear();
+            // All that was deleted can be had again. (A little less: what is free may lie in another slab than what is wanted.)
+            room.run(&script);
+            room.check();
+            let second = room.refused - first;
+            assert!(second <= first + first / 4 + 20, "{first} refusals and then {second} with a limit of {limit}");
+            room.clear();
+        }
+        assert!(no_table > 0 && no_table < limits, "limits are to be tried on both sides of what the table needs");
+        assert!(refusals > limits, "only {refusals} refusals");
+    }
+}
+
+#[test]
+fn every_memory_limit_refuses_whole_and_leaks_nothing() {
+    for_each_reclaiming(&EveryLimit);
+}

@@ -1,0 +1,269 @@
+//! Hostile use: user code that panics wherever the engine calls it, threads that end badly, memory that runs out.
+//!
+//! After each blow a thread of its own looks at everything: nothing has changed that was not committed, indexes and
+//! tables agree, nothing is locked or pinned, and later transactions commit. A watchdog ends the process, naming the
+//! step, should anything hang.
+
+mod brittle;
+mod limits;
+mod panics;
+mod threads;
+
+use super::entries::assert_entries_match_rows;
+use super::parcels::{Filed, Parcel};
+use crate::protocol::Protocol;
+use crate::sync::{Duration, Instant};
+use crate::{
+    Abort, Column, Database, Hashed, Index, IndexOptions, Ordered, Record, RunOptions, Session, Table, Tx, Whole,
+};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the tests' own panics carry.
+struct Deliberate;
+
+/// Panics without a message: there are thousands of these.
+fn deliberate() -> ! {
+    resume_unwind(Box::new(Deliberate))
+}
+
+/// Runs what must end in a deliberate panic; any other goes on.
+fn demand_panic<T: std::fmt::Debug>(what: &str, body: impl FnOnce() -> T) {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(value) => panic!("{what}: the panic did not come out, but {value:?}"),
+        Err(panic) if panic.is::<Deliberate>() => {}
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// The longest that one step of a test may take on a busy machine.
+const STEP_MAX: Duration = Duration::from_secs(120);
+
+/// Ends the process if a step takes too long: a test that hangs says nothing.
+struct Watchdog {
+    /// What is going on, and since when; `None` when the test is over.
+    step: Arc<Mutex<Option<(String, Instant)>>>,
+}
+
+impl Watchdog {
+    fn new() -> Watchdog {
+        let step = Arc::new(Mutex::new(Some(("the first step".to_string(), Instant::now()))));
+        let watched = step.clone();
+        std::thread::spawn(move || {
+            loop {
+                let step = watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let Some((what, begun)) = step else { return };
+                if begun.elapsed() > STEP_MAX {
+                    // Not by a macro, which would write to where a test's output is kept until it ends.
+                    let _ = writeln!(std::io::stderr(), "hostile: nothing happens at {what}; giving up");
+                    std::process::abort();
+                }
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        });
+        Watchdog { step }
+    }
+
+    fn step(&self, what: impl Into<String>) {
+        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), Instant::now()));
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// The rows of both tables, in the order of their keys.
+type Rows = (Vec<Parcel>, Vec<Filed>);
+
+/// An ordered table with indexes that were made for it, and a hash table with those of its type.
+struct Scene<P: Protocol> {
+    db: Database<P>,
+    parcels: Table<Parcel, P>,
+    filed: Table<Filed, P>,
+    by_code: Index<Parcel, u32, Hashed, P>,
+    by_place: Index<Parcel, (u8, i8), Ordered, P>,
+}
+
+/// Rows of each table.
+const ROWS: u16 = 12;
+/// What all rows weigh; the script moves weight and makes none.
+const WEIGHT: i64 = 2 * 10 * ROWS as i64;
+
+/// Adds one to the count: an updater that does no harm.
+#[derive(Debug, Clone, Copy)]
+struct Bump;
+
+impl crate::Updater<Parcel> for Bump {
+    type Target = Column<Parcel, i16>;
+
+    fn target(&self) -> Self::Target {
+        Parcel::COUNT
+    }
+
+    fn apply(&self, count: &mut i16) -> Result<(), crate::Refused> {
+        *count += 1;
+        Ok(())
+    }
+}
+
+/// What is done between the operations of the script.
+type Between<'a, P> = &'a dyn Fn(&Tx<'_, P>) -> Result<(), Abort>;
+
+impl<P: Protocol> Scene<P> {
+    fn new() -> Scene<P> {
+        let db = Database::<P>::builder().build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        let filed = db.table::<Filed>("filed").unwrap();
+        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        let by_place =
+            parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered()).unwrap();
+        db.run(|tx| {
+            parcels.insert_many(tx, (0..ROWS).map(|number| Parcel::new(1, number)))?;
+            filed.insert_many(tx, (0..ROWS).map(|number| Parcel::new(1, number).into()))
+        })
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        Scene { db, parcels, filed, by_code, by_place }
+    }
+
+    /// A transaction of all kinds of operations, with scans held open through it; `between` runs before and after each.
+    fn script(&self, tx: &Tx<'_, P>, between: Between<'_, P>) -> Result<(), Abort> {
+        let Scene { parcels, filed, by_code, by_place, .. } = self;
+        let weightless = |district, number| Parcel { weight: 0, ..Parcel::new(district, number) };
+        between(tx)?;
+        let note = parcels.read(tx, &(1, 11), Parcel::NOTE)?;
+        between(tx)?;
+        let mut forwards = parcels.scan(tx, .., Whole);
+        let mut by_shelf = by_place.scan_rev(tx, .., Parcel::WEIGHT);
+        let first = forwards.next().transpose()?.expect("there are rows");
+        by_shelf.next().transpose()?.expect("there are entries");
+        between(tx)?;
+        parcels.insert(tx, weightless(1, 50))?;
+        between(tx)?;
+        filed.insert(tx, weightless(1, 50).into())?;
+        between(tx)?;
+        parcels.update(tx, &first.0, Parcel::WEIGHT.sub(3).at_least(-1_000))?;
+        between(tx)?;
+        filed.update(tx, &(1, 50), Filed::WEIGHT.add(3))?;
+        between(tx)?;
+        parcels.read(tx, &first.0, (Parcel::CODE, Parcel::WEIGHT))?;
+        between(tx)?;
+        parcels.modify(tx, &(1, 1), (Parcel::SHELF, Parcel::OWNER), |place| *place = (9, -9))?;
+        between(tx)?;
+        filed.modify(tx, &(1, 1), (Filed::CODE, Filed::COLOUR), |both| *both = (77, 7))?;
+        between(tx)?;
+        let moved = parcels.read_for_update(tx, &(1, 2), Parcel::WEIGHT)?;
+        between(tx)?;
+        parcels.delete(tx, &(1, 2))?;
+        between(tx)?;
+        filed.update(tx, &(1, 3), (Filed::WEIGHT.add(moved), Filed::COUNT.max(3)))?;
+        between(tx)?;
+        parcels.put(tx, Parcel { note: note + 1, ..parcels.read(tx, &(1, 3), Whole)? })?;
+        between(tx)?;
+        filed.get_for_update(tx, &(1, 4), (Filed::NOTE, Filed::OWNER))?;
+        between(tx)?;
+        parcels.insert_many(tx, (0..5).map(|number| weightless(3, number)))?;
+        between(tx)?;
+        filed.upsert(tx, weightless(1, 5).into(), Filed::NOTE.add(1))?;
+        between(tx)?;
+        let rows = filed.find_many(tx, &[(1, 6), (1, 7)])?;
+        rows[0].update(Filed::WEIGHT.sub(1))?;
+        rows[1].modify(Filed::WEIGHT, |weight| *weight += 1)?;
+        between(tx)?;
+        let next = forwards.next().transpose()?.expect("there are more rows");
+        parcels.update_with(tx, &next.0, Bump)?;
+        between(tx)?;
+        assert_eq!(parcels.insert(tx, Parcel::new(1, 4)), Err(Abort::Duplicate));
+        assert_eq!(filed.insert(tx, Filed { number: 90, ..Parcel::new(1, 4).into() }), Err(Abort::NotUnique));
+        between(tx)?;
+        let coded = by_code.find(tx, &1_005)?.expect("it is there");
+        coded.update((Parcel::WEIGHT.sub(2), Parcel::NOTE.set(5)))?;
+        by_code.find(tx, &1_006)?.expect("it is there").update(Parcel::WEIGHT.add(2))?;
+        between(tx)?;
+        parcels.insert(tx, weightless(4, 1))?;
+        parcels.delete(tx, &(4, 1))?;
+        assert!(!filed.delete_if_present(tx, &(9, 9))?);
+        between(tx)?;
+        while forwards.next().transpose()?.is_some() {}
+        while by_shelf.next().transpose()?.is_some() {}
+        between(tx)
+    }
+
+    /// What there is, past all transactions. Nothing runs meanwhile.
+    fn rows(&self) -> Rows {
+        let (mut parcels, mut filed) = (Vec::new(), Vec::new());
+        self.parcels.for_each_quiescent(|row| parcels.push(*row)).unwrap();
+        self.filed.for_each_quiescent(|row| filed.push(*row)).unwrap();
+        parcels.sort_by_key(Record::key);
+        filed.sort_by_key(Record::key);
+        (parcels, filed)
+    }
+
+    /// Demands, from another thread, that the rows are these and everything is as it should be.
+    fn assert_unharmed(&self, wanted: &Rows, after: &str) {
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(|| self.look(wanted));
+            if let Err(panic) = looking.join() {
+                eprintln!("after {after}:");
+                resume_unwind(panic);
+            }
+        });
+    }
+
+    fn look(&self, wanted: &Rows) {
+        assert_eq!(self.db.health().oldest_pin, None);
+        assert_eq!(self.rows(), *wanted);
+        let mut session = self.db.session().unwrap();
+        assert_entries_match_rows(&mut session, &self.parcels);
+        assert_entries_match_rows(&mut session, &self.filed);
+        let parcels = wanted.0.iter().map(|row| row.weight);
+        let weight: i64 = parcels.chain(wanted.1.iter().map(|row| row.weight)).sum();
+        assert_eq!(weight, WEIGHT);
+        let by_index = |tx: &Tx<'_, P>| self.by_place.scan(tx, .., Whole).map(|row| Ok(row?.1)).collect();
+        let mut by_index: Vec<Parcel> = commits(&mut session, by_index);
+        by_index.sort_by_key(Record::key);
+        assert_eq!(by_index, wanted.0);
+        self.write_everything(&mut session, wanted, 1);
+        self.write_everything(&mut session, wanted, -1);
+        assert_eq!(self.rows(), *wanted);
+    }
+
+    /// Writes every cell that the script writes or might have left locked, and with `sign` the other way round undoes it.
+    fn write_everything(&self, session: &mut Session<P>, rows: &Rows, sign: i64) {
+        let newcomers = || (0..5).map(|number| (3, number)).chain([(1, 50), (4, 1)]);
+        commits(session, |tx| {
+            for row in &rows.0 {
+                let note = if sign > 0 { Parcel::NOTE.add(2) } else { Parcel::NOTE.sub(2) };
+                let count = Parcel::COUNT.add(sign as i16);
+                self.parcels.update(tx, &row.key(), (Parcel::WEIGHT.add(sign), count, note))?;
+                self.parcels.modify(tx, &row.key(), Parcel::CODE, |code| *code ^= 1 << 30)?;
+            }
+            for row in &rows.1 {
+                let note = if sign > 0 { Filed::NOTE.add(2) } else { Filed::NOTE.sub(2) };
+                let (weight, count) = (Filed::WEIGHT.add(sign), Filed::COUNT.add(sign as i16));
+                self.filed.update(tx, &row.key(), (weight, count, note))?;
+                self.filed.modify(tx, &row.key(), Filed::CODE, |code| *code ^= 1 << 30)?;
+            }
+            let is_new = |key: &(u8, u16)| rows.0.iter().all(|row| row.key() != *key);
+            for (district, number) in newcomers().filter(is_new) {
+                if sign > 0 {
+                    self.parcels.insert(tx, Parcel::new(district, number))?;
+                    self.filed.put(tx, Parcel::new(district, 100 + number).into())?;
+                } else {
+                    self.parcels.delete(tx, &(district, number))?;
+                    self.filed.delete(tx, &(district, 100 + number))?;
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Runs a transaction that nothing stands in the way of: soon, in few attempts. (The advancer may be burying what it meets.)
+fn commits<T, P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
+    let options = RunOptions::new().attempts_max(50).deadline(Instant::now() + Duration::from_secs(20));
+    session.run_with(options, body).unwrap_or_else(|abort| panic!("a later transaction: {abort}"))
+}

@@ -1,0 +1,381 @@
+//! Panics between the operations of a transaction, and in whatever user code an operation calls.
+
+use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
+use crate::protocol::Protocol;
+use crate::tests::parcels::{Filed, Parcel};
+use crate::tests::{ForProtocol, for_each, for_each_overlapping};
+use crate::{Abort, Column, Database, Refused, Tx, Updater, Whole};
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+/// An updater that panics.
+#[derive(Debug, Clone, Copy)]
+struct Boom;
+
+impl Updater<Parcel> for Boom {
+    type Target = Column<Parcel, i16>;
+
+    fn target(&self) -> Self::Target {
+        Parcel::COUNT
+    }
+
+    fn apply(&self, _: &mut i16) -> Result<(), Refused> {
+        deliberate()
+    }
+}
+
+/// A value that panics when it is dropped.
+#[derive(Debug)]
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        deliberate()
+    }
+}
+
+/// A row that no script touches.
+const BYSTANDER: (u8, u16) = (1, 9);
+
+/// What is done between two operations to have `run` end in a panic.
+type Attack<P> = fn(&Scene<P>, &Tx<'_, P>) -> Result<(), Abort>;
+
+fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 12] {
+    [
+        ("a panic", |_, _| deliberate()),
+        ("a panic after a scan was forgotten", |scene, tx| {
+            let mut scan = scene.parcels.scan(tx, .., Whole);
+            scan.next().transpose()?;
+            std::mem::forget(scan);
+            deliberate()
+        }),
+        ("an updater that panics at commit", |scene, tx| scene.parcels.update_with(tx, &BYSTANDER, Boom)),
+        ("an updater that panics when its effect is read", |scene, tx| {
+            scene.parcels.update_with(tx, &BYSTANDER, Boom)?;
+            scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)
+        }),
+        ("an updater whose panic at a read the closure has caught", |scene, tx| {
+            scene.parcels.update_with(tx, &BYSTANDER, Boom)?;
+            let read = catch_unwind(AssertUnwindSafe(|| scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT)));
+            // A protocol that applies updates at once keeps the panic for the end.
+            assert!(matches!(read, Err(_) | Ok(Err(Abort::Guard))));
+            Ok(())
+        }),
+        ("the closure of a modify", |scene, tx| {
+            scene.filed.modify(tx, &BYSTANDER, (Filed::CODE, Filed::NOTE), |_| deliberate())
+        }),
+        ("an iterator given to insert_many", |scene, tx| {
+            let rows = (60..).map(|number| if number < 63 { Parcel::new(1, number) } else { deliberate() });
+            scene.parcels.insert_many(tx, rows)
+        }),
+        ("an iterator that uses the transaction before it panics", |scene, tx| {
+            let rows = (60..).map(|number| {
+                scene.parcels.delete_if_present(tx, &(1, 9)).expect("nobody is in the way");
+                scene.filed.insert(tx, Parcel::new(1, number).into()).expect("nobody is in the way");
+                if number < 62 { Filed::from(Parcel::new(1, number + 500)) } else { deliberate() }
+            });
+            scene.filed.insert_many(tx, rows)
+        }),
+        ("a closure within a scan", |scene, tx| {
+            scene.parcels.scan_rev(tx, .., Whole).skip(3).try_for_each(|row| row.map(|_| deliberate()))
+        }),
+        ("a second panic after one that the closure has caught", |scene, tx| {
+            let modify = || scene.parcels.modify(tx, &BYSTANDER, Parcel::CODE, |_| deliberate());
+            assert!(catch_unwind(AssertUnwindSafe(modify)).is_err());
+            scene.parcels.update(tx, &BYSTANDER, Parcel::WEIGHT.add(1))?;
+            deliberate()
+        }),
+        ("a transaction of another database", |scene, tx| {
+            scene.parcels.delete(tx, &BYSTANDER)?;
+            let other = Database::<P>::builder().build().unwrap();
+            let table = other.table::<Parcel>("parcels").unwrap();
+            other.run(|tx| -> Result<(), Abort> {
+                table.insert(tx, Parcel::new(1, 1))?;
+                deliberate()
+            })
+        }),
+        ("the drop of an effect that is not wanted", |_, tx| {
+            let bomb = Bomb;
+            tx.on_commit(move || drop(bomb));
+            Err(Abort::NotFound)
+        }),
+    ]
+}
+
+/// Does something between two operations of the script, the first one being number zero.
+fn at<'a, P: Protocol>(
+    number: usize,
+    passed: &'a Cell<usize>,
+    what: impl Fn(&Tx<'_, P>) -> Result<(), Abort> + 'a,
+) -> impl Fn(&Tx<'_, P>) -> Result<(), Abort> + 'a {
+    move |tx| {
+        let now = passed.replace(passed.get() + 1);
+        if now == number { what(tx) } else { Ok(()) }
+    }
+}
+
+/// How many places there are between the operations of the script.
+fn places<P: Protocol>() -> usize {
+    let (scene, passed) = (Scene::<P>::new(), Cell::new(0));
+    let count: Between<'_, P> = &at(usize::MAX, &passed, |_| Ok(()));
+    let committed = scene.db.run(|tx| {
+        passed.set(0);
+        scene.script(tx, count)
+    });
+    assert_eq!(committed, Ok(()));
+    scene.assert_unharmed(&scene.rows(), "the script alone");
+    passed.get()
+}
+
+struct PanicsEverywhere;
+
+impl ForProtocol for PanicsEverywhere {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        let (scene, places) = (Scene::<P>::new(), places::<P>());
+        assert!(places > 20);
+        let rows = scene.rows();
+        for (attack, strike) in attacks::<P>() {
+            for number in 0..places {
+                let step = format!("{attack}, before operation {number}, under {}", P::NAME);
+                watchdog.step(step.as_str());
+                let passed = Cell::new(0);
+                let between = at(number, &passed, |tx| strike(&scene, tx));
+                let mut session = scene.db.session().unwrap();
+                demand_panic(&step, || {
+                    session.run(|tx| {
+                        passed.set(0);
+                        scene.script(tx, &between)
+                    })
+                });
+                // The session is as good as new, too.
+                let stopped = session.run(|tx| scene.script(tx, &|_| Ok(())).and(Err(Abort::NotFound)));
+                assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "after {step}");
+                drop(session);
+                scene.assert_unharmed(&rows, &step);
+            }
+        }
+        assert_eq!(scene.db.run(|tx| scene.script(tx, &|_| Ok(()))), Ok(()));
+        let after = scene.rows();
+        assert_ne!(after, rows);
+        scene.assert_unharmed(&after, "the script");
+    }
+}
+
+#[test]
+fn a_panic_anywhere_in_a_transaction_leaves_nothing_of_it() {
+    for_each(&PanicsEverywhere);
+}
+
+struct PanicsBehindErrors;
+
+impl ForProtocol for PanicsBehindErrors {
+    fn run<P: Protocol>(&self) {
+        let _watchdog = Watchdog::new();
+        let scene = Scene::<P>::new();
+        let rows = scene.rows();
+        let refused = || Parcel::WEIGHT.sub(1_000).at_least(0);
+        let ends: [(&str, Attack<P>); 3] = [
+            ("an error of the closure's own", |_, _| Err(Abort::NotFound)),
+            ("what a read says", |scene, tx| scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)),
+            ("a scan", |scene, tx| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(drop))),
+        ];
+        for (what, end) in ends {
+            demand_panic(what, || {
+                scene.db.run(|tx| {
+                    scene.parcels.update_with(tx, &BYSTANDER, Boom)?;
+                    scene.parcels.update(tx, &(1, 10), refused())?;
+                    end(&scene, tx)
+                })
+            });
+            scene.assert_unharmed(&rows, what);
+        }
+    }
+}
+
+#[test]
+fn the_panic_of_an_updater_is_not_lost_behind_an_error() {
+    for_each(&PanicsBehindErrors);
+}
+
+struct DoomedPanics;
+
+impl ForProtocol for DoomedPanics {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        let (scene, places) = (Scene::<P>::new(), places::<P>());
+        let other = RefCell::new(scene.db.session().unwrap());
+        for number in 0..places {
+            let step = format!("a panic of a doomed attempt, before operation {number}, under {}", P::NAME);
+            watchdog.step(step.as_str());
+            let (passed, attempts) = (Cell::new(0), Cell::new(0));
+            // The notes of two rows are always the same, but one is read before both change, and one after.
+            let between = at(number, &passed, |tx| {
+                let before = scene.parcels.read(tx, &(1, 11), Parcel::NOTE)?;
+                let changed = other.borrow_mut().run(|tx| {
+                    scene.parcels.update(tx, &(1, 11), Parcel::NOTE.add(1))?;
+                    scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))
+                });
+                assert_eq!(changed, Ok::<_, Abort>(()));
+                if scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)? == before { Ok(()) } else { deliberate() }
+            });
+            let mut session = scene.db.session().unwrap();
+            let stopped = session.run(|tx| {
+                attempts.set(tx.attempt());
+                scene.script(tx, &between).and(Err(Abort::NotFound))
+            });
+            assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "{step}");
+            // With versions, both are read as they were before.
+            assert!(attempts.get() > 1 || P::VERSION_WORDS > 0, "{step}");
+            scene.assert_unharmed(&scene.rows(), &step);
+        }
+        let note = scene.db.run(|tx| scene.parcels.read(tx, &(1, 11), Parcel::NOTE));
+        assert_eq!(note, Ok::<_, Abort>(places as u64));
+    }
+}
+
+#[test]
+fn a_panic_of_a_doomed_attempt_is_never_seen() {
+    for_each_overlapping(&DoomedPanics);
+}
+
+struct CaughtPanics;
+
+impl ForProtocol for CaughtPanics {
+    fn run<P: Protocol>(&self) {
+        let _watchdog = Watchdog::new();
+        let scene = Scene::<P>::new();
+        let mut rows = scene.rows();
+        // What a closure catches itself is its own business: what had been done stays, and commits.
+        let committed = scene.db.run(|tx| {
+            scene.parcels.update(tx, &BYSTANDER, Parcel::COUNT.add(5))?;
+            let fall = |body: &dyn Fn() -> Result<(), Abort>| assert!(catch_unwind(AssertUnwindSafe(body)).is_err());
+            fall(&|| scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::CODE), |_| deliberate()));
+            fall(&|| {
+                let rows = (60..).map(|number| if number < 62 { Parcel::new(1, number) } else { deliberate() });
+                scene.parcels.insert_many(tx, rows)
+            });
+            fall(&|| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(|_| deliberate())));
+            scene.parcels.delete(tx, &(1, 61))?;
+            scene.parcels.modify(tx, &(1, 60), Parcel::WEIGHT, |weight| *weight = 0)
+        });
+        assert_eq!(committed, Ok(()));
+        rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER).expect("it is there").count += 5;
+        rows.0.push(Parcel { weight: 0, ..Parcel::new(1, 60) });
+        scene.assert_unharmed(&rows, "caught panics");
+    }
+}
+
+#[test]
+fn a_panic_that_the_closure_catches_takes_nothing_along() {
+    for_each(&CaughtPanics);
+}
+
+struct PanickingEffects;
+
+impl ForProtocol for PanickingEffects {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        let scene = Scene::<P>::new();
+        for kind in 0..2 {
+            watchdog.step(format!("an effect that panics, {kind}"));
+            let ran = Rc::new(Cell::new(0));
+            let mut rows = scene.rows();
+            demand_panic("an effect", || {
+                scene.db.run(|tx| {
+                    scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))?;
+                    let (before, after) = (ran.clone(), ran.clone());
+                    tx.on_commit(move || before.set(before.get() + 1));
+                    if kind == 0 {
+                        tx.on_commit(|| deliberate());
+                    } else {
+                        let bomb = Bomb;
+                        tx.on_commit(move || drop(bomb));
+                    }
+                    tx.on_commit(move || after.set(after.get() + 10));
+                    Ok::<_, Abort>(())
+                })
+            });
+            // It had committed; the later effect was dropped unrun.
+            assert_eq!((ran.get(), Rc::strong_count(&ran)), (1, 1));
+            rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER).expect("it is there").note += 1;
+            scene.assert_unharmed(&rows, "a panicking effect");
+        }
+    }
+}
+
+#[test]
+fn an_effect_that_panics_comes_too_late_to_harm() {
+    for_each(&PanickingEffects);
+}
+
+struct DroppedValues;
+
+impl ForProtocol for DroppedValues {
+    fn run<P: Protocol>(&self) {
+        let _watchdog = Watchdog::new();
+        let scene = Scene::<P>::new();
+        let mut rows = scene.rows();
+        let mut other = scene.db.session().unwrap();
+        // A result that nobody will see is dropped when its attempt is over.
+        demand_panic("the drop of a result", || {
+            scene.db.run(|tx| {
+                let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
+                if tx.attempt() > 1 {
+                    return Ok(None);
+                }
+                other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
+                scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))?;
+                Ok::<_, Abort>(Some(Bomb))
+            })
+        });
+        drop(other);
+        rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER).expect("it is there").note += 1;
+        scene.assert_unharmed(&rows, "a dropped result");
+    }
+}
+
+#[test]
+fn a_result_whose_drop_panics_does_no_harm() {
+    for_each_overlapping(&DroppedValues);
+}
+
+struct LoadsThatPanic;
+
+impl ForProtocol for LoadsThatPanic {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        for workers in [1, 2] {
+            watchdog.step(format!("a load by {workers}"));
+            let scene = Scene::<P>::new();
+            let rows = (0..).map(|number| {
+                let row = Parcel { weight: 0, ..Parcel::new(7, number) };
+                if number < 3_000 { row } else { deliberate() }
+            });
+            let workers = std::num::NonZeroUsize::new(workers).expect("not zero");
+            demand_panic("a load", || scene.parcels.load(rows, crate::LoadOptions::new().workers(workers)));
+            // What was committed before stays.
+            scene.assert_unharmed(&scene.rows(), "a load");
+            let panicking = |_: usize| deliberate();
+            let rows = (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) })).take(3_000);
+            let options = crate::LoadOptions::new().workers(workers).progress(&panicking);
+            demand_panic("a load's progress", || scene.filed.load(rows, options));
+            scene.assert_unharmed(&scene.rows(), "a load's progress");
+        }
+    }
+}
+
+#[test]
+fn a_load_that_panics_leaves_what_it_had_committed() {
+    for_each(&LoadsThatPanic);
+}
+
+#[test]
+fn a_panic_that_is_not_ours_is_told_from_one_that_is() {
+    let caught = catch_unwind(|| demand_panic("nothing", || 1));
+    assert!(
+        caught.expect_err("nothing panicked").downcast_ref::<String>().is_some_and(|text| text.contains("nothing"))
+    );
+    assert!(catch_unwind(|| deliberate()).expect_err("it panics").is::<Deliberate>());
+}

@@ -1,0 +1,111 @@
+//! A long transaction among short ones that keep changing what it reads.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each_concurrent};
+use crate::protocol::Protocol;
+use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Random};
+use crate::{Abort, Database, RunOptions};
+
+/// Rows that the long transaction reads.
+const ROWS: u64 = 10_000;
+/// Threads that update them, more than there are cores.
+const WRITERS: u64 = 8;
+/// Attempts until a transaction asks for the token, to which new commits yield, and some more: for commits that were on
+/// their way, and for the token to be had.
+const ATTEMPTS_MAX: u32 = 32 + 16;
+/// Far more than that takes, even on a busy machine.
+const TIME_MAX: Duration = Duration::from_secs(60);
+/// How long the transaction waits for updates, ten times over. Whoever has the token is waited for longer than that.
+const PAUSE_MAX: Duration = Duration::from_millis(3);
+/// Long transactions in a row.
+const ROUNDS: u64 = 3;
+
+struct Starving;
+
+impl ForProtocol for Starving {
+    fn run<P: Protocol>(&self) {
+        if P::VERSION_WORDS > 0 {
+            // Chains of versions that nobody shortens yet make each attempt slower than the one before, until it takes longer
+            // than others wait for the token.
+            return;
+        }
+        let db = Database::<P>::builder().build().unwrap();
+        let table = db.table::<Item>("rows").unwrap();
+        table.load((0..ROWS).map(|id| Item::new(id, 0)), crate::LoadOptions::new()).unwrap();
+        let (done, updates) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..WRITERS {
+                let (db, table, done, updates) = (&db, &table, &done, &updates);
+                scope.spawn(move || {
+                    let mut session = db.session().unwrap();
+                    let mut random = Random::seeded(thread);
+                    while !done.load(Ordering::Relaxed) {
+                        // Both groups: under every protocol, whoever has read the row has to notice.
+                        let key = random.below(ROWS);
+                        let update = (Item::COUNT.add(1), Item::OTHER.add(1));
+                        let updated = session.run(|tx| table.update(tx, &key, update));
+                        assert_eq!(updated, Ok::<_, Abort>(()));
+                        updates.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            let stop = StopAtEnd(&done);
+            // All of them are at work.
+            while updates.load(Ordering::Relaxed) < 1_000 {
+                std::thread::yield_now();
+            }
+            let mut session = db.session().unwrap();
+            for round in 0..ROUNDS {
+                let (begun, before) = (Instant::now(), updates.load(Ordering::Relaxed));
+                let mut attempts = 0;
+                let options = RunOptions::new().attempts_max(ATTEMPTS_MAX).deadline(begun + TIME_MAX);
+                let committed = session.run_with(options, |tx| {
+                    attempts = tx.attempt();
+                    let mut sum = 0;
+                    for key in 0..ROWS {
+                        if key % 1_000 == 999 {
+                            let_others_update(&updates);
+                        }
+                        sum += table.read(tx, &key, Item::COUNT)?;
+                    }
+                    table.update(tx, &(round * 100), Item::OTHER.set(sum as u64))
+                });
+                let others = updates.load(Ordering::Relaxed) - before;
+                eprintln!("{attempts} attempts, {:?}, {others} updates meanwhile", begun.elapsed());
+                assert_eq!(committed, Ok::<_, Abort>(()), "after {attempts} attempts and {:?}", begun.elapsed());
+                assert!(begun.elapsed() < TIME_MAX);
+            }
+            // The others have not been kept out for good, either.
+            let before = updates.load(Ordering::Relaxed);
+            let begun = Instant::now();
+            while updates.load(Ordering::Relaxed) < before + 1_000 {
+                assert!(begun.elapsed() < TIME_MAX, "the writers have stopped");
+                std::thread::yield_now();
+            }
+            drop(stop);
+        });
+    }
+}
+
+/// Waits until some rows have been updated, or it seems that nobody does: otherwise the long transaction might be over before
+/// the operating system lets the writers run.
+fn let_others_update(updates: &AtomicU64) {
+    let (begun, before) = (Instant::now(), updates.load(Ordering::Relaxed));
+    while updates.load(Ordering::Relaxed) < before + 10 && begun.elapsed() < PAUSE_MAX {
+        std::thread::yield_now();
+    }
+}
+
+/// Ends the writers, also when the test fails.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers() {
+    for_each_concurrent(&Starving);
+}

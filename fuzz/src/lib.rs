@@ -1,0 +1,38 @@
+//! What the fuzz targets do with the bytes that they are given. Each is a plain function, so that `cargo test` runs it, too.
+
+#![forbid(unsafe_code)]
+
+pub mod keys;
+pub mod operations;
+pub mod schedules;
+
+/// Takes choices from the fuzzer's bytes; zeros when there are no more.
+#[derive(Debug)]
+pub struct Choices<'a>(std::slice::Iter<'a, u8>);
+
+impl<'a> Choices<'a> {
+    /// Choices from these bytes.
+    pub fn new(bytes: &'a [u8]) -> Choices<'a> {
+        Choices(bytes.iter())
+    }
+
+    /// Whether there are no more.
+    pub fn is_over(&self) -> bool {
+        self.0.as_slice().is_empty()
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        self.0.next().copied().unwrap_or(0)
+    }
+
+    /// A number below `bound`, which is at most 256.
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::from(self.byte()) % bound
+    }
+
+    /// A number of eight bytes.
+    pub fn word(&mut self) -> u64 {
+        u64::from_le_bytes(std::array::from_fn(|_| self.byte()))
+    }
+}

@@ -1,0 +1,31 @@
+//! The fuzz targets on random bytes: so that they cannot rot where nobody fuzzes.
+
+/// Calls a target with so many inputs of up to `length` bytes; the same in every run.
+fn feed(inputs: u64, length: u64, target: fn(&[u8])) {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for _ in 0..inputs {
+        let bytes: Vec<u8> = (0..next() % (length + 1)).map(|_| (next() >> 32) as u8).collect();
+        target(&bytes);
+    }
+}
+
+#[test]
+fn operations_do_what_a_map_does() {
+    feed(1_000, 400, candide_fuzz::operations::run);
+}
+
+#[test]
+fn keys_keep_their_order_and_come_back() {
+    feed(1_000, 400, candide_fuzz::keys::run);
+}
+
+#[test]
+fn turns_lead_to_what_some_serial_order_leads_to() {
+    feed(3_000, 60, candide_fuzz::schedules::run);
+}

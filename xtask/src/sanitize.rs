@@ -1,0 +1,61 @@
+//! The engine's tests under a sanitizer of the nightly compiler.
+//!
+//! The standard library comes as it is, without the sanitizer: what it does between threads is seen through the
+//! functions that ThreadSanitizer replaces (locks, joins) and through the generic code that is compiled with the tests.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// A sanitizer, and the tests that are worth their time under it: those in which memory is given back and threads meet.
+struct Sanitizer {
+    name: &'static str,
+    filters: &'static [&'static str],
+    /// Options of the sanitizer's own.
+    options: (&'static str, &'static str),
+}
+
+const SANITIZERS: &[Sanitizer] = &[
+    Sanitizer {
+        name: "address",
+        filters: &["tests::stress", "tests::churn", "tests::hostile", "tests::life", "index::", "memory::", "epoch::"],
+        options: ("ASAN_OPTIONS", "detect_leaks=0"),
+    },
+    Sanitizer {
+        name: "leak",
+        filters: &["tests::stress", "tests::churn", "tests::life", "index::", "memory::", "epoch::"],
+        // A session that a test forgets on purpose is not in these.
+        options: ("LSAN_OPTIONS", "exitcode=23"),
+    },
+    Sanitizer {
+        name: "thread",
+        filters: &["tests::stress", "tests::churn", "index::ordered::tests::concurrent", "epoch::"],
+        options: ("TSAN_OPTIONS", "halt_on_error=1"),
+    },
+];
+
+/// Runs the tests that the filters name, or those chosen for the sanitizer, under it.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let known = || SANITIZERS.iter().map(|sanitizer| sanitizer.name).collect::<Vec<_>>().join(", ");
+    let (name, filters) = arguments.split_first().ok_or_else(|| format!("name a sanitizer: {}", known()))?;
+    let sanitizer = SANITIZERS.iter().find(|sanitizer| sanitizer.name == name.as_str());
+    let sanitizer = sanitizer.ok_or_else(|| format!("there is no sanitizer {name}; there are {}", known()))?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
+    let mut cargo = Command::new("rustup");
+    cargo.current_dir(root).args(["run", "nightly", "cargo", "test", "--package", "candide", "--lib"]);
+    // Naming the target keeps build scripts and macros as they are.
+    cargo
+        .args(["--target", &format!("{}-unknown-linux-gnu", env::consts::ARCH), "--target-dir"])
+        .arg(target.join(format!("sanitize-{name}")))
+        .arg("--");
+    match filters {
+        [] => cargo.args(sanitizer.filters),
+        filters => cargo.args(filters),
+    };
+    // This cargo's own settings are not that one's.
+    cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    cargo.env("RUSTFLAGS", format!("-Zsanitizer={name} -Cunsafe-allow-abi-mismatch=sanitizer"));
+    cargo.env(sanitizer.options.0, sanitizer.options.1);
+    let status = cargo.status().map_err(|error| format!("rustup does not start: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("the tests fail under {name}: {status}")) }
+}
