@@ -5,7 +5,7 @@ use super::rows::Item;
 use crate::history::{Batch, Recorded};
 use crate::protocol::Protocol;
 use crate::sync::{Random, thread};
-use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Session, Table, Tx, Whole};
+use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, RunOptions, Session, Table, Tx, Whole};
 use candide_check::{Checker, Options, Verdict};
 
 /// An ordered table with two indexes and a hash table, both with few keys.
@@ -50,8 +50,10 @@ impl<P: Protocol> Mix<P> {
             _ => Turn::Commit,
         };
         let stops = random.below(4) == 0;
+        // Whoever meets the same conflict for ever has met a defect.
+        let options = RunOptions::new().attempts_max(20_000);
         let run = || {
-            session.run(|tx| {
+            session.run_with(options, |tx| {
                 for operation in &script {
                     match self.carry_out(tx, *operation) {
                         Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => {}
