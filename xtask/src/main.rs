@@ -8,6 +8,7 @@ mod mutants;
 mod orderings;
 mod sites;
 mod tidy;
+mod verify;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ usage: cargo xtask <task>
   orderings [WHICH...]   make each memory ordering weaker, one at a time, and run the loom tests that reach it; WHICH is
                          a part of a file's name or a number of the list. `--list` only lists, `--minutes N` stops then,
                          `--slow` uses tests of more than half a minute, too
+  verify --minutes N     run schedules of whole transactions with a fresh seed, and append what ran to
+                         docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
+                         `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
 
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
     let done = match task.as_str() {
         "mutants" => mutants::run(&root(), rest),
         "orderings" => orderings::run(&root(), rest),
+        "verify" => verify::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),
