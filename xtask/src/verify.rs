@@ -206,17 +206,20 @@ fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> R
             println!("| `{name}` | none, in {FIRST_LOOK} of each{how} | | |");
             continue;
         };
-        let mut worst = first.distinct;
+        let (mut worst, mut missed) = (first.distinct, String::new());
         for seed in 2..=SEEDS {
-            worst = worst.max(look_again(root, binary, name, &first, seed)?);
+            match look_again(root, binary, name, &first, seed)? {
+                Some(distinct) => worst = worst.max(distinct),
+                None => missed += &format!(", and none by seed {seed}"),
+            }
         }
-        println!("| `{name}` | {} | {} | {worst} |", first.scene, first.protocol);
+        println!("| `{name}` | {} | {} | {worst}{missed} |", first.scene, first.protocol);
     }
     Ok(())
 }
 
-/// After how many distinct schedules of one scene a mutant is found by another seed.
-fn look_again(root: &Path, binary: &Path, name: &str, first: &Played, seed: u64) -> Result<u64, String> {
+/// After how many distinct schedules of one scene a mutant is found by another seed, if it is.
+fn look_again(root: &Path, binary: &Path, name: &str, first: &Played, seed: u64) -> Result<Option<u64>, String> {
     let (seed, schedules) = (seed.to_string(), LOOK_MAX.to_string());
     let variables = [
         ("CANDIDE_MUTANT", name),
@@ -224,12 +227,20 @@ fn look_again(root: &Path, binary: &Path, name: &str, first: &Played, seed: u64)
         ("CANDIDE_SCHEDULES", &schedules),
         ("CANDIDE_SCENE", &first.scene),
         ("CANDIDE_PROTOCOL", &first.protocol),
+        ("CANDIDE_TRACE", "1"),
     ];
-    let (output, _) = play(root, binary, &variables, LOOK_TIME)?;
-    match played(&output).first() {
-        Some(played) if played.failures > 0 => Ok(played.distinct),
-        _ => Err(format!("{name} was found in {} by the first seed, and is not by seed {seed}", first.scene)),
-    }
+    let (output, ending) = play(root, binary, &variables, LOOK_TIME)?;
+    Ok(match (played(&output).first(), ending) {
+        (Some(played), _) => (played.failures > 0).then_some(played.distinct),
+        // A crash, or a schedule that does not end.
+        (None, _) => (ending != Ending::Passed).then(|| traced(&output)),
+    })
+}
+
+/// The number of the schedule that was begun last.
+fn traced(output: &str) -> u64 {
+    let begun = output.lines().rev().find_map(|line| line.strip_prefix("schedule: ")?.parse().ok());
+    begun.unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -259,6 +270,7 @@ mod tests {
     fn what_was_played_is_read_from_the_output() {
         let output = "protocol: occ\nschedules: growth occ run=12 distinct=11 failed=1 {\"conflict\": 3}\nreplay: x\nschedules: odd";
         let (scene, protocol) = ("growth".to_string(), "occ".to_string());
+        assert_eq!(traced("schedule: 3\nschedule: 4\nSegm"), 4);
         assert_eq!(played(output), [Played { scene, protocol, schedules: 12, distinct: 11, failures: 1 }]);
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Budget {
     pub(super) schedules: u64,
     /// No more after this.
     pub(super) until: Option<Instant>,
+    /// Whether the number of each is printed before it is run, so that it is known if the process does not survive it.
+    pub(super) traced: bool,
 }
 
 /// What came of running schedules.
@@ -121,6 +123,9 @@ impl Scheduler for Watch {
         if late || lock(&self.log).run >= self.budget.schedules {
             return None;
         }
+        if self.budget.traced {
+            println!("schedule: {}", lock(&self.log).seen.len() + 1);
+        }
         let schedule = self.way().new_execution()?;
         lock(&self.log).current = Choices { seed: self.seeds.next(), steps: Vec::new() };
         Some(schedule)
@@ -172,7 +177,7 @@ impl Scheduler for Patient {
     }
 }
 
-/// Chooses once more what was chosen before.
+/// Chooses once more what was chosen before, as long as it can be.
 struct Replay {
     choices: Choices,
     step: usize,
@@ -183,17 +188,20 @@ impl Scheduler for Replay {
         Some(Schedule::new(0))
     }
 
-    fn next_task(&mut self, runnable: &[&Task], _: Option<TaskId>, _: bool) -> Option<TaskId> {
-        // What failed may have been stopped before its end; from there on, whoever comes first.
-        let Some(&number) = self.choices.steps.get(self.step) else { return Some(runnable[0].id()) };
-        self.step += 1;
-        let next = TaskId::from(usize::from(number));
-        assert!(
-            runnable.iter().any(|task| task.id() == next),
-            "step {} of the schedule cannot be made: it is not one of this scene as it is now",
-            self.step
-        );
-        Some(next)
+    fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, _: bool) -> Option<TaskId> {
+        let wanted = self.choices.steps.get(self.step).map(|number| TaskId::from(usize::from(*number)));
+        let there = |id: &TaskId| runnable.iter().any(|task| task.id() == *id);
+        if let Some(next) = wanted.filter(there) {
+            self.step += 1;
+            return Some(next);
+        }
+        if self.step < self.choices.steps.len() {
+            println!("replay: left at step {}, where the engine goes another way now", self.step);
+            self.step = self.choices.steps.len();
+        }
+        // Everybody in turn, so that it ends.
+        let next = runnable.iter().map(|task| task.id()).find(|id| current.is_some_and(|current| *id > current));
+        Some(next.unwrap_or(runnable[0].id()))
     }
 
     fn next_u64(&mut self) -> u64 {
@@ -214,7 +222,7 @@ pub(super) fn explore(budget: Budget, seed: u64, scene: impl Fn(u64) + Send + Sy
 
 /// Plays a scene once as it was played before.
 pub(super) fn replay(choices: Choices, scene: impl Fn(u64) + Send + Sync + 'static) -> Explored {
-    let (seed, budget) = (choices.seed, Budget { schedules: 1, until: None });
+    let (seed, budget) = (choices.seed, Budget { schedules: 1, until: None, traced: false });
     run(vec![Box::new(Replay { choices, step: 0 })], budget, Random::seeded(0), Some(seed), scene)
 }
 
@@ -278,7 +286,7 @@ fn shuttle_finds_a_lost_increment_and_replays_it() {
         });
         assert_eq!(count.load(Ordering::SeqCst), 2, "an increment is lost");
     };
-    let explored = explore(Budget { schedules: 1_000, until: None }, 1, scene);
+    let explored = explore(Budget { schedules: 1_000, until: None, traced: false }, 1, scene);
     let (choices, text) = explored.failure.expect("one in a few schedules shows it");
     assert!(text.contains("an increment is lost") && explored.run < 100, "{text} after {}", explored.run);
     let again = replay(Choices::parse(&choices.to_string()).expect("printed a moment ago"), scene);
@@ -289,7 +297,7 @@ fn shuttle_finds_a_lost_increment_and_replays_it() {
         thread::yield_now();
         other.join().unwrap();
     };
-    let explored = explore(Budget { schedules: 200, until: None }, 1, small);
+    let explored = explore(Budget { schedules: 200, until: None, traced: false }, 1, small);
     assert!(explored.failure.is_none() && explored.run == 200, "{explored:?}");
     assert!((2..=16).contains(&explored.distinct), "{explored:?}");
 }

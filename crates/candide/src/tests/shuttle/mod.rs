@@ -6,7 +6,8 @@
 //! * `CANDIDE_REPLAY=scene:protocol:seed:steps` plays that one schedule and nothing else;
 //! * `CANDIDE_SCENE` and `CANDIDE_PROTOCOL` choose by name;
 //! * `CANDIDE_SCHEDULES` says how many schedules of each scene and protocol, `CANDIDE_SEED` which;
-//! * `CANDIDE_SECONDS` is the time for all of them, and there is no other limit then.
+//! * `CANDIDE_SECONDS` is the time for all of them, and there is no other limit then;
+//! * `CANDIDE_TRACE` prints the number of each distinct schedule before it runs.
 //!
 //! `cargo xtask verify` sets them.
 
@@ -24,7 +25,7 @@ use std::cell::{Cell, RefCell};
 use std::env;
 
 /// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md` says why so many.
-const SCHEDULES: u64 = 60;
+const SCHEDULES: u64 = 2_000;
 /// Schedules in which everything that a scene is there for should have happened.
 const MANY: u64 = 50;
 
@@ -96,7 +97,8 @@ impl Schedules {
     fn play<P: Protocol>(&self, scene: Scene<P>) {
         let (name, shows, seen) = (scene.name, scene.shows.clone(), Seen::default());
         let noted = seen.clone();
-        let budget = Budget { schedules: self.schedules, until: self.time.map(|time| Instant::now() + time) };
+        let until = self.time.map(|time| Instant::now() + time);
+        let budget = Budget { schedules: self.schedules, until, traced: variable("CANDIDE_TRACE").is_some() };
         let Explored { run, distinct, failure } = explore(budget, self.seed, move |seed| scene.play(seed, &noted));
         let seen = seen.lock().unwrap();
         let failed = u64::from(failure.is_some());
