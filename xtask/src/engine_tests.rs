@@ -16,6 +16,8 @@ pub(crate) enum Build {
     Usual,
     /// With every atomic, lock and thread replaced by loom's.
     Loom,
+    /// The same with shuttle's.
+    Shuttle,
 }
 
 impl Build {
@@ -26,11 +28,8 @@ impl Build {
         match self {
             // The whole workspace, because that is what has been built already when its tests have been run.
             Build::Usual => cargo.arg("--workspace"),
-            Build::Loom => {
-                let target = target_folder().join("loom");
-                cargo.args(["--package", "candide", "--release", "--target-dir"]).arg(target);
-                cargo.env("RUSTFLAGS", "--cfg loom")
-            }
+            Build::Loom => model(&mut cargo, "loom"),
+            Build::Shuttle => model(&mut cargo, "shuttle"),
         };
         let output =
             cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo does not start: {error}"))?;
@@ -41,6 +40,12 @@ impl Build {
         let executable = messages.lines().filter_map(executable_in).next_back();
         executable.ok_or_else(|| format!("cargo built the tests and did not say where ({self:?})"))
     }
+}
+
+/// Has the library built under a model, in a folder of its own.
+fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
+    cargo.args(["--package", "candide", "--release", "--target-dir"]).arg(target_folder().join(name));
+    cargo.env("RUSTFLAGS", format!("--cfg {name}"))
 }
 
 /// The executable that a message of cargo's is about, if it is the library's tests.
@@ -68,7 +73,7 @@ pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     let explain = |error: io::Error| format!("{}: {error}", log.display());
     let output = File::create(log).map_err(explain)?;
     let mut command = Command::new(binary);
-    for name in ["CANDIDE_MUTANT", "CANDIDE_WEAKEN", "CANDIDE_SITES"] {
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CANDIDE_")) {
         command.env_remove(name);
     }
     command.env("RUST_BACKTRACE", "0").stderr(output.try_clone().map_err(explain)?).stdout(output);

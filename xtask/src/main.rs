@@ -9,6 +9,7 @@ mod orderings;
 mod sanitize;
 mod sites;
 mod tidy;
+mod verify;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ usage: cargo xtask <task>
                          `--slow` uses tests of more than half a minute, too
   sanitize NAME [TEST...]
                          run tests of the engine under a sanitizer of the nightly compiler: address, leak or thread
+  verify --minutes N     run schedules of whole transactions with a fresh seed, and append what ran to
+                         docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
+                         `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
 
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
         "mutants" => mutants::run(&root(), rest),
         "orderings" => orderings::run(&root(), rest),
         "sanitize" => sanitize::run(&root(), rest),
+        "verify" => verify::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),

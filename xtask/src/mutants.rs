@@ -62,10 +62,21 @@ const CHECKS: &[Check] = &[
 /// The longest that a check may take when there is nothing to find.
 const SOUND_MAX: Duration = Duration::from_secs(300);
 
+/// The names of all mutants.
+fn all(root: &Path) -> Result<Vec<String>, String> {
+    let source = fs::read_to_string(root.join(INSTRUMENTS)).map_err(|error| format!("{INSTRUMENTS}: {error}"))?;
+    Ok(names_in(&source))
+}
+
+/// The mutants named, or all.
+pub(crate) fn known(root: &Path, names: &[String]) -> Result<Vec<String>, String> {
+    let checks = choose(&all(root)?, names)?;
+    Ok(checks.iter().map(|check| check.mutant.to_string()).collect())
+}
+
 /// Runs the checks of all mutants, or of those named.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
-    let source = fs::read_to_string(root.join(INSTRUMENTS)).map_err(|error| format!("{INSTRUMENTS}: {error}"))?;
-    let known = names_in(&source);
+    let known = all(root)?;
     let checks = choose(&known, names)?;
     let builds: BTreeSet<Build> = checks.iter().map(|check| check.build).collect();
     let made = builds.into_iter().map(|build| Ok((build, build.make(root)?)));

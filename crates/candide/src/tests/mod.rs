@@ -13,7 +13,7 @@ mod attacks;
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(loom))]
 mod entries;
 #[cfg(not(any(loom, shuttle)))]
 mod for_update;
@@ -29,7 +29,7 @@ mod loom;
 mod mix;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(loom))]
 mod parcels;
 #[cfg(not(any(loom, shuttle)))]
 mod phantoms;
@@ -49,13 +49,17 @@ mod table_model;
 #[cfg(not(any(loom, shuttle)))]
 mod traps;
 
+#[cfg(not(loom))]
+pub(crate) use protocols::{ForProtocol, for_each_overlapping};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping, for_each_reclaiming};
+pub(crate) use protocols::{for_each, for_each_concurrent, for_each_reclaiming};
 
 /// Which protocols a test runs under.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(loom))]
 mod protocols {
-    use crate::protocol::{GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
+    #[cfg(not(shuttle))]
+    use crate::protocol::{GlobalLock, Serial};
+    use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 
     /// A test body that is generic over the protocol.
     pub(crate) trait ForProtocol {
@@ -64,12 +68,14 @@ mod protocols {
     }
 
     /// Runs a test under every protocol. This and the two lists it includes name each protocol once, and nothing else has to.
+    #[cfg(not(shuttle))]
     pub(crate) fn for_each(test: &impl ForProtocol) {
         report::<Serial>(test);
         for_each_concurrent(test);
     }
 
     /// Runs a test under every protocol that allows several sessions.
+    #[cfg(not(shuttle))]
     pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
         report::<GlobalLock>(test);
         for_each_overlapping(test);
@@ -83,12 +89,15 @@ mod protocols {
     }
 
     /// Runs a test under every protocol that gives memory back while it runs.
+    #[cfg(not(shuttle))]
     pub(crate) fn for_each_reclaiming(test: &impl ForProtocol) {
         for_each(&Reclaiming(test));
     }
 
+    #[cfg(not(shuttle))]
     struct Reclaiming<'a, T>(&'a T);
 
+    #[cfg(not(shuttle))]
     impl<T: ForProtocol> ForProtocol for Reclaiming<'_, T> {
         fn run<P: Protocol>(&self) {
             if P::RECLAIMS {

@@ -1,0 +1,172 @@
+//! Whole transactions under many schedules (`--cfg shuttle`), each history judged.
+//!
+//! A [scene](stage::Scene) is a small program of a few threads; every overlapping protocol plays all of them. A schedule that
+//! goes wrong is printed as one line that plays it again. In the environment:
+//!
+//! * `CANDIDE_REPLAY=scene:protocol:seed:steps` plays that one schedule and nothing else;
+//! * `CANDIDE_SCENE` and `CANDIDE_PROTOCOL` choose by name;
+//! * `CANDIDE_SCHEDULES` says how many schedules of each scene and protocol, `CANDIDE_SEED` which;
+//! * `CANDIDE_SECONDS` is the time for all of them, and there is no other limit then;
+//! * `CANDIDE_TRACE` prints the number of each distinct schedule before it runs.
+//!
+//! `cargo xtask verify` sets them.
+
+mod explore;
+mod life;
+mod scenes;
+mod stage;
+
+use super::{ForProtocol, for_each_overlapping};
+use crate::protocol::Protocol;
+use crate::sync::{Duration, Instant};
+use explore::{Budget, Choices, Explored, explore, replay};
+use stage::{Scene, Seen};
+use std::cell::{Cell, RefCell};
+use std::env;
+
+/// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md` says why so many.
+const SCHEDULES: u64 = 2_000;
+/// Schedules in which everything that a scene is there for should have happened.
+const MANY: u64 = 50;
+
+/// All scenes.
+fn all<P: Protocol>() -> Vec<Scene<P>> {
+    vec![
+        scenes::random_mix(),
+        scenes::moves(),
+        scenes::write_skew(),
+        scenes::lost_update(),
+        scenes::guards(),
+        scenes::holders(),
+        scenes::phantom(),
+        scenes::absent_keys(),
+        scenes::own_split(),
+        scenes::delete_in_scan(),
+        scenes::indexes(),
+        life::reuse(),
+        life::reinsert(),
+        life::take_over(),
+        life::growth(),
+        life::session_drop(),
+    ]
+}
+
+/// The value of a variable, if it is set.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    variable(name)
+        .map_or(otherwise, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value}")))
+}
+
+/// What is played, and how much of it there is.
+struct Chosen {
+    scene: Option<String>,
+    protocol: Option<String>,
+    count: Cell<u32>,
+}
+
+impl Chosen {
+    fn scenes<P: Protocol>(&self) -> Vec<Scene<P>> {
+        let mut scenes = all::<P>();
+        let is = |wanted: &Option<String>, name| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        scenes.retain(|scene| is(&self.protocol, P::NAME) && is(&self.scene, scene.name));
+        scenes
+    }
+}
+
+impl ForProtocol for Chosen {
+    fn run<P: Protocol>(&self) {
+        self.count.set(self.count.get() + self.scenes::<P>().len() as u32);
+    }
+}
+
+/// Plays scenes under many schedules each.
+struct Schedules {
+    chosen: Chosen,
+    schedules: u64,
+    /// How long each scene is played under each protocol.
+    time: Option<Duration>,
+    seed: u64,
+    failures: RefCell<Vec<String>>,
+}
+
+impl Schedules {
+    fn play<P: Protocol>(&self, scene: Scene<P>) {
+        let (name, shows, seen) = (scene.name, scene.shows.clone(), Seen::default());
+        let noted = seen.clone();
+        let until = self.time.map(|time| Instant::now() + time);
+        let budget = Budget { schedules: self.schedules, until, traced: variable("CANDIDE_TRACE").is_some() };
+        let Explored { run, distinct, failure } = explore(budget, self.seed, move |seed| scene.play(seed, &noted));
+        let seen = seen.lock().unwrap();
+        let failed = u64::from(failure.is_some());
+        println!("schedules: {name} {} run={run} distinct={distinct} failed={failed} {seen:?}", P::NAME);
+        if let Some((choices, text)) = failure {
+            let text = text.lines().next().unwrap_or_default();
+            println!("replay: CANDIDE_REPLAY={name}:{}:{choices}", P::NAME);
+            self.failures.borrow_mut().push(format!("{name} under {}, after {distinct} schedules: {text}", P::NAME));
+        } else if run >= MANY && variable("CANDIDE_MUTANT").is_none() {
+            let missing: Vec<_> = shows.iter().filter(|what| !seen.contains_key(*what)).collect();
+            assert!(missing.is_empty(), "{name} under {} never showed {missing:?}", P::NAME);
+        }
+    }
+}
+
+impl ForProtocol for Schedules {
+    fn run<P: Protocol>(&self) {
+        self.chosen.scenes::<P>().into_iter().for_each(|scene| self.play(scene));
+    }
+}
+
+/// Plays one schedule.
+struct Again {
+    scene: String,
+    protocol: String,
+    choices: Choices,
+    end: RefCell<Option<Explored>>,
+}
+
+impl ForProtocol for Again {
+    fn run<P: Protocol>(&self) {
+        if P::NAME == self.protocol {
+            let scene = all::<P>().into_iter().find(|scene| scene.name == self.scene).expect("a scene of this name");
+            let end = replay(self.choices.clone(), move |seed| scene.play(seed, &Seen::default()));
+            *self.end.borrow_mut() = Some(end);
+        }
+    }
+}
+
+#[test]
+fn shuttle_scenes_are_what_protocols_promise() {
+    if let Some(text) = variable("CANDIDE_REPLAY") {
+        let mut parts = text.splitn(3, ':');
+        let mut part = || parts.next().expect("CANDIDE_REPLAY is scene:protocol:seed:steps");
+        let (scene, protocol) = (part().to_string(), part().to_string());
+        let choices = Choices::parse(part()).expect("a seed, and steps as they were printed");
+        let again = Again { scene, protocol, choices, end: RefCell::default() };
+        for_each_overlapping(&again);
+        let end = again.end.into_inner().expect("a protocol of this name");
+        if let Some((_, text)) = end.failure {
+            panic!("replayed: {text}");
+        }
+        return;
+    }
+    let chosen =
+        Chosen { scene: variable("CANDIDE_SCENE"), protocol: variable("CANDIDE_PROTOCOL"), count: Cell::new(0) };
+    for_each_overlapping(&chosen);
+    assert!(chosen.count.get() > 0, "no scene or protocol is called so");
+    let time =
+        variable("CANDIDE_SECONDS").map(|_| Duration::from_secs(number("CANDIDE_SECONDS", 0)) / chosen.count.get());
+    let schedules = Schedules {
+        chosen,
+        schedules: number("CANDIDE_SCHEDULES", if time.is_some() { u64::MAX } else { SCHEDULES }),
+        time,
+        seed: number("CANDIDE_SEED", 1),
+        failures: RefCell::default(),
+    };
+    for_each_overlapping(&schedules);
+    let failures = schedules.failures.into_inner();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -1,0 +1,375 @@
+//! The scenes: reads, writes, ranges and indexes.
+
+use super::super::entries::assert_entries_match_rows;
+use super::super::parcels::{Filed, Parcel};
+use super::super::rows::Item;
+use super::stage::{Actor, Scene};
+use crate::protocol::Protocol;
+use crate::{Abort, Whole};
+
+/// Transactions of every kind, drawn at random, while epochs pass.
+pub(super) fn random_mix<P: Protocol>() -> Scene<P> {
+    fn steps<P: Protocol>(me: &mut Actor<'_, P>) {
+        let mix = me.mix();
+        for _ in 0..3 {
+            mix.step(&mut me.session, &mut me.random, 4);
+            me.pass();
+        }
+    }
+    // What is drawn before leaves something to find.
+    Scene::new("mix").before(steps).part(steps).part(steps).part(steps).shows(P::RECLAIMS, "burial")
+}
+
+/// All of one row to another, which may have to be made; one of the threads holds what it reads. The sum stays.
+pub(super) fn moves<P: Protocol>() -> Scene<P> {
+    fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        let sum = me.run(|tx| {
+            (0..3).try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.get(tx, &id, Item::COUNT)?.unwrap_or(0)))
+        });
+        assert_eq!(sum, 30);
+    }
+    fn act<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (items, held) = (me.items(), me.number == 1);
+        for _ in 0..2 {
+            let (from, to) = (me.random.below(3), me.random.below(3));
+            me.run(|tx| {
+                let get = |id| {
+                    let row = items.find(tx, id)?;
+                    if held { row.get_for_update(Item::COUNT) } else { row.get(Item::COUNT) }
+                };
+                let Some(count) = get(&from)? else { return Ok(()) };
+                items.delete(tx, &from)?;
+                match get(&to)? {
+                    Some(_) => items.update(tx, &to, Item::COUNT.add(count)),
+                    None => items.insert(tx, Item::new(to, count)),
+                }
+            });
+            me.pass();
+        }
+        sum(me);
+    }
+    Scene::new("moves").before(|me| me.fill(0..3, 10)).part(act).part(act).part(act).after(sum)
+}
+
+/// Two rows, of which one must stay: each of two threads takes its own if both are there.
+pub(super) fn write_skew<P: Protocol>() -> Scene<P> {
+    fn take<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (items, own) = (me.items(), me.number - 1);
+        for _ in 0..2 {
+            me.run(|tx| {
+                let both = items.read(tx, &0, Item::COUNT)? + items.read(tx, &1, Item::COUNT)? == 2;
+                items.update(tx, &own, Item::COUNT.set(i64::from(!both)))
+            });
+        }
+    }
+    fn look<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        let left = me.run(|tx| Ok(items.read(tx, &0, Item::COUNT)? + items.read(tx, &1, Item::COUNT)?));
+        assert!(left >= 1, "both are taken");
+    }
+    Scene::new("write-skew").before(|me| me.fill(0..2, 1)).part(take).part(take).part(look).after(look)
+}
+
+/// Increments of one row in three ways; none is lost.
+pub(super) fn lost_update<P: Protocol>() -> Scene<P> {
+    Scene::new("lost-update")
+        .before(|me| me.fill(0..1, 0))
+        .part(|me| {
+            let items = me.items();
+            (0..2).for_each(|_| me.run(|tx| items.modify(tx, &0, Item::COUNT, |count| *count += 1)));
+        })
+        .part(|me| {
+            let items = me.items();
+            for _ in 0..2 {
+                me.run(|tx| {
+                    let row = items.read(tx, &0, Whole)?;
+                    items.put(tx, Item { count: row.count + 1, ..row })
+                });
+            }
+        })
+        .part(|me| {
+            let items = me.items();
+            (0..2).for_each(|_| me.run(|tx| items.update(tx, &0, (Item::COUNT.add(1), Item::OTHER.add(1)))));
+        })
+        .after(|me| {
+            let items = me.items();
+            let row = me.run(|tx| items.read(tx, &0, Whole));
+            assert_eq!((row.count, row.other), (6, 102), "an increment is lost");
+        })
+}
+
+/// Three want one of two, and each notes it beside; who comes too late leaves no trace.
+pub(super) fn guards<P: Protocol>() -> Scene<P> {
+    fn want<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        let taken = me.session.run(|tx| {
+            items.update(tx, &1, Item::COUNT.add(1))?;
+            items.update(tx, &0, Item::COUNT.sub(1).at_least(0))?;
+            items.update(tx, &2, Item::OTHER.add(1))
+        });
+        match taken {
+            Ok(()) => {}
+            Err(Abort::Guard) => me.saw("refusal"),
+            Err(abort) => panic!("{abort}"),
+        }
+    }
+    Scene::new("guards")
+        .before(|me| {
+            me.fill(0..3, 0);
+            let items = me.items();
+            me.run(|tx| items.update(tx, &0, Item::COUNT.set(2)));
+        })
+        .part(want)
+        .part(want)
+        .part(want)
+        .after(|me| {
+            let items = me.items();
+            let rows = me.run(|tx| {
+                Ok((
+                    items.read(tx, &0, Item::COUNT)?,
+                    items.read(tx, &1, Item::COUNT)?,
+                    items.read(tx, &2, Item::OTHER)?,
+                ))
+            });
+            assert_eq!(rows, (0, 2, 102), "two of three");
+        })
+        .shows(true, "refusal")
+}
+
+/// Transfers between rows that are read for update, in orders that cross.
+pub(super) fn holders<P: Protocol>() -> Scene<P> {
+    fn transfer<P: Protocol>(me: &mut Actor<'_, P>, from: u64, to: u64) {
+        let items = me.items();
+        me.run(|tx| {
+            let count = items.read_for_update(tx, &from, Item::COUNT)?;
+            items.read_for_update(tx, &to, Item::COUNT)?;
+            items.update(tx, &from, Item::COUNT.set(count - 1))?;
+            items.update(tx, &to, Item::COUNT.add(1))
+        });
+    }
+    /// What is held and read decides what is written to a row that another one holds.
+    fn level<P: Protocol>(me: &mut Actor<'_, P>, held: u64, read: u64) {
+        let items = me.items();
+        me.run(|tx| {
+            let mine = items.read_for_update(tx, &held, Item::OTHER)?;
+            let other = items.read(tx, &read, Item::OTHER)?;
+            items.update(tx, &held, Item::OTHER.set(mine.max(other) + 1))
+        });
+    }
+    fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        let sum = me.run(|tx| (0..3).try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?)));
+        assert_eq!(sum, 30);
+    }
+    Scene::new("holders")
+        .before(|me| me.fill(0..3, 10))
+        .part(|me| {
+            transfer(me, 0, 1);
+            level(me, 0, 1);
+        })
+        .part(|me| {
+            level(me, 1, 0);
+            transfer(me, 1, 0);
+        })
+        .part(|me| {
+            transfer(me, 2, 0);
+            sum(me);
+        })
+        .after(sum)
+}
+
+/// Who finds an empty range fills it; one of three does.
+pub(super) fn phantom<P: Protocol>() -> Scene<P> {
+    const GAP: ((u8, u16), (u8, u16)) = ((1, 11), (1, 40));
+    fn fill<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (parcels, number) = (me.parcels(), 10 * me.number as u16 + 5);
+        me.run(|tx| {
+            let met = match number {
+                25 => parcels.scan_rev(tx, GAP.0..GAP.1, ()).next().transpose()?,
+                _ => parcels.scan(tx, GAP.0..GAP.1, ()).next().transpose()?,
+            };
+            if met.is_none() { parcels.insert(tx, Parcel::new(1, number)) } else { Ok(()) }
+        });
+    }
+    Scene::new("phantom")
+        .before(|me| {
+            let parcels = me.parcels();
+            me.run(|tx| parcels.insert_many(tx, [10, 40].map(|number| Parcel::new(1, number))));
+        })
+        .part(fill)
+        .part(fill)
+        .part(fill)
+        .after(|me| {
+            let parcels = me.parcels();
+            let rows = me.run(|tx| Ok(parcels.scan(tx, GAP.0..GAP.1, ()).count()));
+            assert_eq!(rows, 1, "the range was empty for one only");
+        })
+}
+
+/// Who misses a key inserts another, which the next one misses; a third thread inserts and gives up.
+pub(super) fn absent_keys<P: Protocol>() -> Scene<P> {
+    fn insert<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (items, own) = (me.items(), me.number - 1);
+        me.run(|tx| match items.get(tx, &(1 - own), Item::OTHER)? {
+            None => items.insert(tx, Item::new(own, 1)),
+            Some(_) => Ok(()),
+        });
+    }
+    Scene::new("absent-keys")
+        .part(insert)
+        .part(insert)
+        .part(|me| {
+            let items = me.items();
+            let given_up = me.session.run(|tx| {
+                items.insert_if_absent(tx, Item::new(1, 2))?;
+                Err::<(), _>(Abort::NotFound)
+            });
+            assert_eq!(given_up, Err(Abort::NotFound));
+        })
+        .after(|me| {
+            let items = me.items();
+            let rows = me.run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?)));
+            assert!(matches!(rows, (Some(1), None) | (None, Some(1))), "{rows:?}");
+        })
+}
+
+/// Two threads go through a range and fill it on the way, dividing what they have gone through; a third inserts only.
+pub(super) fn own_split<P: Protocol>() -> Scene<P> {
+    fn go_through<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (parcels, items, own) = (me.parcels(), me.items(), me.number);
+        me.run(|tx| {
+            let mut met = 0;
+            for row in parcels.scan(tx, (1, 0)..(1, 100), ()) {
+                let (_, number) = row?.0;
+                parcels.insert_if_absent(tx, Parcel::new(1, number + own as u16))?;
+                met += 1;
+            }
+            items.put(tx, Item::new(own, met))
+        });
+    }
+    Scene::new("own-split")
+        .before(|me| {
+            let parcels = me.parcels();
+            me.run(|tx| parcels.insert_many(tx, [10, 20, 30].map(|number| Parcel::new(1, number))));
+        })
+        .part(go_through)
+        .part(go_through)
+        .part(|me| {
+            let parcels = me.parcels();
+            me.run(|tx| parcels.insert(tx, Parcel::new(1, 55)));
+        })
+        .after(|me| {
+            let items = me.items();
+            let mut met = me.run(|tx| Ok([items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?]));
+            met.sort_unstable();
+            assert!(
+                (3..=4).contains(&met[0]) && met[1] >= 2 * met[0],
+                "whoever is second meets what the first left: {met:?}"
+            );
+        })
+}
+
+/// Rows go, one after another, and their weight goes to others, while scans both ways add up what is there.
+pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
+    fn remove<P: Protocol>(me: &mut Actor<'_, P>, from: u16, to: u16) {
+        let (parcels, items) = (me.parcels(), me.items());
+        me.run(|tx| {
+            // Rests on what the other one has counted, which rests on the rows that are there.
+            items.get(tx, &9, Item::COUNT)?;
+            let Some(weight) = parcels.get(tx, &(1, from), Parcel::WEIGHT)? else { return Ok(()) };
+            parcels.delete(tx, &(1, from))?;
+            match parcels.get(tx, &(1, to), Parcel::WEIGHT)? {
+                Some(_) => parcels.update(tx, &(1, to), Parcel::WEIGHT.add(weight)),
+                None => parcels.insert(tx, Parcel { weight, ..Parcel::new(1, to) }),
+            }
+        });
+    }
+    fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (parcels, items, own) = (me.parcels(), me.items(), me.number);
+        let sum = me.run(|tx| {
+            let weights: Result<Vec<i64>, Abort> = match own {
+                3 => parcels.scan_rev(tx, .., Parcel::WEIGHT).map(|row| row.map(|row| row.1)).collect(),
+                _ => parcels.scan(tx, .., Parcel::WEIGHT).map(|row| row.map(|row| row.1)).collect(),
+            };
+            // A transaction that writes is certified otherwise than one that does not.
+            items.put(tx, Item::new(own, 0))?;
+            weights.map(|weights| weights.iter().sum::<i64>())
+        });
+        assert_eq!(sum, 50);
+    }
+    /// The number of rows, by a group that nobody updates.
+    fn count<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (parcels, items) = (me.parcels(), me.items());
+        me.run(|tx| {
+            let rows = parcels.scan(tx, .., Parcel::NOTE).try_fold(0, |rows, row| row.map(|_| rows + 1))?;
+            items.put(tx, Item::new(9, rows))
+        });
+    }
+    Scene::new("delete-in-scan")
+        .before(|me| {
+            let parcels = me.parcels();
+            me.run(|tx| parcels.insert_many(tx, (1..6).map(|number| Parcel::new(1, number))));
+        })
+        .part(|me| {
+            remove(me, 2, 4);
+            remove(me, 4, 7);
+        })
+        .part(|me| {
+            count(me);
+            sum(me);
+        })
+        .part(|me| {
+            remove(me, 3, 2);
+            sum(me);
+        })
+        .after(sum)
+}
+
+/// A row changes its unique code while another one looks for the code, finds who has it, and gives it to a new row.
+pub(super) fn indexes<P: Protocol>() -> Scene<P> {
+    Scene::new("indexes")
+        .before(|me| {
+            let filed = me.filed();
+            me.run(|tx| filed.insert_many(tx, (0..2).map(|number| Parcel::new(1, number).into())));
+        })
+        .part(|me| {
+            let (filed, items) = (me.filed(), me.items());
+            let changed = me.session.run(|tx| {
+                items.get(tx, &0, Item::COUNT)?;
+                filed.modify(tx, &(1, 0), (Filed::CODE, Filed::SHELF), |columns| *columns = (5, 2))
+            });
+            assert!(matches!(changed, Ok(()) | Err(Abort::NotUnique)), "{changed:?}");
+            me.run(|tx| filed.delete_if_present(tx, &(1, 1)));
+        })
+        .part(|me| {
+            let (filed, items) = (me.filed(), me.items());
+            me.run(|tx| {
+                let note = filed.index(Filed::BY_CODE).get(tx, &1_000, Filed::NOTE)?;
+                items.put(tx, Item::new(0, i64::from(note.is_some())))
+            });
+            let inserted = me.session.run(|tx| filed.insert(tx, Filed { code: 5, ..Parcel::new(1, 7).into() }));
+            assert!(matches!(inserted, Ok(()) | Err(Abort::NotUnique)), "{inserted:?}");
+            if inserted.is_err() {
+                me.saw("second of a code");
+            }
+        })
+        .part(|me| {
+            let (filed, items) = (me.filed(), me.items());
+            let by_place = filed.index(Filed::BY_PLACE);
+            me.run(|tx| {
+                let rows = by_place.rows(tx, &(1, 0), Filed::WEIGHT).try_fold(0, |rows, row| row.map(|_| rows + 1))?;
+                items.put(tx, Item::new(0, rows))
+            });
+            let code = me.run(|tx| match filed.index(Filed::BY_CODE).find(tx, &5)? {
+                Some(row) => row.get(Filed::CODE),
+                None => Ok(None),
+            });
+            assert!(code.is_none_or(|code| code == 5), "{code:?}");
+        })
+        .after(|me| {
+            let filed = me.filed();
+            assert_entries_match_rows(&mut me.session, &filed);
+        })
+        .shows(true, "second of a code")
+}

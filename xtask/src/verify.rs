@@ -1,0 +1,285 @@
+//! Schedules of whole transactions, for as long as there is time: what the checks of a change run a slice of.
+//!
+//! The scenes are in `crates/candide/src/tests/shuttle`. A run has a fresh seed, and leaves its counts in
+//! `docs/verification-ledger.csv`, one line for each scene and protocol. How many schedules are worth something is measured
+//! by mutants: how many distinct ones it takes to find each.
+
+use crate::engine_tests::{Build, Ending, command, run_within, target_folder};
+use crate::mutants;
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const TEST: &str = "tests::shuttle::shuttle_scenes_are_what_protocols_promise";
+const LEDGER: &str = "docs/verification-ledger.csv";
+const LEDGER_HEAD: &str = "date,commit,scene,protocol,schedules,distinct,failures";
+
+/// Seeds with which a mutant is looked for; the worst counts.
+const SEEDS: u64 = 7;
+/// Schedules of each scene in which a mutant is looked for at first, by the first seed.
+const FIRST_LOOK: u64 = 2_000;
+/// Schedules of the scene that found it first, by each seed.
+const LOOK_MAX: u64 = 50_000;
+/// The longest that looking for a mutant may take, in each process.
+const LOOK_TIME: Duration = Duration::from_secs(120);
+
+/// What is asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Request {
+    minutes: Option<u64>,
+    scene: Option<String>,
+    protocol: Option<String>,
+    /// Mutants to look for; none named means all.
+    mutants: Option<Vec<String>>,
+}
+
+/// A line of the tests' output: what came of one scene under one protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Played {
+    scene: String,
+    protocol: String,
+    schedules: u64,
+    distinct: u64,
+    failures: u64,
+}
+
+/// Runs schedules, or measures by mutants how many are needed.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let request = parse(arguments)?;
+    let binary = Build::Shuttle.make(root)?;
+    match &request.mutants {
+        Some(names) => measure(root, &binary, names, &request),
+        None => verify(root, &binary, &request),
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<Request, String> {
+    let mut request = Request::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--minutes" => {
+                let minutes = value()?.parse().ok().filter(|minutes| *minutes > 0);
+                request.minutes = Some(minutes.ok_or("--minutes needs a whole number above zero")?);
+            }
+            "--scene" => request.scene = Some(value()?),
+            "--protocol" => request.protocol = Some(value()?),
+            "--mutants" => request.mutants = Some(Vec::new()),
+            name => match &mut request.mutants {
+                Some(mutants) if !name.starts_with('-') => mutants.push(name.to_string()),
+                _ => {
+                    return Err(format!(
+                        "`verify` knows no {name}; it takes --minutes N, --scene, --protocol, --mutants"
+                    ));
+                }
+            },
+        }
+    }
+    if request.minutes.is_some() == request.mutants.is_some() {
+        return Err("`verify` needs either --minutes N or --mutants".to_string());
+    }
+    Ok(request)
+}
+
+/// The lines of one scene and protocol each, in what a test has printed.
+fn played(output: &str) -> Vec<Played> {
+    let line = |line: &str| {
+        let mut words = line.strip_prefix("schedules: ")?.split(' ');
+        let (scene, protocol) = (words.next()?.to_string(), words.next()?.to_string());
+        let mut number = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
+        let (schedules, distinct, failures) = (number("run")?, number("distinct")?, number("failed")?);
+        Some(Played { scene, protocol, schedules, distinct, failures })
+    };
+    output.lines().filter_map(line).collect()
+}
+
+/// Runs the tests with these variables; gives what they printed, and how they ended.
+fn play(root: &Path, binary: &Path, variables: &[(&str, &str)], max: Duration) -> Result<(String, Ending), String> {
+    let log = root.join(target_folder()).join("verify.log");
+    let mut command = command(binary, &log)?;
+    command.args(["--exact", TEST, "--nocapture"]).envs(variables.iter().copied());
+    let (ending, _) = run_within(command, max)?;
+    let output = fs::read(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    Ok((String::from_utf8_lossy(&output).into_owned(), ending))
+}
+
+fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
+    let minutes = request.minutes.expect("asked for");
+    let (seconds, seed) = ((60 * minutes).to_string(), (now.as_nanos() as u64).to_string());
+    let mut variables = vec![("CANDIDE_SECONDS", seconds.as_str()), ("CANDIDE_SEED", &seed)];
+    variables.extend(request.scene.as_deref().map(|scene| ("CANDIDE_SCENE", scene)));
+    variables.extend(request.protocol.as_deref().map(|protocol| ("CANDIDE_PROTOCOL", protocol)));
+    println!("seed {seed}, {minutes} min");
+    let (output, ending) = play(root, binary, &variables, Duration::from_secs(120 * minutes + 60))?;
+    let played = played(&output);
+    let (date, commit) = (date_of(now.as_secs() / 86_400), commit(root)?);
+    let path = root.join(LEDGER);
+    let explain = |error: std::io::Error| format!("{LEDGER}: {error}");
+    let is_new = !path.exists();
+    let mut ledger = OpenOptions::new().create(true).append(true).open(&path).map_err(explain)?;
+    let mut lines = if is_new { format!("{LEDGER_HEAD}\n") } else { String::new() };
+    for Played { scene, protocol, schedules, distinct, failures } in &played {
+        println!("{scene:14}  {protocol:8}  {schedules:>9} schedules, {distinct:>9} distinct, {failures} failed");
+        lines += &format!("{date},{commit},{scene},{protocol},{schedules},{distinct},{failures}\n");
+    }
+    ledger.write_all(lines.as_bytes()).map_err(explain)?;
+    output.lines().filter(|line| line.starts_with("replay: ")).for_each(|line| println!("{line}"));
+    print_totals(&fs::read_to_string(&path).map_err(explain)?);
+    match ending {
+        Ending::Passed => Ok(()),
+        Ending::Failed if played.iter().all(|played| played.failures == 0) => {
+            Err(format!("the tests failed without a schedule to replay:\n{}", last_lines(&output)))
+        }
+        Ending::Failed => Err("schedules failed; the lines above replay them".to_string()),
+        Ending::TooLate => Err("the tests did not end in twice the time".to_string()),
+    }
+}
+
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    lines[lines.len().saturating_sub(12)..].join("\n")
+}
+
+/// What the ledger says in all: the sum, and the scene and protocol with the least.
+fn print_totals(ledger: &str) {
+    let mut totals: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for line in ledger.lines().skip(1) {
+        if let [_, _, scene, protocol, _, distinct, _] = line.split(',').collect::<Vec<_>>()[..] {
+            *totals.entry((scene, protocol)).or_default() += distinct.parse::<u64>().unwrap_or(0);
+        }
+    }
+    let sum: u64 = totals.values().sum();
+    if let Some(((scene, protocol), least)) = totals.iter().min_by_key(|(_, distinct)| **distinct) {
+        println!("ledger: {sum} distinct schedules in all, {least} of {scene} under {protocol}, which has the fewest");
+    }
+}
+
+/// The commit that is checked out, with a mark if the engine's files have been changed since.
+fn commit(root: &Path) -> Result<String, String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").current_dir(root).args(arguments).output();
+        let output = output.map_err(|error| format!("git does not start: {error}"))?;
+        Ok::<_, String>(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no", "crates"])?.is_empty();
+    Ok(git(&["rev-parse", "--short=10", "HEAD"])? + if changed { "+" } else { "" })
+}
+
+/// The date of a day since 1970, as in 2026-11-22.
+fn date_of(days: u64) -> String {
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let (mut year, mut day) = (1970, days);
+    while day >= 365 + u64::from(is_leap(year)) {
+        day -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let mut month = 0;
+    for days in [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        month += 1;
+        if day < days {
+            break;
+        }
+        day -= days;
+    }
+    format!("{year}-{month:02}-{:02}", day + 1)
+}
+
+/// Prints a table: after how many distinct schedules each mutant is found, in the scene that finds it first.
+fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> Result<(), String> {
+    let names = mutants::known(root, names)?;
+    println!("| mutant | scene | protocol | distinct schedules, worst of {SEEDS} seeds |\n|---|---|---|---|");
+    for name in &names {
+        let (seed, schedules) = ("1", FIRST_LOOK.to_string());
+        let mut variables = vec![("CANDIDE_MUTANT", name.as_str()), ("CANDIDE_SEED", seed)];
+        variables.push(("CANDIDE_SCHEDULES", &schedules));
+        variables.extend(request.scene.as_deref().map(|scene| ("CANDIDE_SCENE", scene)));
+        variables.extend(request.protocol.as_deref().map(|protocol| ("CANDIDE_PROTOCOL", protocol)));
+        let (output, ending) = play(root, binary, &variables, LOOK_TIME)?;
+        let found = played(&output).into_iter().filter(|played| played.failures > 0);
+        let Some(first) = found.min_by_key(|played| played.distinct) else {
+            let how = if ending == Ending::Passed { "" } else { " (and the tests broke off)" };
+            println!("| `{name}` | none, in {FIRST_LOOK} of each{how} | | |");
+            continue;
+        };
+        let (mut worst, mut missed) = (first.distinct, String::new());
+        for seed in 2..=SEEDS {
+            match look_again(root, binary, name, &first, seed)? {
+                Some(distinct) => worst = worst.max(distinct),
+                None => missed += &format!(", and none by seed {seed}"),
+            }
+        }
+        println!("| `{name}` | {} | {} | {worst}{missed} |", first.scene, first.protocol);
+    }
+    Ok(())
+}
+
+/// After how many distinct schedules of one scene a mutant is found by another seed, if it is.
+fn look_again(root: &Path, binary: &Path, name: &str, first: &Played, seed: u64) -> Result<Option<u64>, String> {
+    let (seed, schedules) = (seed.to_string(), LOOK_MAX.to_string());
+    let variables = [
+        ("CANDIDE_MUTANT", name),
+        ("CANDIDE_SEED", &seed),
+        ("CANDIDE_SCHEDULES", &schedules),
+        ("CANDIDE_SCENE", &first.scene),
+        ("CANDIDE_PROTOCOL", &first.protocol),
+        ("CANDIDE_TRACE", "1"),
+    ];
+    let (output, ending) = play(root, binary, &variables, LOOK_TIME)?;
+    Ok(match (played(&output).first(), ending) {
+        (Some(played), _) => (played.failures > 0).then_some(played.distinct),
+        // A crash, or a schedule that does not end.
+        (None, _) => (ending != Ending::Passed).then(|| traced(&output)),
+    })
+}
+
+/// The number of the schedule that was begun last.
+fn traced(output: &str) -> u64 {
+    let begun = output.lines().rev().find_map(|line| line.strip_prefix("schedule: ")?.parse().ok());
+    begun.unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_asked_for_is_understood_or_refused() {
+        let request = parse(&words("--minutes 3 --scene growth --protocol occ")).expect("well-formed");
+        assert_eq!(
+            (request.minutes, request.scene.as_deref(), request.protocol.as_deref()),
+            (Some(3), Some("growth"), Some("occ"))
+        );
+        let request = parse(&words("--mutants no-fence reclaim-early")).expect("well-formed");
+        assert_eq!(request.mutants, Some(words("no-fence reclaim-early")));
+        for wrong in ["--minutes", "--minutes 0", "--minutes x", "--scene growth", "growth", "--minutes 1 --mutants"] {
+            assert!(parse(&words(wrong)).is_err(), "{wrong}");
+        }
+        assert!(parse(&[]).is_err());
+    }
+
+    #[test]
+    fn what_was_played_is_read_from_the_output() {
+        let output = "protocol: occ\nschedules: growth occ run=12 distinct=11 failed=1 {\"conflict\": 3}\nreplay: x\nschedules: odd";
+        let (scene, protocol) = ("growth".to_string(), "occ".to_string());
+        assert_eq!(traced("schedule: 3\nschedule: 4\nSegm"), 4);
+        assert_eq!(played(output), [Played { scene, protocol, schedules: 12, distinct: 11, failures: 1 }]);
+    }
+
+    #[test]
+    fn days_have_dates() {
+        for (day, date) in
+            [(0, "1970-01-01"), (58, "1970-02-28"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_779, "2026-11-22")]
+        {
+            assert_eq!(date_of(day), date);
+        }
+    }
+}
