@@ -7,6 +7,9 @@ pub struct Consistency {
     pub checked: usize,
     /// One sentence for each that failed.
     pub failed: Vec<String>,
+    /// What else a reader of the results has to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Consistency {

@@ -40,6 +40,9 @@ pub trait Loaded<P: Protocol>: Send + Sync {
     /// Runs transactions on one thread.
     type Worker: Worker;
 
+    /// Says how many workers the next round will have, for workloads that share out their data among them.
+    fn expect_workers(&self, _workers: usize) {}
+
     /// A worker that repeats the inputs of thread number `thread`. No two of one number may be alive at a time.
     fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker;
 
