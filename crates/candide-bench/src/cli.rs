@@ -99,6 +99,8 @@ pub(crate) enum Subject {
     Ycsb,
     /// A bank
     Smallbank,
+    /// Warehouses
+    Tpcc,
     /// Clients that append to lists and read them
     Lists,
     /// Clients that write registers and read them

@@ -13,6 +13,13 @@ pub struct Consistency {
 }
 
 impl Consistency {
+    /// Adds what another check found.
+    pub fn merge(&mut self, other: Consistency) {
+        self.checked += other.checked;
+        self.failed.extend(other.failed);
+        self.notes.extend(other.notes);
+    }
+
     /// Examines one invariant; `failure` says what is wrong if it does not hold.
     pub(crate) fn expect(&mut self, holds: bool, failure: impl FnOnce() -> String) {
         self.checked += 1;

@@ -26,6 +26,11 @@ pub trait Workload: Serialize + Sync {
     /// What the check leaves out with these knobs, for a report to admit.
     fn unchecked(&self) -> Option<&'static str>;
 
+    /// Whether its tables grow while it runs: then each run should begin with new ones, as large as those of the others.
+    fn grows(&self) -> bool {
+        false
+    }
+
     /// Says which knob is out of range and which values it may have.
     fn validate(&self) -> Result<(), String>;
 

@@ -4,8 +4,8 @@ mod common;
 
 use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, Tx};
 use candide_workloads::tpcc::{
-    Customer, CustomerOrder, District, HistoryKeys, Homes, Item, Mix, NewOrder, Order, OrderIds, OrderLine, Stock,
-    Tables, Tpcc, TpccTables, Warehouse,
+    Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order, OrderIds, OrderLine,
+    Stock, Tables, Tpcc, TpccTables, Warehouse,
 };
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
@@ -106,18 +106,28 @@ fn deliveries_that_are_left_over_are_made_before_the_check() {
     assert_eq!(check(&db, &tables).notes, Vec::<String>::new(), "and now none is");
 }
 
-/// A company after an honest run, which numbers its orders in the districts' rows.
-fn honest() -> (Database<Occ>, TpccTables<Occ>) {
+/// A company after an honest run.
+fn honest(order_ids: OrderIds) -> (Database<Occ>, TpccTables<Occ>) {
     let db = database::<Occ>(true, true);
-    let tables = load(&db, &Tpcc { order_ids: OrderIds::District, audit_every: 0, ..knobs() }, 1);
+    let tables = load(&db, &Tpcc { order_ids, audit_every: 0, ..knobs() }, 1);
     run(&db, &tables, 1, 500);
     assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
     (db, tables)
 }
 
-/// Asserts that the check finds what is wrong after `damage`, in both ways of reading.
+/// Asserts that the check finds what is wrong after `damage` to a company that numbers its orders in the districts' rows, in
+/// both ways of reading.
 fn assert_noticed(condition: &str, words: &str, damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>) {
-    let (db, tables) = honest();
+    assert_noticed_with(OrderIds::District, condition, words, damage);
+}
+
+fn assert_noticed_with(
+    order_ids: OrderIds,
+    condition: &str,
+    words: &str,
+    damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>,
+) {
+    let (db, tables) = honest(order_ids);
     db.run(|tx| damage(tx, tables.tables())).unwrap_or_else(|abort| panic!("condition {condition}: {abort}"));
     let consistency = check(&db, &tables);
     for way in ["transactions", "raw iteration"] {
@@ -152,6 +162,23 @@ fn wrong_numbers_of_orders_are_noticed() {
         let (warehouse, district, oldest) = oldest_new(tx, tables)?;
         tables.new_orders.delete(tx, &(warehouse, district, oldest + 1))
     });
+}
+
+#[test]
+fn wrong_numbers_are_noticed_where_there_may_be_holes() {
+    for order_ids in [OrderIds::Once, OrderIds::PerAttempt] {
+        assert_noticed_with(order_ids, "2", "district (2, 2): the next order is", |tx, tables| {
+            let order = tables.orders.read(tx, &(2, 2, 1), candide::Whole)?;
+            tables.orders.insert(tx, Order { id: 900, ..order })
+        });
+        assert_noticed_with(order_ids, "2", "district (2, 2): the next order is", |tx, tables| {
+            tables.new_orders.insert(tx, NewOrder { warehouse: 2, district: 2, id: 900 })
+        });
+        assert_noticed_with(order_ids, "3", "district (2, 2): there are", |tx, tables| {
+            let new_orders = tables.new_orders.scan(tx, (2, 2, 0)..(2, 3, 0), ()).collect::<Result<Vec<_>, Abort>>()?;
+            tables.new_orders.delete(tx, &new_orders[1].0)
+        });
+    }
 }
 
 #[test]
@@ -213,7 +240,7 @@ fn wrong_stocks_and_lines_are_noticed() {
 
 #[test]
 fn rows_that_no_key_leads_to_are_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(OrderIds::Once);
     let items = &tables.tables().items;
     let damage = db.run(|tx| {
         let item = items.read(tx, &1, candide::Whole)?;
@@ -240,6 +267,10 @@ fn rows_that_no_transaction_accounts_for_are_noticed() {
         tables.customer_orders.insert(tx, CustomerOrder { warehouse, district, customer, order: id })
     };
     assert_noticed("16", "there are", forge);
+    assert_noticed("16", "there are", |tx, tables| {
+        let payment = tables.history.iter(tx, candide::Whole).next().expect("there are payments")?.1;
+        tables.history.insert(tx, History { id: u64::MAX, ..payment })
+    });
     let deliver = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
         let key = oldest_new(tx, tables)?;
         tables.new_orders.delete(tx, &key)
@@ -250,7 +281,7 @@ fn rows_that_no_transaction_accounts_for_are_noticed() {
 
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(OrderIds::Once);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "orders; 600 were loaded and");
 }

@@ -2,6 +2,8 @@
 //!
 //! What they say of all orders of a district is examined of its newest ones, or nobody could place another one meanwhile.
 
+use std::fmt;
+
 use candide::{Abort, Prefix, Protocol, Tx};
 
 use super::rows::{DISTRICTS, District, DistrictId, NewOrder, Order, OrderId, Warehouse, WarehouseId};
@@ -35,6 +37,11 @@ impl<P: Protocol> Store<P> {
         for new_order in tables.new_orders.scan(tx, Prefix((warehouse, district)), NewOrder::ID) {
             waiting.see(new_order?.1);
         }
+        let range = (warehouse, district, waiting.first)..=(warehouse, district, waiting.last);
+        let mut undelivered = 0;
+        for order in tables.orders.scan(tx, range, Order::CARRIER) {
+            undelivered += u32::from(order?.1 == 0);
+        }
         // What is there has got its number before; the counter may be ahead.
         let (next, is_exact) = match self.knobs.order_ids {
             OrderIds::PerAttempt | OrderIds::Once => (self.numbers.next_order(warehouse, district), false),
@@ -48,8 +55,11 @@ impl<P: Protocol> Store<P> {
                 place()
             ));
         }
-        if !waiting.is_dense(is_exact) {
-            failures.push(format!("3 (audited): {}: {waiting:?}", place()));
+        if !waiting.agrees(is_exact, undelivered) {
+            failures.push(format!(
+                "3 (audited): {}: there are {waiting}, and {undelivered} orders between them are not delivered",
+                place()
+            ));
         }
 
         let (mut expected, mut oldest) = (0, 0);
@@ -89,10 +99,17 @@ impl Waiting {
         self.count += 1;
     }
 
-    /// Condition 3. Numbers that are drawn outside the database and then not used leave holes.
-    pub(super) fn is_dense(&self, is_exact: bool) -> bool {
+    /// Condition 3. Numbers that are drawn outside the database and then not used leave holes; but what orders there are
+    /// between the first and the last and are not delivered must be new ones, and no others.
+    pub(super) fn agrees(&self, is_exact: bool, undelivered: u32) -> bool {
         let span = if self.count == 0 { 0 } else { self.last - self.first + 1 };
-        if is_exact { span == self.count } else { span >= self.count }
+        undelivered == self.count && (!is_exact || span == self.count)
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} new orders from {} to {}", self.count, self.first, self.last)
     }
 }
 

@@ -65,6 +65,10 @@ impl Workload for Tpcc {
         self.differences()
     }
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<(), String> {
         require(self.warehouses > 0, || "there must be at least one warehouse".to_string())?;
         // Below, a district would have no name for its customers or no order to deliver.

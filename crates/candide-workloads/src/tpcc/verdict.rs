@@ -137,10 +137,12 @@ fn numbers<P: Protocol>(books: &Books, store: &Store<P>) -> [Condition; 2] {
                 waiting.last
             )
         });
-        dense.expect(waiting.is_dense(is_exact), || {
+        let between = book.orders.iter().take(waiting.last as usize + 1).skip(waiting.first as usize);
+        let undelivered = between.filter(|order| order.is_there && order.carrier == 0).count() as u32;
+        dense.expect(waiting.agrees(is_exact, undelivered), || {
             format!(
-                "district ({warehouse}, {district}): there are {} new orders from {} to {}",
-                waiting.count, waiting.first, waiting.last
+                "district ({warehouse}, {district}): there are {waiting}, and {undelivered} orders between them are not \
+                 delivered"
             )
         });
     }
