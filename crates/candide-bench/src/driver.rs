@@ -114,6 +114,7 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
 ) -> Result<Run, Failure> {
     // Sessions are opened here, so that no thread can fail before the barrier and leave the others waiting at it.
     let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
+    loaded.expect_workers(threads);
     let start = Barrier::new(threads + 1);
     let phase = AtomicU8::new(WARM_UP);
     thread::scope(|scope| {

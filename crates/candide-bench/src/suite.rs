@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use candide::{Database, Protocol};
-use candide_workloads::{Loaded, Loading, Workload};
+use candide_workloads::{Consistency, Loaded, Loading, Workload};
 
 use crate::affinity::Cores;
 use crate::cli::{Common, Factor};
@@ -48,7 +48,8 @@ impl<'a, W: Workload> Suite<'a, W> {
     }
 }
 
-/// One database: loaded once, then run and checked with each number of threads.
+/// One setting: loaded, then run and checked with each number of threads. A workload that grows begins anew for each run, so
+/// that later ones do not work on larger tables.
 struct Series<'a, W> {
     workload: &'a W,
     case: &'a Case,
@@ -60,6 +61,42 @@ impl<W: Workload> Job for Series<'_, W> {
     type Output = Result<Vec<Measurement>, Failure>;
 
     fn run<P: Protocol>(self) -> Self::Output {
+        let Series { workload, case, common, .. } = self;
+        let timing = Timing { warmup: common.warmup, duration: common.duration() };
+        let mut database = None;
+        let mut measurements = Vec::new();
+        for &threads in &case.threads {
+            let (mut runs, mut consistency, mut memory) = (Vec::new(), Consistency::default(), None);
+            for run in 1..=common.runs() {
+                let (db, loaded) = match &mut database {
+                    Some(database) => database,
+                    none => none.insert(self.load::<P>()?),
+                };
+                let line = progress::line();
+                let title = format!("{} {}", workload.name(), P::NAME);
+                line.set_message(format!("measuring {title} with {threads} threads, run {run} of {}", common.runs()));
+                runs.push(driver::run(db, loaded, W::KINDS.len(), threads, &timing, self.cores)?);
+                if run == common.runs() || workload.grows() {
+                    line.set_message(format!("checking {title}"));
+                    memory = Some(Memory::now(db.memory().reserved_bytes as u64));
+                    consistency.merge(loaded.check(db.session()?)?);
+                }
+                line.finish_and_clear();
+                if workload.grows() {
+                    database = None;
+                }
+            }
+            let setting = Setting { workload, common, case, threads };
+            let memory = memory.expect("there is a last run");
+            measurements.push(Measurement::new(&setting, &runs, memory, consistency)?);
+        }
+        Ok(measurements)
+    }
+}
+
+impl<W: Workload> Series<'_, W> {
+    /// A database with the workload's tables, filled.
+    fn load<P: Protocol>(&self) -> Result<(Database<P>, W::Loaded<P>), Failure> {
         let Series { workload, case, common, cores } = self;
         let db = Database::<P>::builder()
             .commit_time_updates(case.cu)
@@ -67,31 +104,14 @@ impl<W: Workload> Job for Series<'_, W> {
             .backoff(!common.factors.contains(&Factor::NoBackoff))
             .sorted_locks(common.factors.contains(&Factor::SortedLocks))
             .build()?;
-        let title = format!("{} {}", workload.name(), P::NAME);
         let loaders = if case.protocol.permits(cores.count()) { cores.count() } else { 1 };
-        let loaded = progress::with_bar(&format!("loading {title}"), workload.keys(), |done| {
+        let title = format!("loading {} {}", workload.name(), P::NAME);
+        let loaded = progress::with_bar(&title, workload.keys(), |done| {
             let progress = |keys| {
                 done.fetch_add(keys, Ordering::Relaxed);
             };
             workload.load(&db, &Loading { threads: loaders, seed: common.seed, progress: &progress })
         })?;
-
-        let timing = Timing { warmup: common.warmup, duration: common.duration() };
-        let line = progress::line();
-        let mut measurements = Vec::new();
-        for &threads in &case.threads {
-            let mut runs = Vec::new();
-            for run in 1..=common.runs() {
-                line.set_message(format!("measuring {title} with {threads} threads, run {run} of {}", common.runs()));
-                runs.push(driver::run(&db, &loaded, W::KINDS.len(), threads, &timing, cores)?);
-            }
-            line.set_message(format!("checking {title}"));
-            let memory = Memory::now(db.memory().reserved_bytes as u64);
-            let consistency = loaded.check(db.session()?)?;
-            let setting = Setting { workload, common, case, threads };
-            measurements.push(Measurement::new(&setting, &runs, memory, consistency)?);
-        }
-        line.finish_and_clear();
-        Ok(measurements)
+        Ok((db, loaded))
     }
 }

@@ -12,6 +12,9 @@ pub(crate) fn print(report: &Report) {
         println!("note: {note}");
     }
     for result in &report.results {
+        for note in &result.consistency.notes {
+            println!("note: {}: {note}", label(result));
+        }
         for failure in &result.consistency.failed {
             eprintln!("FAILED: {}: {failure}", label(result));
         }

@@ -19,6 +19,8 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench ycsb --mode d", "expected a, b or c");
     assert_refused("bench ycsb --verify maybe", "expected counts, values, increment or tag");
     assert_refused("bench ycsb --profile loose", "[possible values: strict, paper]");
+    assert_refused("bench tpcc --mix half", "expected full, three, two or new-order");
+    assert_refused("bench tpcc --order-ids here", "[possible values: per-attempt, once, district]");
     assert_refused("bench ycsb --cu maybe", "[possible values: on, off]");
     assert_refused("bench ycsb --factor luck", "no-backoff");
 }
@@ -34,6 +36,9 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench smallbank --accounts 1", "at least 2");
     assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");
     assert_refused("bench smallbank --weights 1,2,3", "six whole numbers");
+    assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
+    assert_refused("bench tpcc --customers 5", "from 10 to 3000");
+    assert_refused("bench tpcc --rollbacks 101", "at most 100");
 }
 
 #[test]

@@ -138,6 +138,40 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
 }
 
 #[test]
+fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
+    let arguments =
+        "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";
+    let (printed, report) = bench(arguments, "tpcc");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 4);
+    for result in results {
+        let mut kinds = BTreeSet::from(["new-order", "audit"]);
+        if result["workload"] == "tpcc" {
+            kinds.extend(["payment", "order-status", "delivery", "stock-level"]);
+        }
+        assert_eq!(keys(&result["transactions"]), kinds);
+        assert!(number(&result["transactions"]["new-order"]["user_aborted"]) > 0.0);
+        // 20 conditions in each way of reading, and whether five things are the same, after each run.
+        assert!(number(&result["consistency"]["checked"]) > 90.0, "audits are counted, too");
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert_eq!(results[2]["params"]["warehouses"], 2);
+    assert!(!printed.contains("note: tpcc: "), "nothing is left out: {printed}");
+}
+
+#[test]
+fn tpcc_says_what_was_published_otherwise() {
+    let arguments = "tpcc --customers 60 --items 500 --runs 1 --threads 1 --profile paper --protocol serial,occ";
+    let (printed, report) = bench(arguments, "tpcc-paper");
+    assert!(printed.contains("note: tpcc: as published, not as TPC-C says: no new order rolls back"), "{printed}");
+    for result in report["results"].as_array().expect("a list") {
+        assert_eq!(number(&result["user_aborted"]), 0.0);
+        assert_eq!(result["consistency"]["checked"], 45);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn the_page_contains_everything_it_needs() {
     let page = file("page.html");
     let arguments = format!("ycsb --rows 10000 --runs 1 --report {}", page.display());

@@ -1,8 +1,9 @@
 //! Filling tables from several sessions at once.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{panic, thread};
 
-use candide::{Abort, Database, Protocol, Tx};
+use candide::{Abort, Database, Protocol, Session, Tx};
 
 use crate::Failure;
 
@@ -46,6 +47,36 @@ impl Loading<'_> {
                     })
                 })
                 .collect();
+            for loader in loaders {
+                loader.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
+            }
+            Ok(())
+        })
+    }
+    /// Calls `work` once for each of so many parts. Who is done with one takes the next, so parts may differ in size.
+    pub(crate) fn share<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        parts: usize,
+        work: impl Fn(&mut Session<P>, usize) -> Result<(), Abort> + Sync,
+    ) -> Result<(), Failure> {
+        let sessions = (0..self.threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
+        let next = AtomicUsize::new(0);
+        let (next, work) = (&next, &work);
+        thread::scope(|scope| {
+            let start = |mut session: Session<P>| {
+                scope.spawn(move || {
+                    loop {
+                        let part = next.fetch_add(1, Ordering::Relaxed);
+                        if part >= parts {
+                            return Ok(());
+                        }
+                        work(&mut session, part)?;
+                    }
+                })
+            };
+            let loaders: Vec<thread::ScopedJoinHandle<'_, Result<(), Abort>>> =
+                sessions.into_iter().map(start).collect();
             for loader in loaders {
                 loader.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
             }

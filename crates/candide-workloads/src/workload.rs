@@ -26,6 +26,11 @@ pub trait Workload: Serialize + Sync {
     /// What the check leaves out with these knobs, for a report to admit.
     fn unchecked(&self) -> Option<&'static str>;
 
+    /// Whether its tables grow while it runs: then each run should begin with new ones, as large as those of the others.
+    fn grows(&self) -> bool {
+        false
+    }
+
     /// Says which knob is out of range and which values it may have.
     fn validate(&self) -> Result<(), String>;
 
@@ -39,6 +44,9 @@ pub trait Workload: Serialize + Sync {
 pub trait Loaded<P: Protocol>: Send + Sync {
     /// Runs transactions on one thread.
     type Worker: Worker;
+
+    /// Says how many workers the next round will have, for workloads that share out their data among them.
+    fn expect_workers(&self, _workers: usize) {}
 
     /// A worker that repeats the inputs of thread number `thread`. No two of one number may be alive at a time.
     fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker;

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candide_workloads::clients::{Lists, Registers};
 use candide_workloads::random::Random;
 use candide_workloads::smallbank::SmallBank;
+use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
 use crate::cli::{CheckArgs, CheckMode, Subject};
@@ -71,6 +72,12 @@ impl Run<'_> {
             }
             Subject::Smallbank => {
                 let workload = SmallBank { accounts: 100, transactions: 20_000, ..SmallBank::bench_base() };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Tpcc => {
+                // Deliveries that began at the beginning would have the checker go through all that were delivered before.
+                let small = Tpcc { customers: 20, items: 50, ..Tpcc::strict() };
+                let workload = Tpcc { delivery_hint: true, audit_every: 1_000, ..small };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Lists => protocol.run(clients::Asking::<Lists>::new(threads, self)),

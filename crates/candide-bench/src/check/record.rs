@@ -90,6 +90,7 @@ fn run_recorded<P: Protocol, L: Loaded<Recorded<P>>>(
     destination: &mut Destination,
 ) -> Result<(), Failure> {
     let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
+    loaded.expect_workers(threads);
     let phase = AtomicU8::new(GO_ON);
     let line = progress::line();
     thread::scope(|scope| {

@@ -23,6 +23,7 @@ pub(crate) fn load<P: Protocol, W: Workload>(db: &Database<P>, workload: &W, thr
 
 /// Runs `steps` transactions on each thread and enters them into the account. Gives how many committed.
 pub(crate) fn run<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L, threads: usize, steps: usize) -> usize {
+    loaded.expect_workers(threads);
     let sessions: Vec<_> = (0..threads).map(|_| db.session().expect("a session")).collect();
     thread::scope(|scope| {
         let threads: Vec<_> = sessions

@@ -1,0 +1,124 @@
+//! Audit: the first four consistency conditions, in one transaction while others work.
+//!
+//! What they say of all orders of a district is examined of its newest ones, or nobody could place another one meanwhile.
+
+use std::fmt;
+
+use candide::{Abort, Prefix, Protocol, Tx};
+
+use super::rows::{DISTRICTS, District, DistrictId, NewOrder, Order, OrderId, Warehouse, WarehouseId};
+use super::{OrderIds, Store};
+
+/// So many newest orders have their lines counted.
+const ORDERS: usize = 50;
+
+impl<P: Protocol> Store<P> {
+    /// A sentence for each condition that does not hold.
+    pub(super) fn audit(
+        &self,
+        tx: &Tx<'_, P>,
+        warehouse: WarehouseId,
+        district: DistrictId,
+    ) -> Result<Vec<String>, Abort> {
+        let tables = &self.tables;
+        let mut failures = Vec::new();
+
+        let ytd = tables.warehouses.read(tx, &warehouse, Warehouse::YTD)?;
+        let sum = (1..=DISTRICTS)
+            .map(|district| tables.districts.read(tx, &(warehouse, district), District::YTD))
+            .sum::<Result<i64, Abort>>()?;
+        if ytd != sum {
+            failures.push(format!("1 (audited): warehouse {warehouse} has taken {ytd}, and its districts {sum}"));
+        }
+
+        let newest = tables.orders.scan_rev(tx, Prefix((warehouse, district)), Order::ID).next().transpose()?;
+        let newest = newest.map_or(0, |(_, id)| id);
+        let mut waiting = Waiting::default();
+        for new_order in tables.new_orders.scan(tx, Prefix((warehouse, district)), NewOrder::ID) {
+            waiting.see(new_order?.1);
+        }
+        let range = (warehouse, district, waiting.first)..=(warehouse, district, waiting.last);
+        let mut undelivered = 0;
+        for order in tables.orders.scan(tx, range, Order::CARRIER) {
+            undelivered += u32::from(order?.1 == 0);
+        }
+        // What is there has got its number before; the counter may be ahead.
+        let (next, is_exact) = match self.knobs.order_ids {
+            OrderIds::PerAttempt | OrderIds::Once => (self.numbers.next_order(warehouse, district), false),
+            OrderIds::District => (tables.districts.read(tx, &(warehouse, district), District::NEXT_ORDER)?, true),
+        };
+        let place = || format!("district ({warehouse}, {district})");
+        if !numbers_agree(is_exact, next, newest, &waiting) {
+            let last = waiting.last;
+            failures.push(format!(
+                "2 (audited): {}: the next order is {next}, the newest {newest}, the newest new order {last}",
+                place()
+            ));
+        }
+        if !waiting.agrees(is_exact, undelivered) {
+            failures.push(format!(
+                "3 (audited): {}: there are {waiting}, and {undelivered} orders between them are not delivered",
+                place()
+            ));
+        }
+
+        let (mut expected, mut oldest) = (0, 0);
+        for order in tables.orders.scan_rev(tx, Prefix((warehouse, district)), (Order::ID, Order::LINES)).take(ORDERS) {
+            let (_, (id, lines)) = order?;
+            expected += usize::from(lines);
+            oldest = id;
+        }
+        let range = (warehouse, district, oldest, 0)..=(warehouse, district, OrderId::MAX, u8::MAX);
+        let mut found = 0;
+        for line in tables.order_lines.scan(tx, range, ()) {
+            line?;
+            found += 1;
+        }
+        if expected != found {
+            failures.push(format!(
+                "4 (audited): {}: its orders from {oldest} on have {expected} lines, and {found} are there",
+                place()
+            ));
+        }
+        Ok(failures)
+    }
+}
+
+/// The orders of a district that are not delivered yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Waiting {
+    pub(super) count: u32,
+    pub(super) first: OrderId,
+    pub(super) last: OrderId,
+}
+
+impl Waiting {
+    pub(super) fn see(&mut self, id: OrderId) {
+        self.first = if self.count == 0 { id } else { self.first.min(id) };
+        self.last = self.last.max(id);
+        self.count += 1;
+    }
+
+    /// Condition 3. Numbers that are drawn outside the database and then not used leave holes; but what orders there are
+    /// between the first and the last and are not delivered must be new ones, and no others.
+    pub(super) fn agrees(&self, is_exact: bool, undelivered: u32) -> bool {
+        let span = if self.count == 0 { 0 } else { self.last - self.first + 1 };
+        undelivered == self.count && (!is_exact || span == self.count)
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} new orders from {} to {}", self.count, self.first, self.last)
+    }
+}
+
+/// Condition 2. With numbers from outside the database an order may be the newest and delivered while an older one, which
+/// came in later, is not.
+pub(super) fn numbers_agree(is_exact: bool, next: OrderId, newest: OrderId, waiting: &Waiting) -> bool {
+    if is_exact {
+        next == newest + 1 && (waiting.count == 0 || waiting.last == newest)
+    } else {
+        next > newest && newest >= waiting.last
+    }
+}

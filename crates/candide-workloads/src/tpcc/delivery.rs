@@ -1,0 +1,71 @@
+//! Delivery: the oldest undelivered order of each district of a warehouse is delivered.
+
+use candide::{Abort, Protocol, Tx};
+
+use super::Store;
+use super::input::DeliveryInput;
+use super::rows::{Customer, DISTRICTS, Order, OrderId, OrderLine, WarehouseId};
+use super::tables::{district_index, find_up_to};
+
+/// The order that was delivered in each district; 0 where there was none.
+pub(super) type Delivered = [OrderId; DISTRICTS as usize];
+
+/// Where to look for the next order of each district.
+pub(super) struct Hints(Vec<OrderId>);
+
+impl Hints {
+    /// None yet.
+    pub(super) fn new(warehouses: WarehouseId) -> Self {
+        Hints(vec![0; usize::from(warehouses) * usize::from(DISTRICTS)])
+    }
+
+    /// Where to look in the districts of a warehouse.
+    pub(super) fn of(&self, warehouse: WarehouseId) -> &[OrderId] {
+        &self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)]
+    }
+
+    /// Remembers what a delivery that has committed found. Where it found nothing the next one begins at the beginning.
+    pub(super) fn remember(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
+        self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)].copy_from_slice(delivered);
+    }
+}
+
+impl<P: Protocol> Store<P> {
+    /// Delivers; looks for each district's order from a hint on.
+    pub(super) fn delivery(
+        &self,
+        tx: &Tx<'_, P>,
+        input: &DeliveryInput,
+        hints: &[OrderId],
+    ) -> Result<Delivered, Abort> {
+        let &DeliveryInput { warehouse, carrier, date } = input;
+        let tables = &self.tables;
+        let mut delivered = Delivered::default();
+        for ((district, &hint), found) in (1..).zip(hints).zip(&mut delivered) {
+            let range = (warehouse, district, hint)..=(warehouse, district, OrderId::MAX);
+            let Some((key, ())) = tables.new_orders.scan(tx, range, ()).next().transpose()? else { continue };
+            tables.new_orders.delete(tx, &key)?;
+            let order = tables.orders.find(tx, &key)?;
+            let (customer, count) = order.read((Order::CUSTOMER, Order::LINES))?;
+            order.update(Order::CARRIER.set(carrier))?;
+            let (.., id) = key;
+            let mut lines = [(warehouse, district, id, 0); 15];
+            (1..).zip(&mut lines).for_each(|(number, (.., last))| *last = number);
+            let lines = &lines[..usize::from(count)];
+            let mut sum = 0;
+            let mut deliver = |_, line: &candide::Row<'_, OrderLine, P>| -> Result<(), Abort> {
+                sum += i64::from(line.read(OrderLine::AMOUNT)?);
+                line.update(OrderLine::DELIVERED.set(date))
+            };
+            match count {
+                0..=5 => find_up_to::<5, _, _, _>(&tables.order_lines, tx, lines, &mut deliver)?,
+                6..=10 => find_up_to::<10, _, _, _>(&tables.order_lines, tx, lines, &mut deliver)?,
+                _ => find_up_to::<15, _, _, _>(&tables.order_lines, tx, lines, &mut deliver)?,
+            }
+            let update = (Customer::BALANCE.add(sum), Customer::DELIVERIES.add(1));
+            tables.customers.update(tx, &(warehouse, district, customer), update)?;
+            *found = id;
+        }
+        Ok(delivered)
+    }
+}

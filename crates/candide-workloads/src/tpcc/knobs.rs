@@ -1,0 +1,205 @@
+//! The knobs.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::rows::WarehouseId;
+use super::text::LAST_NAMES;
+
+/// Which transactions are drawn how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mix {
+    /// The standard's: 45 % new orders, 43 % payments, 4 % each of the three others.
+    Full,
+    /// 49 % new orders, 47 % payments, 4 % order status.
+    Three,
+    /// 51 % new orders, 49 % payments.
+    Two,
+    /// New orders only.
+    NewOrder,
+}
+
+impl Mix {
+    const ALL: [Mix; 4] = [Mix::Full, Mix::Three, Mix::Two, Mix::NewOrder];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mix::Full => "full",
+            Mix::Three => "three",
+            Mix::Two => "two",
+            Mix::NewOrder => "new-order",
+        }
+    }
+
+    /// Percentages of new order, payment, order status, delivery and stock level.
+    pub(super) fn percentages(self) -> [u8; 5] {
+        match self {
+            Mix::Full => [45, 43, 4, 4, 4],
+            Mix::Three => [49, 47, 4, 0, 0],
+            Mix::Two => [51, 49, 0, 0, 0],
+            Mix::NewOrder => [100, 0, 0, 0, 0],
+        }
+    }
+}
+
+impl FromStr for Mix {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Mix::ALL
+            .into_iter()
+            .find(|mix| mix.name() == name)
+            .ok_or_else(|| "expected full, three, two or new-order".to_string())
+    }
+}
+
+/// Where the numbers of new orders come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OrderIds {
+    /// A counter outside the database, asked again by every attempt: aborts leave holes.
+    PerAttempt,
+    /// A counter outside the database, asked once for each transaction: only rollbacks leave holes.
+    Once,
+    /// The district's row, as in the standard: no holes, and new orders of one district conflict.
+    District,
+}
+
+/// In which order payments are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HistoryKeys {
+    /// In the order of their numbers: all payments of a warehouse's customers are put at one end.
+    Sequential,
+    /// By customer.
+    Customer,
+}
+
+/// Whose orders a thread enters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Homes {
+    /// Those of its own share of the warehouses; where there are fewer warehouses than threads, of the one it shares.
+    Range,
+    /// Those of any warehouse, drawn for each transaction.
+    Random,
+}
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tpcc {
+    /// Warehouses.
+    pub warehouses: WarehouseId,
+    /// Customers of each of the ten districts of a warehouse, and orders of each that are there from the beginning. The
+    /// standard has 3,000.
+    pub customers: u16,
+    /// Items. The standard has 100,000.
+    pub items: u32,
+    /// Which transactions are drawn how often.
+    pub mix: Mix,
+    /// How many of a hundred order lines ask for an item of another warehouse, if there is one.
+    pub remote_item_pct: u32,
+    /// How many of a hundred payments are by customers of another warehouse, if there is one.
+    pub remote_payment_pct: u32,
+    /// How many of a hundred new orders find that their last item does not exist, and roll back.
+    pub rollback_pct: u32,
+    /// Where the numbers of new orders come from.
+    pub order_ids: OrderIds,
+    /// Whether deliveries are queued for the one thread that makes those of a warehouse, or made by whoever draws them.
+    pub delivery_queue: bool,
+    /// Whether a delivery looks for the next order where the last one was found, instead of at the beginning.
+    pub delivery_hint: bool,
+    /// Whether the parts of keys of orders have words of their own, so that districts do not share leaves.
+    pub contention_aware_keys: bool,
+    /// Whether tables that are not scanned are hashed; if not, all are ordered.
+    pub hash_index: bool,
+    /// In which order payments are kept.
+    pub history_keys: HistoryKeys,
+    /// Whether a payment gives the customer's balance, and so observes it.
+    pub payment_observes_balance: bool,
+    /// Whether customers of one last name are sorted by first name, of whom transactions take the one in the middle.
+    pub sorted_names: bool,
+    /// Whether transactions read and compute all that the standard wants printed: but for what new orders leave in stock,
+    /// since who looks at that is in conflict with all who take of it.
+    pub full_output: bool,
+    /// Whether stock level scans nothing, as it does in the code behind the published measurements, which gives its bounds in
+    /// the wrong order.
+    pub stock_level_empty_scan: bool,
+    /// Whose orders a thread enters.
+    pub homes: Homes,
+    /// After how many transactions a worker audits a district, which means examining consistency conditions while others work;
+    /// never, if 0.
+    pub audit_every: u64,
+}
+
+impl Tpcc {
+    /// The standard's transactions and data.
+    pub fn strict() -> Self {
+        Tpcc {
+            warehouses: 1,
+            customers: 3000,
+            items: 100_000,
+            mix: Mix::Full,
+            remote_item_pct: 1,
+            remote_payment_pct: 15,
+            rollback_pct: 1,
+            order_ids: OrderIds::Once,
+            delivery_queue: true,
+            delivery_hint: false,
+            contention_aware_keys: true,
+            hash_index: true,
+            history_keys: HistoryKeys::Customer,
+            payment_observes_balance: true,
+            sorted_names: true,
+            full_output: true,
+            stock_level_empty_scan: false,
+            homes: Homes::Range,
+            audit_every: 10_000,
+        }
+    }
+
+    /// What was measured for the papers on optimistic engines: Huang et al., VLDB 2020, and its code of that time.
+    pub fn published() -> Self {
+        Tpcc {
+            rollback_pct: 0,
+            order_ids: OrderIds::PerAttempt,
+            history_keys: HistoryKeys::Sequential,
+            sorted_names: false,
+            full_output: false,
+            stock_level_empty_scan: true,
+            audit_every: 0,
+            ..Self::strict()
+        }
+    }
+
+    /// How many last names there are in a district.
+    pub(super) fn names(&self) -> u16 {
+        self.customers.min(LAST_NAMES)
+    }
+
+    /// The last of the loaded orders of a district that has been delivered.
+    pub(super) fn delivered(&self) -> u32 {
+        u32::from(self.customers) * 7 / 10
+    }
+
+    /// What differs from the standard, for a report to admit.
+    pub(super) fn differences(&self) -> Option<&'static str> {
+        let published = self.rollback_pct == 0 && !self.sorted_names && !self.full_output;
+        match (published, self.stock_level_empty_scan) {
+            (true, true) => Some(
+                "as published, not as TPC-C says: no new order rolls back, customers of one name are not sorted, columns that \
+                 are only printed are not read, and stock-level scans an empty range, so that it looks at no stock; every \
+                 consistency condition is checked",
+            ),
+            (false, true) => Some("stock-level scans an empty range, so that it looks at no stock"),
+            (true, false) => Some(
+                "not as TPC-C says: no new order rolls back, customers of one name are not sorted, and columns that are only \
+                 printed are not read",
+            ),
+            (false, false) => None,
+        }
+    }
+}

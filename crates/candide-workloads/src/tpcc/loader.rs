@@ -1,0 +1,292 @@
+//! Filling the tables.
+
+use candide::{Abort, Bytes, Database, Protocol, Session};
+use fastrand::Rng;
+
+use super::Tpcc;
+use super::input::LINES_MAX;
+use super::payment::history_id;
+use super::rows::{
+    Customer, CustomerId, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, ItemId, NAMESAKES_MAX,
+    NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
+};
+use super::tables::Tables;
+use super::text;
+use crate::{Failure, Loading, rng};
+
+/// Items, or stocks of one warehouse, that one loader fills in at a time.
+const CHUNK: ItemId = 1000;
+/// Rows of a kilobyte or so, and orders with their lines, that one transaction inserts.
+const BATCH: usize = 16;
+/// Random streams below are those of the threads that run transactions.
+const FIRST_STREAM: u64 = 1 << 32;
+
+/// What customers have paid before, in cents.
+pub(super) const FIRST_PAYMENT: i64 = 1000;
+/// When everything was loaded.
+const DATE: u32 = 1;
+
+/// How many times a loader will tell of its progress: once for each item, stock, customer and order.
+pub(super) fn keys(knobs: &Tpcc) -> u64 {
+    let people = u64::from(DISTRICTS) * u64::from(knobs.customers) * 2;
+    u64::from(knobs.items) + u64::from(knobs.warehouses) * (u64::from(knobs.items) + people)
+}
+
+/// Fills the tables from several threads. What a row holds follows from the seed alone.
+pub(super) fn load<P: Protocol>(
+    db: &Database<P>,
+    tables: &Tables<P>,
+    knobs: &Tpcc,
+    loading: &Loading<'_>,
+) -> Result<(), Failure> {
+    let parts = Part::all(knobs);
+    loading.share(db, parts.len(), |session, number| {
+        let rng = rng::stream(loading.seed, FIRST_STREAM + number as u64);
+        let mut loader = Loader { session, tables, knobs, rng, progress: loading.progress };
+        match parts[number] {
+            Part::Warehouse(warehouse) => loader.warehouse(warehouse),
+            Part::District(warehouse, district) => loader.district(warehouse, district),
+            Part::Stocks(warehouse, first) => loader.stocks(warehouse, first),
+            Part::Items(first) => loader.items(first),
+        }
+    })
+}
+
+/// What one loader fills in at a time.
+#[derive(Clone, Copy)]
+enum Part {
+    Warehouse(WarehouseId),
+    District(WarehouseId, DistrictId),
+    Stocks(WarehouseId, ItemId),
+    Items(ItemId),
+}
+
+impl Part {
+    /// All parts, the largest first, so that the loaders end together.
+    fn all(knobs: &Tpcc) -> Vec<Part> {
+        let warehouses = 1..=knobs.warehouses;
+        let firsts = || (1..=knobs.items).step_by(CHUNK as usize);
+        let districts =
+            warehouses.clone().flat_map(|id| (1..=DISTRICTS).map(move |district| Part::District(id, district)));
+        let stocks = warehouses.clone().flat_map(|id| firsts().map(move |first| Part::Stocks(id, first)));
+        districts.chain(stocks).chain(firsts().map(Part::Items)).chain(warehouses.map(Part::Warehouse)).collect()
+    }
+}
+
+/// Fills in one part.
+struct Loader<'a, P: Protocol> {
+    session: &'a mut Session<P>,
+    tables: &'a Tables<P>,
+    knobs: &'a Tpcc,
+    rng: Rng,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<P: Protocol> Loader<'_, P> {
+    fn warehouse(&mut self, id: WarehouseId) -> Result<(), Abort> {
+        let rng = &mut self.rng;
+        let row = Warehouse {
+            id,
+            name: text::letters(rng, 6, 10),
+            street_1: text::letters(rng, 10, 20),
+            street_2: text::letters(rng, 10, 20),
+            city: text::letters(rng, 10, 20),
+            state: text::state(rng),
+            zip: text::zip(rng),
+            tax: rng.u16(0..=2000),
+            ytd: FIRST_PAYMENT * i64::from(self.knobs.customers) * i64::from(DISTRICTS),
+        };
+        self.session.run(|tx| self.tables.warehouses.insert(tx, row))
+    }
+
+    fn items(&mut self, first: ItemId) -> Result<(), Abort> {
+        let ids: Vec<ItemId> = (first..=self.knobs.items.min(first + CHUNK - 1)).collect();
+        for ids in ids.chunks(BATCH) {
+            let rng = &mut self.rng;
+            let item = |&id: &ItemId| Item {
+                id,
+                image: rng.u32(1..=10_000),
+                price: rng.u32(100..=10_000),
+                name: text::letters(rng, 14, 24),
+                data: text::brand_data(rng),
+            };
+            let rows: Vec<Item> = ids.iter().map(item).collect();
+            self.session.run(|tx| self.tables.items.insert_many(tx, rows.iter().copied()))?;
+            (self.progress)(rows.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn stocks(&mut self, warehouse: WarehouseId, first: ItemId) -> Result<(), Abort> {
+        let ids: Vec<ItemId> = (first..=self.knobs.items.min(first + CHUNK - 1)).collect();
+        for ids in ids.chunks(BATCH) {
+            let rng = &mut self.rng;
+            let stock = |&item: &ItemId| Stock {
+                warehouse,
+                item,
+                dist: std::array::from_fn(|_| text::full_letters(rng)),
+                data: text::brand_data(rng),
+                quantity: rng.i32(10..=100),
+                ytd: 0,
+                orders: 0,
+                remote_orders: 0,
+            };
+            let rows: Vec<Stock> = ids.iter().map(stock).collect();
+            self.session.run(|tx| self.tables.stocks.insert_many(tx, rows.iter().copied()))?;
+            (self.progress)(rows.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// A district, its customers with a payment each, and its orders.
+    fn district(&mut self, warehouse: WarehouseId, id: DistrictId) -> Result<(), Abort> {
+        let rng = &mut self.rng;
+        let row = District {
+            warehouse,
+            id,
+            name: text::letters(rng, 6, 10),
+            street_1: text::letters(rng, 10, 20),
+            street_2: text::letters(rng, 10, 20),
+            city: text::letters(rng, 10, 20),
+            state: text::state(rng),
+            zip: text::zip(rng),
+            tax: rng.u16(0..=2000),
+            ytd: FIRST_PAYMENT * i64::from(self.knobs.customers),
+            next_order: OrderId::from(self.knobs.customers) + 1,
+        };
+        self.session.run(|tx| self.tables.districts.insert(tx, row))?;
+        self.customers(warehouse, id)?;
+        self.orders(warehouse, id)
+    }
+
+    fn customers(&mut self, warehouse: WarehouseId, district: DistrictId) -> Result<(), Abort> {
+        let mut names: Vec<Vec<Customer>> = vec![Vec::new(); usize::from(self.knobs.names())];
+        let ids: Vec<CustomerId> = (1..=self.knobs.customers).collect();
+        for ids in ids.chunks(BATCH) {
+            let mut rows = Vec::with_capacity(BATCH);
+            for &id in ids {
+                let name = self.name_of(id);
+                let row = self.customer(warehouse, district, id, name);
+                names[usize::from(name)].push(row);
+                let number = u64::from(district - 1) * u64::from(self.knobs.customers) + u64::from(id);
+                let history = History {
+                    customer_warehouse: warehouse,
+                    id: history_id(self.knobs.history_keys, district, id, number),
+                    customer: id,
+                    customer_district: district,
+                    district,
+                    warehouse,
+                    date: DATE,
+                    amount: FIRST_PAYMENT,
+                    data: text::letters(&mut self.rng, 12, 24),
+                };
+                rows.push((row, history));
+            }
+            self.session.run(|tx| {
+                self.tables.customers.insert_many(tx, rows.iter().map(|(row, _)| *row))?;
+                self.tables.history.insert_many(tx, rows.iter().map(|(_, history)| *history))
+            })?;
+            (self.progress)(rows.len() as u64);
+        }
+        let rows: Vec<Namesakes> = (0..).zip(names).map(|(name, people)| self.namesakes(name, people)).collect();
+        rows.chunks(BATCH)
+            .try_for_each(|rows| self.session.run(|tx| self.tables.namesakes.insert_many(tx, rows.iter().copied())))
+    }
+
+    /// The number of a customer's last name. Each name has somebody.
+    fn name_of(&mut self, id: CustomerId) -> u16 {
+        let names = self.knobs.names();
+        if id <= names { id - 1 } else { text::name_given(&mut self.rng, names) }
+    }
+
+    fn customer(&mut self, warehouse: WarehouseId, district: DistrictId, id: CustomerId, name: u16) -> Customer {
+        let rng = &mut self.rng;
+        Customer {
+            warehouse,
+            district,
+            id,
+            first: text::letters(rng, 8, 16),
+            middle: Bytes::new(*b"OE"),
+            last: text::last_name(name),
+            street_1: text::letters(rng, 10, 20),
+            street_2: text::letters(rng, 10, 20),
+            city: text::letters(rng, 10, 20),
+            state: text::state(rng),
+            zip: text::zip(rng),
+            phone: text::phone(rng),
+            since: DATE,
+            credit: Bytes::new(if rng.u32(..10) == 0 { *b"BC" } else { *b"GC" }),
+            credit_limit: 5_000_000,
+            discount: rng.u16(0..=5000),
+            balance: -FIRST_PAYMENT,
+            ytd_payment: FIRST_PAYMENT,
+            payments: 1,
+            deliveries: 0,
+            data: text::padded_letters(rng, 300),
+        }
+    }
+
+    /// The list of those who have a name, of whom there is at least one.
+    fn namesakes(&self, name: u16, mut people: Vec<Customer>) -> Namesakes {
+        if self.knobs.sorted_names {
+            people.sort_by_key(|person| (person.first, person.id));
+        } else {
+            people.reverse();
+        }
+        // The most frequent names have fifty; more than twice that would be more than ten deviations off.
+        assert!(people.len() <= NAMESAKES_MAX, "{} customers have one name", people.len());
+        let mut customers = [0; NAMESAKES_MAX];
+        customers.iter_mut().zip(&people).for_each(|(id, person)| *id = person.id);
+        let Customer { warehouse, district, .. } = people[0];
+        let name = NameKey { warehouse, district, last: text::last_name(name) };
+        Namesakes { name, count: people.len() as u16, customers }
+    }
+
+    fn orders(&mut self, warehouse: WarehouseId, district: DistrictId) -> Result<(), Abort> {
+        let mut customers: Vec<CustomerId> = (1..=self.knobs.customers).collect();
+        self.rng.shuffle(&mut customers);
+        let orders: Vec<(OrderId, CustomerId)> = (1..).zip(customers).collect();
+        for orders in orders.chunks(BATCH) {
+            let (mut rows, mut lines) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH * LINES_MAX));
+            for &(id, customer) in orders {
+                let is_delivered = id <= self.knobs.delivered();
+                let rng = &mut self.rng;
+                let order = Order {
+                    warehouse,
+                    district,
+                    id,
+                    customer,
+                    entered: DATE,
+                    lines: rng.u8(5..=LINES_MAX as u8),
+                    all_local: true,
+                    carrier: if is_delivered { rng.u8(1..=10) } else { 0 },
+                };
+                rows.push(order);
+                lines.extend((1..=order.lines).map(|number| OrderLine {
+                    warehouse,
+                    district,
+                    order: id,
+                    number,
+                    item: rng.u32(1..=self.knobs.items),
+                    supplier: warehouse,
+                    quantity: 5,
+                    amount: if is_delivered { 0 } else { rng.u32(1..=999_999) },
+                    dist_info: text::full_letters(rng),
+                    delivered: if is_delivered { DATE } else { 0 },
+                }));
+            }
+            let waiting = rows.iter().filter(|order| order.carrier == 0);
+            let new_orders: Vec<_> = waiting.map(|order| NewOrder { warehouse, district, id: order.id }).collect();
+            self.session.run(|tx| {
+                self.tables.orders.insert_many(tx, rows.iter().copied())?;
+                self.tables.new_orders.insert_many(tx, new_orders.iter().copied())?;
+                for &Order { customer, id: order, .. } in &rows {
+                    self.tables.customer_orders.insert(tx, CustomerOrder { warehouse, district, customer, order })?;
+                }
+                self.tables.order_lines.insert_many(tx, lines.iter().copied())
+            })?;
+            (self.progress)(rows.len() as u64);
+        }
+        Ok(())
+    }
+}

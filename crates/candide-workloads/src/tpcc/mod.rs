@@ -1,0 +1,162 @@
+//! TPC-C: a company of warehouses that takes orders, delivers them and is paid. The five transactions of the standard and
+//! its consistency conditions, without terminals, their users' thinking times and durability; so its figures are none of the
+//! Transaction Processing Performance Council's.
+//!
+//! [`Tpcc::strict`] follows the standard. [`Tpcc::published`] is what the papers of engines like this one measured, which
+//! differs in the ways that [`Workload::unchecked`](crate::Workload::unchecked) names.
+//!
+//! Dates count a worker's transactions instead of seconds, and all inputs follow from the seed, so one thread leaves the same
+//! state behind under every protocol.
+
+mod audit;
+mod books;
+mod delivery;
+mod input;
+mod knobs;
+mod ledger;
+mod loader;
+mod new_order;
+mod order_status;
+mod payment;
+mod rows;
+mod stock_level;
+mod tables;
+mod text;
+mod verdict;
+mod worker;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use candide::{Database, Protocol, Session};
+
+use crate::workload::require;
+use crate::{Consistency, Failure, Loaded, Loading, Workload};
+pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
+pub use rows::{
+    Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item, ItemId, LastName,
+    NAMESAKES_MAX, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
+};
+use tables::Numbers;
+pub use tables::Tables;
+pub use worker::TpccWorker;
+use worker::{Queues, Tally};
+
+/// The transaction types. The last one is not TPC-C's: it examines consistency conditions while others work.
+const KINDS: [&str; 6] = ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
+
+impl Workload for Tpcc {
+    type Loaded<P: Protocol> = TpccTables<P>;
+
+    const KINDS: &'static [&'static str] = &KINDS;
+
+    fn name(&self) -> String {
+        match self.mix {
+            Mix::Full => "tpcc".to_string(),
+            mix => format!("tpcc-{}", mix.name()),
+        }
+    }
+
+    fn keys(&self) -> u64 {
+        loader::keys(self)
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        self.differences()
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        require(self.warehouses > 0, || "there must be at least one warehouse".to_string())?;
+        // Below, a district would have no name for its customers or no order to deliver.
+        require((10..=3000).contains(&self.customers), || {
+            format!("customers per district must be from 10 to 3000, not {}", self.customers)
+        })?;
+        require((20..=1_000_000).contains(&self.items), || {
+            format!("items must be from 20 to 1000000, not {}", self.items)
+        })?;
+        let percentages = [
+            ("items from other warehouses", self.remote_item_pct),
+            ("payments by customers of other warehouses", self.remote_payment_pct),
+            ("new orders that roll back", self.rollback_pct),
+        ];
+        percentages.iter().try_for_each(|(what, percentage)| {
+            require(*percentage <= 100, || format!("the percentage of {what} must be at most 100, not {percentage}"))
+        })
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<TpccTables<P>, Failure> {
+        let tables = Tables::create(db, self)?;
+        loader::load(db, &tables, self, loading)?;
+        let store = Store {
+            tables,
+            numbers: Numbers::after(self.warehouses, OrderId::from(self.customers)),
+            queues: Queues::new(self.warehouses),
+            knobs: self.clone(),
+        };
+        let (tally, workers) = (Mutex::new(Tally::new(self.warehouses)), AtomicUsize::new(1));
+        Ok(TpccTables { store: Arc::new(store), seed: loading.seed, tally, workers })
+    }
+}
+
+/// What workers share.
+struct Store<P: Protocol> {
+    tables: Tables<P>,
+    numbers: Numbers,
+    queues: Queues,
+    knobs: Tpcc,
+}
+
+/// The company at work.
+pub struct TpccTables<P: Protocol> {
+    store: Arc<Store<P>>,
+    seed: u64,
+    /// What all workers that are gone have done.
+    tally: Mutex<Tally>,
+    /// How many workers there are in this round. Written between rounds, read by workers at their start.
+    workers: AtomicUsize,
+}
+
+impl<P: Protocol> TpccTables<P> {
+    /// The tables.
+    pub fn tables(&self) -> &Tables<P> {
+        &self.store.tables
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().expect("nobody panics while counting")
+    }
+}
+
+impl<P: Protocol> Loaded<P> for TpccTables<P> {
+    type Worker = TpccWorker<P>;
+
+    fn expect_workers(&self, workers: usize) {
+        self.workers.store(workers, Ordering::Relaxed);
+    }
+
+    fn worker(&self, session: Session<P>, thread: usize) -> TpccWorker<P> {
+        let workers = self.workers.load(Ordering::Relaxed).max(thread + 1);
+        TpccWorker::new(session, self.store.clone(), self.seed, thread, workers)
+    }
+
+    fn absorb(&self, worker: TpccWorker<P>) {
+        self.tally().add(worker.into_tally());
+    }
+
+    /// Carries out what deliveries are still queued, and then examines the consistency conditions.
+    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
+        let mut tally = self.tally();
+        let drained = worker::drain(&mut session, &self.store, &mut tally)?;
+        let mut consistency = verdict::check(&self.store, session, &tally)?;
+        if drained > 0 {
+            consistency
+                .notes
+                .push(format!("{drained} deliveries were still queued at the end, and made before the check"));
+        }
+        Ok(consistency)
+    }
+}

@@ -1,0 +1,148 @@
+//! Payment: a customer pays a district.
+
+use candide::{Abort, Bytes, Column, Protocol, Refused, Tx, Updater};
+
+use super::input::{PaymentInput, Who};
+use super::knobs::HistoryKeys;
+use super::rows::{Customer, CustomerId, District, DistrictId, History, NameKey, Namesakes, Warehouse, WarehouseId};
+use super::{Store, text};
+
+/// Who has bad credit.
+const BAD_CREDIT: Bytes<2> = Bytes::new(*b"BC");
+
+/// Of so many customers of one name at most the published code looks for the middle one.
+const NAMESAKES_PUBLISHED: u16 = 100;
+
+/// Writes down, before everything else there is to say about a customer of bad credit, what he has paid where.
+#[derive(Debug, Clone, Copy)]
+struct Remark([u64; 6]);
+
+impl Updater<Customer> for Remark {
+    type Target = Column<Customer, Bytes<500>>;
+
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        Customer::DATA
+    }
+
+    fn apply(&self, data: &mut Bytes<500>) -> Result<(), Refused> {
+        let mut bytes = [0; 500];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(self.0) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        let told = size_of_val(&self.0);
+        bytes[told..].copy_from_slice(&data.as_bytes()[..500 - told]);
+        *data = Bytes::new(bytes);
+        Ok(())
+    }
+}
+
+impl<P: Protocol> Store<P> {
+    /// Pays. `number` is the payment's among those of the customer's warehouse.
+    pub(super) fn payment(&self, tx: &Tx<'_, P>, input: &PaymentInput, number: u64) -> Result<(), Abort> {
+        let &PaymentInput { warehouse, district, customer_warehouse, customer_district, amount, date, .. } = input;
+        let tables = &self.tables;
+        let home = tables.warehouses.find(tx, &warehouse)?;
+        let place = tables.districts.find(tx, &(warehouse, district))?;
+        place.prefetch((District::NAME, District::ZIP, District::YTD));
+        let address = (Warehouse::STREET_1, Warehouse::STREET_2, Warehouse::CITY, Warehouse::STATE, Warehouse::ZIP);
+        let (warehouse_name, address) = home.read((Warehouse::NAME, address))?;
+        home.update(Warehouse::YTD.add(amount))?;
+        std::hint::black_box(address);
+        let address = (District::STREET_1, District::STREET_2, District::CITY, District::STATE, District::ZIP);
+        let (district_name, address) = place.read((District::NAME, address))?;
+        place.update(District::YTD.add(amount))?;
+        std::hint::black_box(address);
+
+        let id = self.customer_of(tx, customer_warehouse, customer_district, input.who)?;
+        let payer = tables.customers.find(tx, &(customer_warehouse, customer_district, id))?;
+        payer.prefetch((Customer::CREDIT, Customer::BALANCE));
+        let (_, credit, _) =
+            std::hint::black_box(payer.read((Customer::SINCE, Customer::CREDIT, Customer::DISCOUNT))?);
+        if self.knobs.full_output {
+            let name = (Customer::FIRST, Customer::MIDDLE, Customer::LAST);
+            let address = (
+                Customer::STREET_1,
+                Customer::STREET_2,
+                Customer::CITY,
+                Customer::STATE,
+                Customer::ZIP,
+                Customer::PHONE,
+            );
+            std::hint::black_box(payer.read((name, address, Customer::CREDIT_LIMIT))?);
+        }
+        payer.update((Customer::BALANCE.sub(amount), Customer::YTD_PAYMENT.add(amount), Customer::PAYMENTS.add(1)))?;
+        if credit == BAD_CREDIT {
+            let [id, customer_district, customer_warehouse] =
+                [u64::from(id), u64::from(customer_district), u64::from(customer_warehouse)];
+            let remark =
+                [id, customer_district, customer_warehouse, u64::from(district), u64::from(warehouse), amount as u64];
+            payer.update_with(Remark(remark))?;
+        }
+        if self.knobs.payment_observes_balance {
+            std::hint::black_box(payer.read(Customer::BALANCE)?);
+        }
+        tables.history.insert(
+            tx,
+            History {
+                customer_warehouse,
+                id: history_id(self.knobs.history_keys, customer_district, id, number),
+                customer: id,
+                customer_district,
+                district,
+                warehouse,
+                date,
+                amount,
+                data: text::paid_where(&warehouse_name, &district_name),
+            },
+        )
+    }
+
+    /// The number of a customer; of several of the same name, that of the one in the middle.
+    pub(super) fn customer_of(
+        &self,
+        tx: &Tx<'_, P>,
+        warehouse: WarehouseId,
+        district: DistrictId,
+        who: Who,
+    ) -> Result<CustomerId, Abort> {
+        let last = match who {
+            Who::Number(id) => return Ok(id),
+            Who::Name(last) => last,
+        };
+        let namesakes = self.tables.namesakes.find(tx, &NameKey { warehouse, district, last })?;
+        let count = namesakes.read(Namesakes::COUNT)?;
+        let middle = if self.knobs.sorted_names { (count - 1) / 2 } else { count.min(NAMESAKES_PUBLISHED) / 2 };
+        namesakes.read(Namesakes::CUSTOMERS.at(usize::from(middle)))
+    }
+}
+
+/// What a payment is found by among those of the customers of one warehouse.
+pub(super) fn history_id(keys: HistoryKeys, district: DistrictId, customer: CustomerId, number: u64) -> u64 {
+    match keys {
+        HistoryKeys::Sequential => number,
+        // Numbers stay below 2^44 for longer than any run.
+        HistoryKeys::Customer => u64::from(district) << 60 | u64::from(customer) << 44 | number,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_push_older_ones_out() {
+        let mut data = Bytes::from_fn(|index| index as u8);
+        Remark([1, 2, 3, 4, 5, 6]).apply(&mut data).expect("total");
+        let bytes = data.as_bytes();
+        assert_eq!((bytes[0], bytes[8], bytes[40], bytes[41]), (1, 2, 6, 0));
+        assert_eq!((bytes[48], bytes[49], bytes[499]), (0, 1, 451u16 as u8));
+    }
+
+    #[test]
+    fn payments_of_one_customer_are_neighbours() {
+        let key = |district, customer, number| history_id(HistoryKeys::Customer, district, customer, number);
+        assert!(key(1, 3000, 9) < key(1, 3000, 10) && key(1, 3000, 10) < key(2, 1, 1) && key(2, 1, 1) < key(10, 1, 1));
+    }
+}

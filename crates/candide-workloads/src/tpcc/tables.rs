@@ -1,0 +1,130 @@
+//! The tables, and where numbers of orders and payments come from.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use candide::{Abort, Database, Error, Protocol, Record, Row, Table, TableOptions, Tx};
+
+use super::Tpcc;
+use super::rows::{
+    Customer, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, Namesakes, NewOrder, Order, OrderId,
+    OrderLine, Stock, Warehouse, WarehouseId,
+};
+
+/// The tables of all warehouses.
+pub struct Tables<P: Protocol> {
+    /// Warehouses.
+    pub warehouses: Table<Warehouse, P>,
+    /// Districts.
+    pub districts: Table<District, P>,
+    /// Customers.
+    pub customers: Table<Customer, P>,
+    /// Customers by last name.
+    pub namesakes: Table<Namesakes, P>,
+    /// Payments.
+    pub history: Table<History, P>,
+    /// Orders that are not delivered.
+    pub new_orders: Table<NewOrder, P>,
+    /// Orders.
+    pub orders: Table<Order, P>,
+    /// Orders by customer.
+    pub customer_orders: Table<CustomerOrder, P>,
+    /// Their lines.
+    pub order_lines: Table<OrderLine, P>,
+    /// What can be ordered.
+    pub items: Table<Item, P>,
+    /// What of it is where.
+    pub stocks: Table<Stock, P>,
+}
+
+impl<P: Protocol> Tables<P> {
+    /// Creates the tables, with room for what will be loaded.
+    pub(super) fn create(db: &Database<P>, knobs: &Tpcc) -> Result<Self, Error> {
+        let warehouses = usize::from(knobs.warehouses);
+        let districts = warehouses * usize::from(DISTRICTS);
+        let customers = districts * usize::from(knobs.customers);
+        let hashed = |rows| {
+            let options = TableOptions::default().capacity(rows);
+            if knobs.hash_index { options } else { options.ordered() }
+        };
+        // Order lines and orders by customer keep their components apart in the published measurements whatever others do.
+        let orders = || TableOptions::default().contention_aware_keys(knobs.contention_aware_keys);
+        Ok(Tables {
+            warehouses: db.table_with("warehouses", hashed(warehouses))?,
+            districts: db.table_with("districts", hashed(districts))?,
+            customers: db.table_with("customers", hashed(customers))?,
+            namesakes: db.table_with("namesakes", hashed(districts * usize::from(knobs.names())))?,
+            history: db.table("history")?,
+            new_orders: db.table_with("new_orders", orders())?,
+            orders: db.table_with("orders", orders())?,
+            customer_orders: db.table("customer_orders")?,
+            order_lines: db.table("order_lines")?,
+            items: db.table_with("items", hashed(knobs.items as usize))?,
+            stocks: db.table_with("stocks", hashed(knobs.items as usize * warehouses))?,
+        })
+    }
+}
+
+/// Finds the rows of at least one key and at most `N`, with their cache misses overlapped, and calls `each` with their
+/// number and the row. Places that are left over are filled with the last key, which is at hand by then.
+pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abort>>(
+    table: &'t Table<R, P>,
+    tx: &'t Tx<'_, P>,
+    keys: &[R::Key],
+    mut each: impl FnMut(usize, &Row<'t, R, P>) -> Result<(), E>,
+) -> Result<(), E> {
+    let rows = table.find_many(tx, &std::array::from_fn::<_, N, _>(|index| keys[index.min(keys.len() - 1)]))?;
+    rows.iter().take(keys.len()).enumerate().try_for_each(|(index, row)| each(index, row))
+}
+
+/// A counter on cache lines of its own.
+#[repr(align(128))]
+struct Counter<T>(T);
+
+/// Numbers that are given away outside of concurrency control: whoever has drawn one keeps it, whatever becomes of his
+/// transaction.
+pub(super) struct Numbers {
+    orders: Box<[Counter<AtomicU32>]>,
+    payments: Box<[Counter<AtomicU64>]>,
+}
+
+impl Numbers {
+    /// The numbers after those of `loaded` orders in each district and as many payments of each district's customers.
+    pub(super) fn after(warehouses: WarehouseId, loaded: OrderId) -> Self {
+        let districts = usize::from(warehouses) * usize::from(DISTRICTS);
+        let payments = u64::from(loaded) * u64::from(DISTRICTS);
+        Numbers {
+            orders: (0..districts).map(|_| Counter(AtomicU32::new(loaded + 1))).collect(),
+            payments: (0..warehouses).map(|_| Counter(AtomicU64::new(payments + 1))).collect(),
+        }
+    }
+
+    /// Draws the number of a new order.
+    pub(super) fn draw_order(&self, warehouse: WarehouseId, district: DistrictId) -> OrderId {
+        self.orders_of(warehouse, district).fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number that the next order of a district will have.
+    pub(super) fn next_order(&self, warehouse: WarehouseId, district: DistrictId) -> OrderId {
+        self.orders_of(warehouse, district).load(Ordering::Relaxed)
+    }
+
+    fn orders_of(&self, warehouse: WarehouseId, district: DistrictId) -> &AtomicU32 {
+        &self.orders[district_index(warehouse, district)].0
+    }
+
+    /// Draws the number of a payment by a customer of a warehouse.
+    pub(super) fn draw_payment(&self, warehouse: WarehouseId) -> u64 {
+        self.payments[usize::from(warehouse) - 1].0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The place of a district in a list of all.
+pub(super) fn district_index(warehouse: WarehouseId, district: DistrictId) -> usize {
+    (usize::from(warehouse) - 1) * usize::from(DISTRICTS) + usize::from(district) - 1
+}
+
+/// The district at a place of that list.
+pub(super) fn district_at(place: usize) -> (WarehouseId, DistrictId) {
+    let districts = usize::from(DISTRICTS);
+    ((place / districts) as WarehouseId + 1, (place % districts) as DistrictId + 1)
+}

@@ -1,0 +1,277 @@
+//! The consistency conditions: TPC-C's twelve, and others that this engine has to meet as well.
+
+use candide::{Protocol, Session};
+
+use super::audit::numbers_agree;
+use super::books::Books;
+use super::rows::{DISTRICTS, OrderId};
+use super::tables::district_at;
+use super::worker::Tally;
+use super::{OrderIds, Store, ledger};
+use crate::{Consistency, Failure};
+
+/// Conditions that an audit examines.
+const AUDITED: usize = 4;
+
+/// A condition on many rows: how many fail it, and what is wrong with the first.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Condition {
+    name: &'static str,
+    failures: u64,
+    first: Option<String>,
+}
+
+impl Condition {
+    pub(super) fn new(name: &'static str) -> Self {
+        Condition { name, failures: 0, first: None }
+    }
+
+    pub(super) fn expect(&mut self, holds: bool, failure: impl FnOnce() -> String) {
+        if !holds {
+            self.fail(failure);
+        }
+    }
+
+    pub(super) fn fail(&mut self, failure: impl FnOnce() -> String) {
+        self.failures += 1;
+        if self.first.is_none() {
+            self.first = Some(failure());
+        }
+    }
+
+    /// Enters what was found.
+    fn report(&self, way: &str, consistency: &mut Consistency) {
+        consistency.expect(self.failures == 0, || {
+            let first = self.first.as_deref().unwrap_or_default();
+            let more = if self.failures == 1 { String::new() } else { format!(" (and {} more)", self.failures - 1) };
+            format!("{way}: condition {}: {first}{more}", self.name)
+        });
+    }
+}
+
+/// Examines all conditions, on what transactions read and on what raw iteration reads.
+pub(super) fn check<P: Protocol>(
+    store: &Store<P>,
+    mut session: Session<P>,
+    tally: &Tally,
+) -> Result<Consistency, Failure> {
+    let orders = order_bound(store, tally);
+    let looked_up = ledger::looked_up(store, &mut session, orders)?;
+    drop(session);
+    let iterated = ledger::iterated(store, orders)?;
+
+    let mut consistency = Consistency { checked: tally.audits * AUDITED, ..Consistency::default() };
+    consistency.failed.extend(tally.failures.iter().map(|failure| format!("condition {failure}")));
+    settle(&looked_up, store, tally, "read by transactions", &mut consistency);
+    settle(&iterated, store, tally, "read by raw iteration", &mut consistency);
+    let same = [
+        ("warehouses", looked_up.warehouses == iterated.warehouses),
+        ("districts and orders", looked_up.districts == iterated.districts),
+        ("customers", looked_up.customers == iterated.customers),
+        ("stocks", looked_up.stocks == iterated.stocks),
+        ("books", looked_up == iterated),
+    ];
+    for (what, same) in same {
+        consistency.expect(same, || format!("transactions and raw iteration do not read the same {what}"));
+    }
+    Ok(consistency)
+}
+
+/// No order can have this number or a higher one; with some left over, so that what should not be there is found as
+/// what it is.
+fn order_bound<P: Protocol>(store: &Store<P>, tally: &Tally) -> OrderId {
+    let districts = (1..=store.knobs.warehouses).flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
+    let drawn = districts.map(|(warehouse, district)| store.numbers.next_order(warehouse, district)).max().unwrap_or(0);
+    drawn.max(OrderId::from(store.knobs.customers) + tally.orders as OrderId) + 1000
+}
+
+/// Examines one way of reading.
+fn settle<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally, way: &str, consistency: &mut Consistency) {
+    let all = [
+        &[books.places.clone(), books.names.clone()] as &[_],
+        &takings(books),
+        &numbers(books, store),
+        &orders(books),
+        &accounts(books, store),
+        &stocks(books),
+        &totals(books, store, tally),
+        std::slice::from_ref(&books.lines),
+    ];
+    all.iter().copied().flatten().for_each(|condition| condition.report(way, consistency));
+}
+
+/// Conditions 1, 8 and 9: what has been taken.
+fn takings(books: &Books) -> [Condition; 3] {
+    let [mut districts, mut warehouse_paid, mut district_paid] = ["1", "8", "9"].map(Condition::new);
+    let of_districts = books.districts.chunks(usize::from(DISTRICTS));
+    for ((id, warehouse), parts) in (1..).zip(&books.warehouses).zip(of_districts) {
+        let sum: i64 = parts.iter().map(|district| district.takings.ytd).sum();
+        districts.expect(warehouse.ytd == sum, || {
+            format!("warehouse {id} has taken {}, and its districts {sum}", warehouse.ytd)
+        });
+        warehouse_paid.expect(warehouse.ytd == warehouse.paid, || {
+            format!("warehouse {id} has taken {}, and was paid {}", warehouse.ytd, warehouse.paid)
+        });
+    }
+    for (place, district) in books.districts.iter().enumerate() {
+        let takings = district.takings;
+        district_paid.expect(takings.ytd == takings.paid, || {
+            format!("district {:?} has taken {}, and was paid {}", district_at(place), takings.ytd, takings.paid)
+        });
+    }
+    [districts, warehouse_paid, district_paid]
+}
+
+/// Conditions 2 and 3: the numbers of orders.
+fn numbers<P: Protocol>(books: &Books, store: &Store<P>) -> [Condition; 2] {
+    let [mut agree, mut dense] = ["2", "3"].map(Condition::new);
+    let is_exact = store.knobs.order_ids == OrderIds::District;
+    for (place, book) in books.districts.iter().enumerate() {
+        let (warehouse, district) = district_at(place);
+        let next = if is_exact { book.next_order } else { store.numbers.next_order(warehouse, district) };
+        let newest = book.orders.iter().rposition(|order| order.is_there).unwrap_or(0) as OrderId;
+        let waiting = &book.waiting;
+        agree.expect(numbers_agree(is_exact, next, newest, waiting), || {
+            format!(
+                "district ({warehouse}, {district}): the next order is {next}, the newest {newest}, the newest new order {}",
+                waiting.last
+            )
+        });
+        let between = book.orders.iter().take(waiting.last as usize + 1).skip(waiting.first as usize);
+        let undelivered = between.filter(|order| order.is_there && order.carrier == 0).count() as u32;
+        dense.expect(waiting.agrees(is_exact, undelivered), || {
+            format!(
+                "district ({warehouse}, {district}): there are {waiting}, and {undelivered} orders between them are not \
+                 delivered"
+            )
+        });
+    }
+    [agree, dense]
+}
+
+/// Conditions 4 to 7 and 15: orders and what belongs to them.
+fn orders(books: &Books) -> [Condition; 5] {
+    let [mut line_count, mut new, mut lines, mut delivered, mut leads] = ["4", "5", "6", "7", "15"].map(Condition::new);
+    for (place, book) in books.districts.iter().enumerate() {
+        let district = district_at(place);
+        let expected: u64 = book.orders.iter().map(|order| u64::from(order.lines)).sum();
+        let found: u64 = book.orders.iter().map(|order| u64::from(order.found)).sum();
+        line_count.expect(expected == found, || {
+            format!("district {district:?}: the orders have {expected} lines, and {found} are there")
+        });
+        for (id, order) in book.orders.iter().enumerate() {
+            let key = (district.0, district.1, id);
+            new.expect(order.is_new == (order.is_there && order.carrier == 0), || {
+                let is_new = if order.is_new { "is" } else { "is not" };
+                format!("order {key:?} has carrier {}, and {is_new} among the new ones", order.carrier)
+            });
+            let numbers = (1u32 << order.lines.min(16)) - 1;
+            lines.expect(order.lines == order.found && numbers == u32::from(order.numbers), || {
+                format!(
+                    "order {key:?} has {} lines, and {} with numbers {:#b} are there",
+                    order.lines, order.found, order.numbers
+                )
+            });
+            let undelivered = if order.carrier == 0 { order.found } else { 0 };
+            delivered.expect(order.undelivered == undelivered, || {
+                format!(
+                    "order {key:?} has carrier {}, and {} of its {} lines are not delivered",
+                    order.carrier, order.undelivered, order.found
+                )
+            });
+            let is_led_to =
+                order.leads == u8::from(order.is_there) && (!order.is_there || order.led_from == order.customer);
+            leads.expect(is_led_to, || {
+                let (customer, leads, from) = (order.customer, order.leads, order.led_from);
+                format!("order {key:?} is of customer {customer}, and {leads} entries lead to it, the last from {from}")
+            });
+        }
+    }
+    [line_count, new, lines, delivered, leads]
+}
+
+/// Conditions 10, 12 and 13: customers' accounts.
+fn accounts<P: Protocol>(books: &Books, store: &Store<P>) -> [Condition; 3] {
+    let [mut balance, mut ytd, mut counts] = ["10", "12", "13"].map(Condition::new);
+    // What was delivered to each, and how many orders since loading.
+    let mut received = vec![(0i64, 0u32); books.customers.len()];
+    let customers = usize::from(store.knobs.customers);
+    for (district, book) in books.districts.iter().enumerate() {
+        for (id, order) in book.orders.iter().enumerate().filter(|(_, order)| order.is_there) {
+            let place = usize::from(order.customer).wrapping_sub(1);
+            // An order of nobody is missing from the index, which is condition 15.
+            if place < customers {
+                let (amount, count) = &mut received[district * customers + place];
+                *amount += order.amount;
+                *count += u32::from(order.carrier > 0 && id as OrderId > store.knobs.delivered());
+            }
+        }
+    }
+    for (place, (book, (amount, count))) in books.customers.iter().zip(received).enumerate() {
+        let key = || books.customer_at(place);
+        balance.expect(book.balance == amount - book.paid, || {
+            format!("customer {:?} has balance {}, got {amount} and paid {}", key(), book.balance, book.paid)
+        });
+        ytd.expect(book.balance + book.ytd_payment == amount, || {
+            format!("customer {:?} has balance {}, got {amount} and has paid {}", key(), book.balance, book.ytd_payment)
+        });
+        let own = (book.ytd_payment, book.payments, book.deliveries);
+        let found = (book.paid, book.payments_found, count);
+        counts.expect(own == found, || {
+            format!("customer {:?} has paid, payments and deliveries {own:?}, and {found:?} are there", key())
+        });
+    }
+    [balance, ytd, counts]
+}
+
+/// Condition 14: stocks.
+fn stocks(books: &Books) -> [Condition; 1] {
+    let mut counts = Condition::new("14");
+    for (place, book) in books.stocks.iter().enumerate() {
+        let key = || books.stock_at(place);
+        counts.expect(book.counts == book.found, || {
+            format!("stock {:?} has {:?}, and order lines have {:?}", key(), book.counts, book.found)
+        });
+        let quantity = book.quantity;
+        counts.expect((10..=100).contains(&quantity), || format!("stock {:?} has quantity {quantity}", key()));
+    }
+    [counts]
+}
+
+/// Conditions 11, 16 and 17: the tables against what the workers have counted.
+fn totals<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally) -> [Condition; 3] {
+    let [mut per_district, mut committed, mut delivered] = ["11", "16", "17"].map(Condition::new);
+    let (mut orders, mut waiting) = (0, 0);
+    for (place, (book, made)) in books.districts.iter().zip(&tally.delivered).enumerate() {
+        let there = book.orders.iter().filter(|order| order.is_there).count() as u64;
+        let new = u64::from(book.waiting.count);
+        let expected = u64::from(store.knobs.delivered()) + made;
+        per_district.expect(there == new + expected, || {
+            format!(
+                "district {:?} has {there} orders, of which {new} are new and {expected} were delivered",
+                district_at(place)
+            )
+        });
+        orders += there;
+        waiting += new;
+    }
+    let districts = books.districts.len() as u64;
+    let loaded = districts * u64::from(store.knobs.customers);
+    committed.expect(orders == loaded + tally.orders, || {
+        format!("there are {orders} orders; {loaded} were loaded and {} entered", tally.orders)
+    });
+    committed.expect(books.payments == loaded + tally.payments, || {
+        format!("there are {} payments; {loaded} were loaded and {} made", books.payments, tally.payments)
+    });
+    // Each customer was loaded with a payment.
+    let before = loaded as i64 * super::loader::FIRST_PAYMENT;
+    let taken: i64 = books.warehouses.iter().map(|warehouse| warehouse.ytd).sum();
+    committed.expect(taken == before + tally.paid, || {
+        format!("the warehouses have taken {taken}; {before} were loaded and {} paid", tally.paid)
+    });
+    let expected = districts * u64::from(store.knobs.delivered()) + tally.delivered.iter().sum::<u64>();
+    delivered.expect(orders == waiting + expected, || {
+        format!("there are {orders} orders, of which {waiting} are new and {expected} were delivered")
+    });
+    [per_district, committed, delivered]
+}

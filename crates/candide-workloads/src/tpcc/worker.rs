@@ -1,0 +1,280 @@
+//! The worker: draws transactions, carries them out, and counts what they did.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use candide::{Abort, Protocol, Session, Stats, Tx};
+
+use super::Store;
+use super::delivery::{Delivered, Hints};
+use super::input::Inputs;
+use super::knobs::OrderIds;
+use super::new_order::Refusal;
+use super::rows::{DISTRICTS, ItemId, WarehouseId};
+use super::tables::district_index;
+use crate::{Step, Worker, rng};
+
+/// The transaction types, as [`super::KINDS`] numbers them.
+const NEW_ORDER: usize = 0;
+const PAYMENT: usize = 1;
+const ORDER_STATUS: usize = 2;
+const DELIVERY: usize = 3;
+const STOCK_LEVEL: usize = 4;
+const AUDIT: usize = 5;
+
+/// Deliveries that have been asked for, of each warehouse. Anybody asks, one worker makes them.
+pub(super) struct Queues(Box<[Queue]>);
+
+/// On cache lines of its own.
+#[repr(align(128))]
+struct Queue(AtomicU64);
+
+impl Queues {
+    pub(super) fn new(warehouses: WarehouseId) -> Self {
+        Queues((0..warehouses).map(|_| Queue(AtomicU64::new(0))).collect())
+    }
+
+    fn of(&self, warehouse: WarehouseId) -> &AtomicU64 {
+        &self.0[usize::from(warehouse) - 1].0
+    }
+
+    fn ask(&self, warehouse: WarehouseId) {
+        self.of(warehouse).fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_asked(&self, warehouse: WarehouseId) -> bool {
+        self.of(warehouse).load(Ordering::Relaxed) > 0
+    }
+
+    /// Takes what has been done off the queue.
+    fn done(&self, warehouse: WarehouseId) {
+        self.of(warehouse).fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What committed transactions have done.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Orders that were entered.
+    pub(super) orders: u64,
+    /// Payments.
+    pub(super) payments: u64,
+    /// What was paid.
+    pub(super) paid: i64,
+    /// Orders that were delivered, in each district.
+    pub(super) delivered: Vec<u64>,
+    /// Audits.
+    pub(super) audits: usize,
+    /// A sentence for each condition that an audit found not to hold.
+    pub(super) failures: Vec<String>,
+}
+
+impl Tally {
+    pub(super) fn new(warehouses: WarehouseId) -> Self {
+        let delivered = vec![0; usize::from(warehouses) * usize::from(DISTRICTS)];
+        Tally { orders: 0, payments: 0, paid: 0, delivered, audits: 0, failures: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, other: Tally) {
+        self.orders += other.orders;
+        self.payments += other.payments;
+        self.paid += other.paid;
+        self.delivered.iter_mut().zip(other.delivered).for_each(|(sum, more)| *sum += more);
+        self.audits += other.audits;
+        self.failures.extend(other.failures);
+    }
+
+    fn deliver(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
+        let counts = &mut self.delivered[district_index(warehouse, 1)..];
+        counts.iter_mut().zip(delivered).for_each(|(count, &id)| *count += u64::from(id > 0));
+    }
+}
+
+/// Carries out the transactions of one thread.
+pub struct TpccWorker<P: Protocol> {
+    session: Session<P>,
+    store: Arc<Store<P>>,
+    inputs: Inputs,
+    percentages: [u8; 5],
+    /// The warehouses whose queued deliveries it makes, and which of them it looks at next.
+    owned: Vec<WarehouseId>,
+    looked_at: usize,
+    hints: Hints,
+    /// Room for the items of a stock-level transaction.
+    items: Vec<ItemId>,
+    until_audit: u64,
+    tally: Tally,
+}
+
+impl<P: Protocol> TpccWorker<P> {
+    pub(super) fn new(session: Session<P>, store: Arc<Store<P>>, seed: u64, thread: usize, threads: usize) -> Self {
+        let knobs = &store.knobs;
+        TpccWorker {
+            inputs: Inputs::new(rng::stream(seed, thread as u64), knobs, thread, threads),
+            percentages: knobs.mix.percentages(),
+            owned: (1..=knobs.warehouses).skip(thread).step_by(threads).collect(),
+            looked_at: 0,
+            hints: Hints::new(knobs.warehouses),
+            items: Vec::new(),
+            until_audit: knobs.audit_every,
+            tally: Tally::new(knobs.warehouses),
+            session,
+            store,
+        }
+    }
+
+    pub(super) fn into_tally(self) -> Tally {
+        self.tally
+    }
+
+    /// The next of its warehouses, if a delivery is queued there. One warehouse a time is looked at, however many it owns.
+    fn next_queued(&mut self) -> Option<WarehouseId> {
+        let warehouse = *self.owned.get(self.looked_at)?;
+        self.looked_at = if self.looked_at + 1 == self.owned.len() { 0 } else { self.looked_at + 1 };
+        self.store.queues.is_asked(warehouse).then_some(warehouse)
+    }
+
+    fn is_audit_due(&mut self) -> bool {
+        if self.store.knobs.audit_every == 0 {
+            return false;
+        }
+        self.until_audit -= 1;
+        let is_due = self.until_audit == 0;
+        if is_due {
+            self.until_audit = self.store.knobs.audit_every;
+        }
+        is_due
+    }
+
+    fn new_order(&mut self) -> Result<Step, Abort> {
+        let TpccWorker { session, store, inputs, tally, .. } = self;
+        let input = inputs.new_order(&store.knobs);
+        let drawn = match store.knobs.order_ids {
+            OrderIds::Once => store.numbers.draw_order(input.warehouse, input.district),
+            OrderIds::PerAttempt | OrderIds::District => 0,
+        };
+        let (end, retries) = run(session, |tx| store.new_order(tx, &input, drawn));
+        let committed = match end {
+            Ok(total) => {
+                std::hint::black_box(total);
+                true
+            }
+            Err(Refusal::UnusedItem) => false,
+            Err(Refusal::Engine(abort)) => return Err(abort),
+        };
+        tally.orders += u64::from(committed);
+        Ok(Step { kind: NEW_ORDER, committed, retries })
+    }
+
+    fn payment(&mut self) -> Result<Step, Abort> {
+        let TpccWorker { session, store, inputs, tally, .. } = self;
+        let input = inputs.payment(&store.knobs);
+        let number = store.numbers.draw_payment(input.customer_warehouse);
+        let (end, retries) = run(session, |tx| store.payment(tx, &input, number));
+        let () = end?;
+        tally.payments += 1;
+        tally.paid += input.amount;
+        Ok(Step { kind: PAYMENT, committed: true, retries })
+    }
+
+    fn order_status(&mut self) -> Result<Step, Abort> {
+        let TpccWorker { session, store, inputs, .. } = self;
+        let input = inputs.order_status(&store.knobs);
+        let (end, retries) = run(session, |tx| store.order_status(tx, &input));
+        let () = end?;
+        Ok(Step { kind: ORDER_STATUS, committed: true, retries })
+    }
+
+    fn delivery(&mut self, warehouse: WarehouseId) -> Result<Step, Abort> {
+        let TpccWorker { session, store, inputs, hints, tally, .. } = self;
+        let input = inputs.delivery(warehouse);
+        let (end, retries) = run(session, |tx| store.delivery(tx, &input, hints.of(warehouse)));
+        let delivered = end?;
+        // Only now: an attempt that was aborted has delivered nothing.
+        if store.knobs.delivery_hint {
+            hints.remember(warehouse, &delivered);
+        }
+        tally.deliver(warehouse, &delivered);
+        Ok(Step { kind: DELIVERY, committed: true, retries })
+    }
+
+    fn stock_level(&mut self) -> Result<Step, Abort> {
+        let TpccWorker { session, store, inputs, items, .. } = self;
+        let input = inputs.stock_level();
+        let (end, retries) = run(session, |tx| store.stock_level(tx, &input, items));
+        std::hint::black_box(end?);
+        Ok(Step { kind: STOCK_LEVEL, committed: true, retries })
+    }
+
+    fn audit(&mut self) -> Result<Step, Abort> {
+        let TpccWorker { session, store, inputs, tally, .. } = self;
+        let (warehouse, district) = (inputs.warehouse(), inputs.district());
+        let (end, retries) = run(session, |tx| store.audit(tx, warehouse, district));
+        tally.failures.extend(end?);
+        tally.audits += 1;
+        Ok(Step { kind: AUDIT, committed: true, retries })
+    }
+}
+
+impl<P: Protocol> Worker for TpccWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        loop {
+            if let Some(warehouse) = self.next_queued() {
+                let step = self.delivery(warehouse)?;
+                self.store.queues.done(warehouse);
+                return Ok(step);
+            }
+            if self.is_audit_due() {
+                return self.audit();
+            }
+            match self.inputs.kind(&self.percentages) {
+                NEW_ORDER => return self.new_order(),
+                PAYMENT => return self.payment(),
+                ORDER_STATUS => return self.order_status(),
+                STOCK_LEVEL => return self.stock_level(),
+                _ => {
+                    let warehouse = self.inputs.warehouse();
+                    if !self.store.knobs.delivery_queue {
+                        return self.delivery(warehouse);
+                    }
+                    self.store.queues.ask(warehouse);
+                }
+            }
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}
+
+/// Makes the deliveries that are still queued, and says how many these were.
+pub(super) fn drain<P: Protocol>(session: &mut Session<P>, store: &Store<P>, tally: &mut Tally) -> Result<u64, Abort> {
+    // A stream that no thread has.
+    let mut inputs = Inputs::new(rng::stream(0, u64::MAX), &store.knobs, 0, 1);
+    let hints = Hints::new(store.knobs.warehouses);
+    let mut drained = 0;
+    for warehouse in 1..=store.knobs.warehouses {
+        while store.queues.is_asked(warehouse) {
+            let input = inputs.delivery(warehouse);
+            let delivered = session.run(|tx| store.delivery(tx, &input, hints.of(warehouse)))?;
+            tally.deliver(warehouse, &delivered);
+            store.queues.done(warehouse);
+            drained += 1;
+        }
+    }
+    Ok(drained)
+}
+
+/// Runs a transaction and counts the attempts that were in vain.
+fn run<T, E: From<Abort>, P: Protocol>(
+    session: &mut Session<P>,
+    mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> (Result<T, E>, u64) {
+    let mut attempts = 0;
+    let end = session.run(|tx| {
+        attempts += 1;
+        body(tx)
+    });
+    (end, attempts - 1)
+}
