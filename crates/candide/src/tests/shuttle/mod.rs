@@ -27,7 +27,7 @@ use std::env;
 /// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md` says why so many.
 const SCHEDULES: u64 = 2_000;
 /// Schedules in which everything that a scene is there for should have happened.
-const MANY: u64 = 50;
+const MANY: u64 = 500;
 
 /// All scenes.
 fn all<P: Protocol>() -> Vec<Scene<P>> {
