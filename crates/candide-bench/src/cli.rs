@@ -1,16 +1,18 @@
 //! The command line.
 
+mod tpcc;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use candide_workloads::smallbank::{Customers, SmallBank};
-use candide_workloads::tpcc::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
 use candide_workloads::ycsb::{Mode, Verify, Ycsb};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::registry::Choices;
+pub(crate) use tpcc::TpccArgs;
 
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
@@ -340,150 +342,6 @@ impl SmallBankArgs {
             customers: theta.or(hotspot).unwrap_or(profile.customers),
             weights: self.weights.unwrap_or(profile.weights),
             transactions: self.transactions,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TpccArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
-    /// Numbers of warehouses, separated by commas; each takes about 200 MB, and a kilobyte more for each new order
-    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
-    warehouses: Vec<u16>,
-
-    /// Mixes, separated by commas: `full` (45 % new-order, 43 % payment, 4 % each of order-status, delivery, stock-level),
-    /// `three` (49 % new-order, 47 % payment, 4 % order-status), `two` (51 % new-order, 49 % payment), `new-order`
-    #[arg(long, value_delimiter = ',', default_value = "full")]
-    mix: Vec<Mix>,
-
-    /// Customers, and orders at first, of each of a warehouse's ten districts
-    #[arg(long, value_name = "COUNT", default_value_t = 3000)]
-    customers: u16,
-
-    /// Items
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
-    items: u32,
-
-    /// How many of a hundred order lines ask for an item of another warehouse
-    #[arg(long, value_name = "PERCENT", default_value_t = 1)]
-    remote_items: u32,
-
-    /// How many of a hundred payments are by customers of another warehouse
-    #[arg(long, value_name = "PERCENT", default_value_t = 15)]
-    remote_payments: u32,
-
-    /// How many of a hundred new orders roll back [default: 1, or 0 with --profile paper]
-    #[arg(long, value_name = "PERCENT")]
-    rollbacks: Option<u32>,
-
-    /// Where numbers of orders come from: a counter outside the database asked by each attempt, or once for each transaction,
-    /// or the district's row [default: once, or per-attempt with --profile paper]
-    #[arg(long, value_name = "SOURCE", value_enum)]
-    order_ids: Option<OrderIdSource>,
-
-    /// Deliveries are queued for one thread of each warehouse (on), or made by whoever draws them (off)
-    #[arg(long, value_enum, default_value = "on")]
-    delivery_queue: Switch,
-
-    /// A delivery looks for the next order where it found the last one (on), or from the beginning (off)
-    #[arg(long, value_enum, default_value = "off")]
-    delivery_hint: Switch,
-
-    /// Parts of keys of orders have words of their own, so that districts do not share leaves
-    #[arg(long, value_enum, default_value = "on")]
-    contention_aware_keys: Switch,
-
-    /// Tables that are not scanned are hashed (on) or ordered (off)
-    #[arg(long, value_enum, default_value = "on")]
-    hash_index: Switch,
-
-    /// How payments are kept: by customer, or in sequence [default: customer, or sequential with --profile paper]
-    #[arg(long, value_name = "ORDER", value_enum)]
-    history_keys: Option<HistoryOrder>,
-
-    /// A payment reads the customer's balance after it has changed it
-    #[arg(long, value_enum, default_value = "on")]
-    payment_observes_balance: Switch,
-
-    /// Stock-level scans an empty range, as in published measurements [default: off, or on with --profile paper]
-    #[arg(long, value_enum)]
-    stock_level_empty_scan: Option<Switch>,
-
-    /// Whose orders a thread enters: those of its share of the warehouses, or of any
-    #[arg(long, value_name = "WAREHOUSES", value_enum, default_value = "range")]
-    homes: HomeChoice,
-
-    /// After how many transactions a thread examines consistency conditions while others work; 0 is never [default: 10000, or 0
-    /// with --profile paper]
-    #[arg(long, value_name = "TRANSACTIONS")]
-    audit: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum OrderIdSource {
-    PerAttempt,
-    Once,
-    District,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HistoryOrder {
-    Sequential,
-    Customer,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HomeChoice {
-    Range,
-    Random,
-}
-
-impl TpccArgs {
-    /// One workload for each number of warehouses and each mix.
-    pub(crate) fn workloads(&self) -> Vec<Tpcc> {
-        let mixes = |&warehouses| self.mix.iter().map(move |&mix| self.workload(warehouses, mix));
-        self.warehouses.iter().flat_map(mixes).collect()
-    }
-
-    fn workload(&self, warehouses: u16, mix: Mix) -> Tpcc {
-        let profile = match self.common.profile {
-            Profile::Strict => Tpcc::strict(),
-            Profile::Paper => Tpcc::published(),
-        };
-        let order_ids = self.order_ids.map(|source| match source {
-            OrderIdSource::PerAttempt => OrderIds::PerAttempt,
-            OrderIdSource::Once => OrderIds::Once,
-            OrderIdSource::District => OrderIds::District,
-        });
-        let history_keys = self.history_keys.map(|order| match order {
-            HistoryOrder::Sequential => HistoryKeys::Sequential,
-            HistoryOrder::Customer => HistoryKeys::Customer,
-        });
-        let empty_scan = self.stock_level_empty_scan.map(Switch::is_on);
-        Tpcc {
-            warehouses,
-            customers: self.customers,
-            items: self.items,
-            mix,
-            remote_item_pct: self.remote_items,
-            remote_payment_pct: self.remote_payments,
-            rollback_pct: self.rollbacks.unwrap_or(profile.rollback_pct),
-            order_ids: order_ids.unwrap_or(profile.order_ids),
-            delivery_queue: self.delivery_queue.is_on(),
-            delivery_hint: self.delivery_hint.is_on(),
-            contention_aware_keys: self.contention_aware_keys.is_on(),
-            hash_index: self.hash_index.is_on(),
-            history_keys: history_keys.unwrap_or(profile.history_keys),
-            payment_observes_balance: self.payment_observes_balance.is_on(),
-            stock_level_empty_scan: empty_scan.unwrap_or(profile.stock_level_empty_scan),
-            homes: match self.homes {
-                HomeChoice::Range => Homes::Range,
-                HomeChoice::Random => Homes::Random,
-            },
-            audit_every: self.audit.unwrap_or(profile.audit_every),
-            ..profile
         }
     }
 }

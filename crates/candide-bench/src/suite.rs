@@ -39,7 +39,12 @@ impl<'a, W: Workload> Suite<'a, W> {
         let mut notes = plan.notes;
         let mut results = Vec::new();
         for workload in workloads {
-            notes.extend(workload.unchecked().map(|what| format!("{}: {what}", workload.name())));
+            for what in workload.unchecked().into_iter().chain(workload.differences()) {
+                let note = format!("{}: {what}", workload.name());
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
             for case in &plan.cases {
                 results.extend(case.protocol.run(Series { workload, case, common, cores: &cores })?);
             }

@@ -1,4 +1,4 @@
-//! Runs a given number of YCSB transactions on one thread, for counting instructions and misses per transaction:
+//! Runs a given number of transactions on one thread, for counting instructions and misses per transaction:
 //!
 //! ```text
 //! cargo build --release --example instructions
@@ -8,10 +8,12 @@
 //! ```
 //!
 //! The difference of the two totals, divided by the difference in transactions, is what one transaction takes; loading and
-//! drawing the inputs cancel out. In place of a mix, `empty` runs transactions that do nothing by a session of one's own, and
-//! `empty-cached` by the one that `Database::run` keeps for the thread.
+//! drawing the inputs cancel out. In place of a mix, `tpcc` runs the transactions of TPC-C in a small company, `empty` runs
+//! transactions that do nothing by a session of one's own, and `empty-cached` by the one that `Database::run` keeps for the
+//! thread.
 
 use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, Tx};
+use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::hint::black_box;
@@ -24,7 +26,9 @@ const INPUTS: usize = 5_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [protocol, mode, transactions] = arguments.as_slice() else {
-        return Err("expected three arguments: occ|serial|global-lock a|b|c|empty|empty-cached TRANSACTIONS".into());
+        return Err(
+            "expected three arguments: occ|serial|global-lock a|b|c|tpcc|empty|empty-cached TRANSACTIONS".into()
+        );
     };
     let transactions = transactions.parse()?;
     match protocol.as_str() {
@@ -49,8 +53,15 @@ fn run<P: Protocol>(mode: &str, transactions: u64) -> Result<(), Box<dyn std::er
         }
         _ => {}
     }
+    if mode == "tpcc" {
+        let company = Tpcc { customers: 300, items: 10_000, audit_every: 0, ..Tpcc::strict() };
+        return repeat::<P, _>(&company, transactions);
+    }
     let mode: Mode = mode.parse()?;
-    let workload = Ycsb { rows: ROWS, transactions: INPUTS, ..Ycsb::published(mode) };
+    repeat::<P, _>(&Ycsb { rows: ROWS, transactions: INPUTS, ..Ycsb::published(mode) }, transactions)
+}
+
+fn repeat<P: Protocol, W: Workload>(workload: &W, transactions: u64) -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::<P>::builder().seed(1).build()?;
     let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {} })?;
     let mut worker = loaded.worker(db.session()?, 0);

@@ -26,6 +26,11 @@ pub trait Workload: Serialize + Sync {
     /// What the check leaves out with these knobs, for a report to admit.
     fn unchecked(&self) -> Option<&'static str>;
 
+    /// In what these knobs make it differ from the standard it is named after, for a report to admit.
+    fn differences(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Whether its tables grow while it runs: then each run should begin with new ones, as large as those of the others.
     fn grows(&self) -> bool {
         false
