@@ -11,7 +11,7 @@
 //! drawing the inputs cancel out. In place of a mix, `empty` runs transactions that do nothing by a session of one's own, and
 //! `empty-cached` by the one that `Database::run` keeps for the thread.
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, Tx};
+use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::hint::black_box;
@@ -24,14 +24,17 @@ const INPUTS: usize = 5_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [protocol, mode, transactions] = arguments.as_slice() else {
-        return Err("expected three arguments: occ|serial|global-lock a|b|c|empty|empty-cached TRANSACTIONS".into());
+        return Err(
+            "expected three arguments: occ|tictoc|serial|global-lock a|b|c|empty|empty-cached TRANSACTIONS".into()
+        );
     };
     let transactions = transactions.parse()?;
     match protocol.as_str() {
         "occ" => run::<Occ>(mode, transactions),
+        "tictoc" => run::<TicToc>(mode, transactions),
         "serial" => run::<Serial>(mode, transactions),
         "global-lock" => run::<GlobalLock>(mode, transactions),
-        other => Err(format!("no protocol is called {other:?}; expected occ, serial or global-lock").into()),
+        other => Err(format!("no protocol is called {other:?}; expected occ, tictoc, serial or global-lock").into()),
     }
 }
 

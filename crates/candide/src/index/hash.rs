@@ -22,7 +22,7 @@
 
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
 use crate::record::{RecordAt, WordRange};
-use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, Spin, lock, prefetch};
+use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutant, Mutex, Ordering, Spin, lock, mutant, prefetch};
 use std::sync::Arc;
 
 /// Words of a bucket and of an overflow line: one cache line.
@@ -618,7 +618,9 @@ impl HashIndex {
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
         for half in halves {
             for word in 0..self.node_words {
-                half.node_word(word).store(node.node_word(word).load(Ordering::Relaxed), Ordering::Relaxed);
+                let inherited = node.node_word(word).load(Ordering::Relaxed);
+                let inherited = if mutant(Mutant::GrowthInheritsNothing) { 0 } else { inherited };
+                half.node_word(word).store(inherited, Ordering::Relaxed);
             }
             half.word(0).store(version, Ordering::Relaxed);
         }
