@@ -123,7 +123,7 @@ pub(super) fn lock_all<P: Protocol>(context: &mut Context<'_, P>, writes: &mut W
 }
 
 /// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell is now.
-#[inline]
+#[inline(always)]
 fn lock(item: &WriteItem) -> Result<Tid, Abort> {
     let cell = item.at.cell_word(0);
     let mut spin = Spin::default();
@@ -168,7 +168,7 @@ pub(super) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteI
 }
 
 /// Stores an unlocked cell; an absent record's first one QUEUED (K2).
-#[inline]
+#[inline(always)]
 pub(super) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
     debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
     if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED) {

@@ -53,7 +53,12 @@ impl<P: Protocol> Scene<P> {
         self.db.inner.engine.epochs.pass();
     }
 
-    /// Makes item 1, still in its first version, valid far beyond the timestamps of nearly everything else.
+    /// Gives item 1 timestamps far above those of everything else.
+    fn age_item_1(&self, session: &mut Session<P>) {
+        (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &1, Item::COUNT.set(0))));
+    }
+
+    /// Makes item 1, still in its first version, valid far beyond that.
     fn extend_item_1(&self, session: &mut Session<P>) {
         (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &3, Item::COUNT.add(1))));
         run(session, |tx| {
@@ -62,7 +67,7 @@ impl<P: Protocol> Scene<P> {
         });
     }
 
-    /// Above everything that item 1 was read at.
+    /// Above everything.
     fn overwrite_item_1(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
         self.items.update(tx, &1, Item::COUNT.add(1))
     }
@@ -90,7 +95,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     }
     // What has been left absent is buried when the next transaction of its session ends, which is T1.
     scene.pass();
-    scene.extend_item_1(&mut session);
+    scene.age_item_1(&mut session);
     let attempts = session.run(|tx| {
         let old = scene.items.read(tx, &1, Item::COUNT)?;
         if tx.attempt() == 1 {
@@ -378,7 +383,7 @@ fn no_update_slips_below_who_has_read_its_row() {
 fn no_holder_slips_below_who_has_read_what_it_holds() {
     let scene = Scene::<TicToc>::new();
     let [mut t1, mut t2, mut t3] = [(); 3].map(|()| scene.session());
-    scene.extend_item_1(&mut t1);
+    scene.age_item_1(&mut t1);
     let ended = t3.run_with(ONCE(), |tx| {
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
         run(&mut t2, |tx| {
@@ -399,7 +404,7 @@ fn no_holder_slips_below_who_has_read_what_it_holds() {
 fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
-    scene.extend_item_1(&mut session);
+    scene.age_item_1(&mut session);
     let ended = session.run_with(ONCE(), |tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
@@ -419,7 +424,7 @@ fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
 fn no_insert_slips_below_one_that_was_taken_back() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
-    scene.extend_item_1(&mut session);
+    scene.age_item_1(&mut session);
     let ended = session.run_with(ONCE(), |tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
@@ -441,7 +446,7 @@ fn who_misses_a_key_comes_after_the_delete() {
     let scene = Scene::<TicToc>::new();
     run(&mut scene.session(), |tx| scene.items.insert(tx, Item::new(9, 1)));
     // The delete will be far above W.
-    scene.extend_item_1(&mut scene.session());
+    scene.age_item_1(&mut scene.session());
     let (begun, goes_on) = (Barrier::new(2), Barrier::new(2));
     let ended = std::thread::scope(|scope| {
         let mut w = scene.session();
@@ -583,12 +588,8 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
 /// The schedule of the third figure of "Opportunities for Optimism": the second transaction ends later, and comes first.
 #[test]
 fn who_has_read_what_was_overwritten_since_may_come_first() {
-    fn later<P: Protocol>(scene: &Scene<P>, session: &mut Session<P>) {
-        // Item 1 is younger than item 2, so that the reader's timestamp is where the version began.
-        run(session, |tx| scene.items.update(tx, &1, Item::COUNT.set(0)));
-    }
-    assert_eq!(attempts_after_overwrite::<Occ>(later), 2);
-    assert_eq!(attempts_after_overwrite::<TicToc>(later), 1);
+    assert_eq!(attempts_after_overwrite::<Occ>(Scene::age_item_1), 2);
+    assert_eq!(attempts_after_overwrite::<TicToc>(Scene::age_item_1), 1);
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::extend_item_1), 2);
     assert_eq!(attempts_after_overwrite::<TicToc>(Scene::extend_item_1), 1);
 }
