@@ -313,11 +313,11 @@ impl HashIndex {
             let entry = bucket.word(slot).load(Ordering::Acquire); // H4, E4
             std::hint::select_unpredictable(entry >> ADDRESS_BITS == hash >> ADDRESS_BITS, entry, likely)
         };
-        // Apart, so that the common case needs no loop.
-        let likely = if self.node_words == 0 {
-            (1..OVERFLOW).fold(0, pick)
-        } else {
-            (1 + self.node_words..OVERFLOW).fold(0, pick)
+        // Apart, so that what protocols really keep there needs no loop.
+        let likely = match self.node_words {
+            0 => (1..OVERFLOW).fold(0, pick),
+            2 => (3..OVERFLOW).fold(0, pick),
+            words => (1 + words..OVERFLOW).fold(0, pick),
         };
         record_of(likely)
     }

@@ -24,7 +24,7 @@ pub use occ::Occ;
 pub type DefaultProtocol = Occ;
 pub use serial::{GlobalLock, Serial};
 pub use tictoc::TicToc;
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use tictoc::begin_in_time;
 
 use crate::access::{Intent, WriteSet};

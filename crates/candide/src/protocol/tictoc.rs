@@ -96,15 +96,17 @@ pub struct TicToc;
 pub struct Attempt {
     reads: Vec<Read>,
     nodes: Vec<NodeRead>,
+    /// The largest wts and nwts among them: a commit is not below.
+    floor: u64,
     held: Held,
 }
 
-/// A version, valid from `wts` to at least `rts`.
+/// A version, valid from `wts` to at least the number of `rts`, which is what the cell said.
 #[derive(Debug)]
 struct Read {
     at: CellAt,
     wts: u64,
-    rts: u64,
+    rts: Tid,
 }
 
 /// A node's version, and its nwts at that version.
@@ -114,6 +116,14 @@ struct NodeRead {
     version: u64,
     nwts: u64,
     table: u16,
+}
+
+impl Attempt {
+    #[inline(always)]
+    fn observe(&mut self, read: Read) {
+        self.floor = self.floor.max(read.wts);
+        self.reads.push(read);
+    }
 }
 
 impl Protocol for TicToc {
@@ -130,6 +140,7 @@ impl Protocol for TicToc {
         debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
         attempt.reads.clear();
         attempt.nodes.clear();
+        attempt.floor = 0;
     }
 
     #[inline(always)]
@@ -139,31 +150,14 @@ impl Protocol for TicToc {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        let (cell, cell_wts) = (at.cell_word(RTS), at.cell_word(WTS));
-        let mut spin = Spin::default();
-        loop {
-            let before = Tid(cell.load(Ordering::Relaxed));
-            if !before.has(Tid::INSTALL) {
-                // Acquire: wts is stored after the words and under the lock, so what follows is not older (E3).
-                let wts = cell_wts.load(Ordering::Acquire);
-                copy(Words::Shared(at.payload()));
-                pass(Point::Copied);
-                // If a word came from an install in progress, its Acquire load made the lock visible; if from one that is
-                // over, this Acquire makes its wts visible (E3). Otherwise all we have loaded is of one version.
-                let after = Tid(cell.load(Ordering::Acquire));
-                let same = !after.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts;
-                if same || mutant(Mutant::SecondLookSkipped) {
-                    attempt.reads.push(Read { at, wts, rts: after.version() });
-                    let version = if after.has(Tid::UNWRITTEN) { 0 } else { wts };
-                    return Ok(Seen { present: !after.has(Tid::ABSENT), version });
-                }
-            } else if before.has(Tid::DEAD) {
-                return Err(context.conflict(Abort::Dead, at));
-            }
-            if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-                return Err(context.conflict(Abort::Locked, at));
-            }
-        }
+        let read = match look(at, &mut copy) {
+            Ok(read) => read,
+            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, copy)?,
+        };
+        let (present, unwritten) = (!read.rts.has(Tid::ABSENT), read.rts.has(Tid::UNWRITTEN));
+        let version = if unwritten { 0 } else { read.wts };
+        attempt.observe(read);
+        Ok(Seen { present, version })
     }
 
     fn read_for_update(
@@ -176,8 +170,8 @@ impl Protocol for TicToc {
             return Self::read(context, attempt, at, copy);
         }
         // Nobody replaces the version while we hold it, though others may extend it.
-        let [rts, wts] = [RTS, WTS].map(|word| Tid(at.cell_word(word).load(Ordering::Relaxed)).version());
-        attempt.reads.push(Read { at, wts, rts });
+        let [rts, wts] = [RTS, WTS].map(|word| at.cell_word(word).load(Ordering::Relaxed));
+        attempt.observe(Read { at, wts, rts: Tid(rts) });
         copy(Words::Shared(at.payload()));
         Ok(Seen { present: true, version: wts })
     }
@@ -194,6 +188,9 @@ impl Protocol for TicToc {
         let nwts = node.node_word(NWTS).load(Ordering::Acquire);
         if node.version() != version {
             return Err(context.phantom(table));
+        }
+        if !mutant(Mutant::NodeWtsIgnored) {
+            attempt.floor = attempt.floor.max(nwts);
         }
         attempt.nodes.push(NodeRead { node, version, nwts, table });
         Ok(())
@@ -249,7 +246,7 @@ impl Protocol for TicToc {
         if let Some(wts) = birth {
             // The node no longer tells us when someone else commits an insert of this key; the record does. It was born with
             // the nwts of version `before` and an rts not below (L5), whatever has become of it since.
-            attempt.reads.push(Read { at: first, wts, rts: wts });
+            attempt.observe(Read { at: first, wts, rts: Tid(wts) });
         }
     }
 
@@ -280,6 +277,50 @@ impl Protocol for TicToc {
         node.node_word(NRTS).fetch_max(rts, Ordering::Relaxed);
         // Release pairs with `absent`: whoever sees it sees the node locked, or already in a new version.
         node.node_word(NWTS).fetch_max(wts, Ordering::Release);
+    }
+}
+
+/// Looks at a cell, copies the words, and looks again: a version with its words; as an error, what the cell said if they may
+/// belong to none.
+#[inline(always)]
+fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Read, Tid> {
+    let (cell, cell_wts) = (at.cell_word(RTS), at.cell_word(WTS));
+    let before = Tid(cell.load(Ordering::Relaxed));
+    if before.has(Tid::INSTALL) {
+        return Err(before);
+    }
+    // Acquire: wts is stored after the words and under the lock, so what follows is not older (E3).
+    let wts = cell_wts.load(Ordering::Acquire);
+    copy(Words::Shared(at.payload()));
+    pass(Point::Copied);
+    // If a word came from an install in progress, its Acquire load made the lock visible; if from one that is over, this Acquire
+    // makes its wts visible (E3). Otherwise all we have loaded is of one version.
+    let rts = Tid(cell.load(Ordering::Acquire));
+    let same = !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts;
+    if same || mutant(Mutant::SecondLookSkipped) { Ok(Read { at, wts, rts }) } else { Err(before) }
+}
+
+/// Looks until a commit in progress is over. Apart, so that reads which meet none are short.
+#[cold]
+#[inline(never)]
+fn look_again(
+    mut context: Context<'_, TicToc>,
+    at: CellAt,
+    mut tid: Tid,
+    mut copy: impl FnMut(Words<'_>),
+) -> Result<Read, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        if tid.has(Tid::DEAD) {
+            return Err(context.conflict(Abort::Dead, at));
+        }
+        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return Err(context.conflict(Abort::Locked, at));
+        }
+        match look(at, &mut copy) {
+            Ok(read) => return Ok(read),
+            Err(seen) => tid = seen,
+        }
     }
 }
 
@@ -369,8 +410,7 @@ fn release_held(attempt: &mut Attempt) {
 /// (L2), once every version read is valid there, and every node vouches as before and will for whoever comes up to it.
 #[inline]
 fn certify(context: &mut Context<'_, TicToc>, attempt: &Attempt, writes: &WriteSet) -> Result<u64, Abort> {
-    let nodes = attempt.nodes.iter().filter(|_| !mutant(Mutant::NodeWtsIgnored)).map(|read| read.nwts);
-    let mut cts = attempt.reads.iter().map(|read| read.wts).chain(nodes).max().unwrap_or(0);
+    let mut cts = attempt.floor;
     for item in writes.items() {
         let version = match mutant(Mutant::CommitBelowRts) {
             true => item.at.cell_word(WTS).load(Ordering::Relaxed),
@@ -378,8 +418,11 @@ fn certify(context: &mut Context<'_, TicToc>, attempt: &Attempt, writes: &WriteS
         };
         cts = cts.max(version.checked_add(TICK).ok_or(Abort::VersionsExhausted)?);
     }
-    if let Some(read) = attempt.reads.iter().find(|read| read.rts < cts && !extend(read, writes, cts)) {
-        return Err(context.conflict(Abort::ReadChanged, read.at));
+    for read in &attempt.reads {
+        // Without its flags, whatever they are: they are below the first step.
+        if read.rts.0 < cts && !extend(read, writes, cts) {
+            return Err(context.conflict(Abort::ReadChanged, read.at));
+        }
     }
     if !attempt.nodes.is_empty() {
         for read in attempt.nodes.iter().filter(|_| !mutant(Mutant::NodeNotExtended)) {
