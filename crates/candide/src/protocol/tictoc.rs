@@ -10,7 +10,7 @@
 //! Differences: a read for update may lock early; and absence is in timestamp order, too. What vouches for keys without a
 //! record, a bucket or a leaf, carries their timestamps; a record inherits them when it is linked, and leaves its own behind
 //! when it is unlinked. With versions of nodes, which are in commit order, an insert could slip below a transaction that has
-//! missed its key (`tests/timestamps.rs` plays it).
+//! missed its key (`tests/timestamps` plays it).
 //!
 //! # Phases
 //! 1 lock the write set, checking each item's expectation - 2 choose the timestamp - 3 validate reads, extending them, and
