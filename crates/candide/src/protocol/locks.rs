@@ -182,11 +182,15 @@ pub(super) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
 pub(super) fn left_absent(first: CellAt) -> bool {
     // A locked cell is its owner's business: it installs a row, or releases the cell queued (K2). This is tried until it is
     // settled: where versions carry timestamps, the exchange may fail because somebody extends one.
-    let queue = |word: u64| {
-        let left = Tid(word).has(Tid::ABSENT) && !Tid(word).has(Tid::LOCK | Tid::QUEUED);
-        left.then_some(word | Tid::QUEUED)
-    };
-    first.cell_word(0).fetch_update(Ordering::Relaxed, Ordering::Relaxed, queue).is_ok()
+    let cell = first.cell_word(0);
+    let mut tid = Tid(cell.load(Ordering::Relaxed));
+    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED) {
+        match cell.compare_exchange(tid.0, tid.0 | Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(now) => tid = Tid(now),
+        }
+    }
+    false
 }
 
 /// For [`Protocol::bury`]: makes an absent record dead, cell after cell, unless somebody has come for it.
