@@ -57,6 +57,36 @@ const CHECKS: &[Check] = &[
     check("unlock-before-install", "tests::phases::a_row_whose_words_are_being_stored_is_not_read"),
     check("evaluate-between-installs", "tests::phases::an_updater_that_fails_leaves_no_half_of_its_commit"),
     check("token-ignored", "tests::for_update::holders_give_way_to_the_token"),
+    check("second-look-skipped", "tests::timestamps::a_value_is_that_of_the_timestamps_it_is_read_with"),
+    check("wts-before-rts", "tests::timestamps::a_version_that_is_replaced_while_it_is_looked_at_is_not_extended"),
+    check("not-extended", "tests::timestamps::no_update_slips_below_who_has_read_its_row"),
+    check("node-not-extended", "tests::timestamps::no_insert_slips_below_who_has_missed_its_key"),
+    check("node-wts-ignored", "tests::timestamps::who_misses_a_key_comes_after_the_delete"),
+    check("extended-under-lock", "tests::timestamps::a_version_that_is_about_to_be_replaced_is_not_extended"),
+    check("commit-below-rts", "tests::timestamps::no_update_slips_below_who_has_read_its_row"),
+    check("held-extension-missed", "tests::timestamps::no_holder_slips_below_who_has_read_what_it_holds"),
+    check("insert-inherits-nothing", "tests::timestamps::no_insert_slips_below_who_has_missed_its_key"),
+    check(
+        "delete-leaves-nothing",
+        "tests::timestamps::no_insert_slips_below_who_has_met_a_tombstone_that_was_buried_since",
+    ),
+    check(
+        "abort-leaves-nothing",
+        "tests::timestamps::no_insert_slips_below_who_has_met_a_failed_insert_that_was_buried_since",
+    ),
+    check(
+        "split-inherits-nothing",
+        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_divided",
+    ),
+    check(
+        "growth-inherits-nothing",
+        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key_before_the_table_grew",
+    ),
+    check(
+        "collapse-leaves-nothing",
+        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_removed",
+    ),
+    check("buried-early", "tests::timestamps::a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early"),
 ];
 
 /// The longest that a check may take when there is nothing to find.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use candide::{GlobalLock, Occ, Protocol, Serial};
+use candide::{GlobalLock, Occ, Protocol, Serial, TicToc};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
@@ -40,6 +40,7 @@ macro_rules! registry {
 // One line per protocol, and that is all it takes.
 registry! {
     Occ,
+    TicToc,
     Serial,
     GlobalLock,
 }

@@ -111,7 +111,7 @@ fn what_cannot_be_checked_is_refused() {
     assert_refused(&["--history", "x.jsonl"], "name one --protocol");
     assert_refused(&["--file", "/no/such/file"], "/no/such/file");
     assert_refused(&["--file", "x", "--seed", "1"], "cannot be used with");
-    assert_refused(&["--protocol", "magic"], "use a list of occ, serial, global-lock, or all");
+    assert_refused(&["--protocol", "magic"], "use a list of occ, tictoc, serial, global-lock, or all");
     assert_refused(&["--operations", "0"], "operations must be from 1");
     assert_refused(&["--file", &kept("damaged.jsonl", &format!("{HEADER}\n{{\n"))], "line 2");
     assert_refused(&["--file", &kept("other.jsonl", "{}\n")], "line 1");

@@ -488,11 +488,14 @@
 //! | type | name | readers | writers | guarantee |
 //! |---|---|---|---|---|
 //! | [`Occ`] (default) | `occ` | take no lock, validate at commit | lock at commit | strictly serializable |
+//! | [`TicToc`] | `tictoc` | take no lock, may raise a timestamp at commit | lock at commit | serializable |
 //! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
 //! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |
 //!
-//! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ` an attempt that is going to
-//! be repeated may see values of different times before it is; it never sees half of a write.
+//! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ` and `TicToc` an attempt that is
+//! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
+//! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
+//! the one to the other. [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises.
 //!
 //! # Limits
 //! | | at most |
@@ -541,7 +544,7 @@ pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
 pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
-pub use protocol::{DefaultProtocol, GlobalLock, Occ, Protocol, Serial};
+pub use protocol::{DefaultProtocol, GlobalLock, Occ, Protocol, Serial, TicToc};
 pub use record::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
     Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,

@@ -22,7 +22,7 @@
 
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
 use crate::record::{RecordAt, WordRange};
-use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, Spin, lock, prefetch};
+use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutant, Mutex, Ordering, Spin, lock, mutant, prefetch};
 use std::sync::Arc;
 
 /// Words of a bucket and of an overflow line: one cache line.
@@ -313,11 +313,11 @@ impl HashIndex {
             let entry = bucket.word(slot).load(Ordering::Acquire); // H4, E4
             std::hint::select_unpredictable(entry >> ADDRESS_BITS == hash >> ADDRESS_BITS, entry, likely)
         };
-        // Apart, so that the common case needs no loop.
-        let likely = if self.node_words == 0 {
-            (1..OVERFLOW).fold(0, pick)
-        } else {
-            (1 + self.node_words..OVERFLOW).fold(0, pick)
+        // Apart, so that what protocols really keep there needs no loop.
+        let likely = match self.node_words {
+            0 => (1..OVERFLOW).fold(0, pick),
+            2 => (3..OVERFLOW).fold(0, pick),
+            words => (1 + words..OVERFLOW).fold(0, pick),
         };
         record_of(likely)
     }
@@ -618,7 +618,9 @@ impl HashIndex {
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
         for half in halves {
             for word in 0..self.node_words {
-                half.node_word(word).store(node.node_word(word).load(Ordering::Relaxed), Ordering::Relaxed);
+                let inherited = node.node_word(word).load(Ordering::Relaxed);
+                let inherited = if mutant(Mutant::GrowthInheritsNothing) { 0 } else { inherited };
+                half.node_word(word).store(inherited, Ordering::Relaxed);
             }
             half.word(0).store(version, Ordering::Relaxed);
         }

@@ -5,12 +5,12 @@
 
 mod engine;
 mod indexes;
+mod locks;
 #[cfg(test)]
 mod mvcc;
 mod occ;
 pub mod recorded;
 mod serial;
-#[cfg(test)]
 mod tictoc;
 
 pub use engine::Context;
@@ -23,8 +23,9 @@ pub use occ::Occ;
 /// The protocol of databases that do not name one.
 pub type DefaultProtocol = Occ;
 pub use serial::{GlobalLock, Serial};
-#[cfg(test)]
-pub(crate) use tictoc::TicToc;
+pub use tictoc::TicToc;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use tictoc::begin_in_time;
 
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;

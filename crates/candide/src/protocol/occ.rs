@@ -25,20 +25,11 @@
 //! ```
 //!
 //! # Invariants
-//! * **O1** LOCK is the right to change the cell, taken by one exchange. INSTALL says that the owner is committing. Both are
-//!   set together in phase 1; or LOCK first, by a read for update, and INSTALL by its owner in phase 1. Either way INSTALL is
-//!   set before the fence, words change only between that and the release, and a cell with LOCK alone has the words of its
-//!   version: readers and validation pass it, and only who wants to lock has to wait.
+//! The cell is locked as [`locks`](super::locks) says, with invariants K1 to K5; besides:
+//! * **O1** INSTALL is set before the fence.
 //! * **O2** The version a commit installs exceeds every version it read or replaced, and its session's last one.
 //! * **O3** Nothing that can fail happens after phase 4.
-//! * **O4** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it releases. An absent cell is
-//!   released QUEUED, or is in the `linked` list of the attempt that linked it. So what a holder found is what it gives back.
-//! * **O5** A DEAD cell stays locked for ever.
-//! * **O6** Only cells of rows that are there are held. (So burial never meets a held cell of an absent record, and the attempt
-//!   that linked a record never holds it absent.) A row with a held cell stays: deleting it takes the locks of all its cells.
-//! * **O7** The note of a write item is zero until the attempt owns its cell as a writer; then it is what the cell says, LOCK and
-//!   INSTALL included. A held cell is in `held`, until phase 1 hands it over to its item, if it has one.
-//! * **O8** The epoch in a version is read when the last lock has been taken and the fence passed. So whoever comes later in the
+//! * **O4** The epoch in a version is read when the last lock has been taken and the fence passed. So whoever comes later in the
 //!   serial order is of no earlier epoch, though it may replace what was only read: the commits up to an epoch lack nothing
 //!   that comes before one of them.
 //!
@@ -50,12 +41,6 @@
 //! record) or a node, whose version rises before the insert's record can be locked. All edges agree with s, and s lies within
 //! the call. A lock that is held early adds no edge and needs no proof: what was read under it is validated like any other read.
 //!
-//! # Waiting
-//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what it holds and pauses. So
-//! holders that wait for one another (in opposite orders, in a circle) are no deadlock but conflicts. Nobody holds a cell
-//! while waiting for the starvation token: that happens between attempts. A read for update yields to the token like a commit.
-//! The one that holds nothing yet waits longer, since nobody can be waiting for it.
-//!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`, `Phantom`:
 //! phase 3. `Existence`, `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
@@ -65,22 +50,15 @@
 
 #![forbid(unsafe_code)]
 
+use super::locks::{self, Held, LOCK_ROUNDS_MAX, lock_all, release, release_cell};
 use super::{Burial, Committed, Context, Missing, Protocol, Seen};
-use crate::access::{Failure, WriteItem, WriteSet};
+use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
-use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use std::panic::resume_unwind;
-
-/// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
-/// committer that lost its processor in the middle.
-const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
-
-/// The same for a read for update that holds nothing yet. Nobody can be waiting for it, and whoever has the lock may be
-/// in a closure instead of a commit; giving up early would repeat for nothing what the lock is there to save.
-const FIRST_HOLD_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 1_000 };
 
 /// Optimistic concurrency control, the default protocol.
 #[derive(Debug)]
@@ -91,8 +69,7 @@ pub struct Occ;
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
     nodes: Vec<NodeRead>,
-    /// Cells locked by reads for update, with what they were; empty between attempts.
-    held: Vec<(CellAt, Tid)>,
+    held: Held,
     /// The last version this session installed (O2).
     last: Option<Tid>,
 }
@@ -144,39 +121,16 @@ impl Protocol for Occ {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        if attempt.holds(at) {
+        if attempt.held.has(at) {
             return Self::read(context, attempt, at, copy);
         }
-        // Others that want to write have to wait for us from now on.
-        context.yield_to_token()?;
-        let rounds_max = if attempt.held.is_empty() { FIRST_HOLD_ROUNDS_MAX } else { LOCK_ROUNDS_MAX };
-        // Nothing may come between the exchange and the note of it.
-        attempt.held.reserve(1);
-        let cell = at.cell_word(0);
-        let mut spin = Spin::default();
-        loop {
-            let tid = Tid(cell.load(Ordering::Acquire)); // E3
-            if tid.has(Tid::DEAD) {
-                return Err(context.conflict(Abort::Dead, at));
-            }
-            if !tid.has(Tid::LOCK) {
-                if tid.has(Tid::ABSENT) {
-                    attempt.reads.push((at, tid)); // O6
-                    return Ok(Seen { present: false, version: tid.version() });
-                }
-                // Acquire: the words of the version we hold (E3).
-                let locked = tid.0 | Tid::LOCK;
-                if cell.compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                    attempt.held.push((at, tid));
-                    attempt.reads.push((at, tid));
-                    copy(Words::Shared(at.payload()));
-                    return Ok(Seen { present: true, version: tid.version() });
-                }
-            }
-            if !spin.wait_at_most(rounds_max) {
-                return Err(context.conflict(Abort::Locked, at));
-            }
+        let tid = attempt.held.hold(context, at)?;
+        attempt.reads.push((at, tid));
+        let present = !tid.has(Tid::ABSENT);
+        if present {
+            copy(Words::Shared(at.payload()));
         }
+        Ok(Seen { present, version: tid.version() })
     }
 
     #[inline(always)]
@@ -209,7 +163,7 @@ impl Protocol for Occ {
 
     fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         if mutant(Mutant::HeldForEver) {
-            attempt.held.clear();
+            attempt.held.forget();
         }
         release_held(context, attempt);
     }
@@ -240,23 +194,11 @@ impl Protocol for Occ {
     }
 
     fn left_absent(first: CellAt) -> bool {
-        let cell = first.cell_word(0);
-        let tid = Tid(cell.load(Ordering::Relaxed));
-        // A locked cell is its owner's business: it installs a row, or releases the cell queued (O4).
-        !tid.has(Tid::LOCK | Tid::QUEUED)
-            && tid.has(Tid::ABSENT)
-            && cell.compare_exchange(tid.0, tid.0 | Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        locks::left_absent(first)
     }
 
     fn bury(_context: &mut Context<'_, Occ>, units: &[CellAt], bound: Epoch) -> Burial {
-        bury(units, bound)
-    }
-}
-
-impl Attempt {
-    /// Whether a read for update of this attempt has locked the cell. Latest first: what is asked for twice is asked for soon.
-    fn holds(&self, at: CellAt) -> bool {
-        self.held.iter().rev().any(|(held, _)| held.address() == at.address())
+        locks::bury(units, |tid| tid.epoch() >= bound)
     }
 }
 
@@ -301,46 +243,6 @@ fn look_again(
     }
 }
 
-/// Makes an absent record dead, cell after cell, unless somebody has come for it.
-pub(super) fn bury(units: &[CellAt], bound: Epoch) -> Burial {
-    let first = units[0].cell_word(0);
-    let tid = Tid(first.load(Ordering::Relaxed));
-    debug_assert!(tid.has(Tid::QUEUED));
-    if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && tid.epoch() >= bound {
-        return Burial::NotYet;
-    }
-    let exchange = |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
-    if !tid.has(Tid::ABSENT) {
-        return if exchange(tid.0 & !Tid::QUEUED) { Burial::Alive } else { Burial::NotYet };
-    }
-    if !exchange(tid.0 | Tid::LOCK | Tid::INSTALL) {
-        return Burial::NotYet;
-    }
-    // Whoever commits an insert locks all cells, and all are absent together, so the others follow the first; a
-    // failure means that an insert has locked some already and is about to fail on the first.
-    let mut locked = 1;
-    while let Some(at) = units.get(locked) {
-        let cell = at.cell_word(0);
-        let tid = Tid(cell.load(Ordering::Relaxed));
-        let lockable = !tid.has(Tid::LOCK)
-            && cell
-                .compare_exchange(tid.0, tid.0 | Tid::LOCK | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok();
-        if !lockable {
-            break;
-        }
-        locked += 1;
-    }
-    let all = locked == units.len();
-    for at in &units[..locked] {
-        let cell = at.cell_word(0);
-        let tid = cell.load(Ordering::Relaxed);
-        let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
-        cell.store(released, Ordering::Release); // E3
-    }
-    if all { Burial::Dead } else { Burial::NotYet }
-}
-
 /// Commits an attempt that holds cells, and gives back those it has not written.
 #[cold]
 fn commit_held(
@@ -375,19 +277,9 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
 
     // 1 lock
     if !attempt.held.is_empty() {
-        hand_over(attempt, writes);
+        attempt.held.hand_over(writes, install_held);
     }
-    for index in 0..writes.items().len() {
-        let item = &mut writes.items_mut()[index];
-        match lock(item) {
-            Ok(tid) => item.note = tid.0,
-            Err(abort) => {
-                let at = item.at;
-                release(context, writes.items());
-                return Err(context.conflict(abort, at));
-            }
-        }
-    }
+    lock_all(context, writes)?;
     pass(Point::Locked);
     if !mutant(Mutant::NoFence) {
         full_fence(); // E1
@@ -430,57 +322,17 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
     Ok(Committed { version: version.version() })
 }
 
-/// Beginning of phase 1: the held cells that are written become their items' (O7), and say so (O1).
-#[cold]
-fn hand_over(attempt: &mut Attempt, writes: &mut WriteSet) {
-    attempt.held.retain(|&(at, tid)| {
-        let Some(index) = writes.find(at) else { return true };
-        let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
-        if !mutant(Mutant::HeldNotInstalling) {
-            // No exchange: while we have the lock nobody else changes the cell. Relaxed: the fence is still to come (E1).
-            at.cell_word(0).store(owned.0, Ordering::Relaxed);
-        }
-        writes.items_mut()[index].note = owned.0;
-        false
-    });
-}
-
-/// Phase 1 for an item that owns its cell already, which was held: its row is there (O6).
-#[cold]
-fn accept_held(item: &WriteItem) -> Result<Tid, Abort> {
-    if item.accepts(true) { Ok(Tid(item.note)) } else { Err(Abort::Existence) }
-}
-
-/// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell is now.
-#[inline]
-fn lock(item: &WriteItem) -> Result<Tid, Abort> {
-    let cell = item.at.cell_word(0);
-    let mut spin = Spin::default();
-    loop {
-        let tid = Tid(cell.load(Ordering::Relaxed));
-        if tid.has(Tid::DEAD) {
-            return Err(Abort::Dead);
-        }
-        if !tid.has(Tid::LOCK) {
-            // Before locking: who is going to fail must not hold a lock that others wait for.
-            if !item.accepts(!tid.has(Tid::ABSENT)) {
-                return Err(Abort::Existence);
-            }
-            let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
-            // Acquire: the last owner's words are ours to see and to replace (E3).
-            if cell.compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                return Ok(locked);
-            }
-        } else if item.note != 0 {
-            return accept_held(item);
-        }
-        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-            return Err(Abort::Locked);
-        }
+/// Raises INSTALL in a held cell.
+fn install_held(at: CellAt, tid: Tid) -> Tid {
+    let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
+    if !mutant(Mutant::HeldNotInstalling) {
+        // No exchange: while we have the lock nobody else changes the cell. Relaxed: the fence is still to come (E1).
+        at.cell_word(0).store(owned.0, Ordering::Relaxed);
     }
+    owned
 }
 
-/// Phase 2: the smallest version above everything read, replaced, or installed before, in the current epoch (O2, O8).
+/// Phase 2: the smallest version above everything read, replaced, or installed before, in the current epoch (O2, O4).
 #[inline]
 fn choose_version(
     context: &Context<'_, Occ>,
@@ -567,31 +419,10 @@ fn store_early(writes: &mut WriteSet) -> bool {
     evaluated
 }
 
-/// Ends the items' ownership of cells, leaving them as they were.
-#[cold]
-fn release(context: &mut Context<'_, Occ>, items: &[WriteItem]) {
-    for item in items {
-        if item.note != 0 {
-            release_cell(context, item.at, Tid(item.note).unlocked());
-        }
-    }
-}
-
 /// Gives back what is still held, as it was.
 #[cold]
 fn release_held(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
-    for (at, tid) in attempt.held.drain(..) {
+    for (at, tid) in attempt.held.drain() {
         release_cell(context, at, tid);
     }
-}
-
-/// Stores an unlocked cell; an absent record's first one QUEUED (O4).
-#[inline]
-fn release_cell(context: &mut Context<'_, Occ>, at: CellAt, mut tid: Tid) {
-    debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
-    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED) {
-        tid.0 |= Tid::QUEUED;
-        context.local.burials.push(at);
-    }
-    at.cell_word(0).store(tid.0, Ordering::Release); // E3
 }

@@ -1,4 +1,4 @@
-//! The version word of the protocols that certify in commit order.
+//! The word that locks a cell and numbers its version.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 /// `| epoch: 38 | sequence: 14 | flags: 12 |`
 ///
 /// Epoch and sequence number the version; they only grow, and the sequence never carries into the epoch. The flags are
-/// states of the cell, not part of the version.
+/// states of the cell, not part of the version. Under protocols in timestamp order the number is a timestamp.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tid(pub(crate) u64);
 
@@ -29,8 +29,10 @@ impl Tid {
     /// The record is in a session's burial queue (first cell only). Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
     /// The version is the record's inheritance: nobody has written it. For protocols whose records inherit one.
-    #[cfg(test)]
     pub(crate) const UNWRITTEN: u64 = 1 << 5;
+    /// The row was deleted while its record was queued: the queue's entry is older than the absence. For protocols whose
+    /// versions do not tell when that began.
+    pub(crate) const REQUEUE: u64 = 1 << 6;
 
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
     /// What must be unchanged for a version to be the one that was read.
@@ -95,6 +97,8 @@ impl std::fmt::Debug for Tid {
             (Tid::ABSENT, "absent"),
             (Tid::DEAD, "dead"),
             (Tid::QUEUED, "queued"),
+            (Tid::UNWRITTEN, "unwritten"),
+            (Tid::REQUEUE, "requeue"),
         ];
         flags.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, name)| write!(f, "+{name}"))
     }

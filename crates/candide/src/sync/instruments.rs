@@ -17,6 +17,8 @@ pub(crate) enum Point {
     Locked,
     /// Read: the words are copied, the second look at the cell has not happened.
     Copied,
+    /// Validation: one of a version's two timestamps is loaded, the other is not.
+    Extending,
     /// Commit: everything is validated, updaters have not been evaluated.
     Validated,
     /// Commit: the words of one unit are about to be stored.
@@ -76,6 +78,36 @@ pub(crate) enum Mutant {
     EvaluateBetweenInstalls,
     /// Nobody gives way to the token.
     TokenIgnored,
+    /// Timestamps: a value is taken for that of the timestamps beside it without a second look at them.
+    SecondLookSkipped,
+    /// Timestamps: validation loads when a version was written before it loads how far it is valid.
+    WtsBeforeRts,
+    /// Timestamps: a commit reads a version beyond its rts without raising that.
+    NotExtended,
+    /// Timestamps: a commit that has missed a key does not raise its node's nrts.
+    NodeNotExtended,
+    /// Timestamps: a commit that has missed a key may come before the delete that it saw by that.
+    NodeWtsIgnored,
+    /// Timestamps: a version is extended though somebody has locked it to replace it.
+    ExtendedUnderLock,
+    /// Timestamps: a commit is above what it replaces was written at, not above what it was read at.
+    CommitBelowRts,
+    /// Timestamps: a commit does not notice that what it held has been extended meanwhile.
+    HeldExtensionMissed,
+    /// Timestamps: a new record does not inherit its node's.
+    InsertInheritsNothing,
+    /// Timestamps: the record of a deleted row does not leave its own to the node.
+    DeleteLeavesNothing,
+    /// Timestamps: the record of an insert that failed does not leave its own to the node.
+    AbortLeavesNothing,
+    /// Timestamps: new leaves do not inherit those of the leaf they were made from.
+    SplitInheritsNothing,
+    /// Timestamps: the halves of a bucket do not inherit its own.
+    GrowthInheritsNothing,
+    /// Timestamps: a leaf or layer that is removed does not leave its own behind.
+    CollapseLeavesNothing,
+    /// A row that was deleted while its record was queued is buried as if it had been deleted before.
+    BuriedEarly,
 }
 
 #[cfg(not(test))]
@@ -119,7 +151,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 23] = [
+    const NAMES: [(&str, Mutant); 38] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -143,6 +175,21 @@ mod active {
         ("unlock-before-install", Mutant::UnlockBeforeInstall),
         ("evaluate-between-installs", Mutant::EvaluateBetweenInstalls),
         ("token-ignored", Mutant::TokenIgnored),
+        ("second-look-skipped", Mutant::SecondLookSkipped),
+        ("wts-before-rts", Mutant::WtsBeforeRts),
+        ("not-extended", Mutant::NotExtended),
+        ("node-not-extended", Mutant::NodeNotExtended),
+        ("node-wts-ignored", Mutant::NodeWtsIgnored),
+        ("extended-under-lock", Mutant::ExtendedUnderLock),
+        ("commit-below-rts", Mutant::CommitBelowRts),
+        ("held-extension-missed", Mutant::HeldExtensionMissed),
+        ("insert-inherits-nothing", Mutant::InsertInheritsNothing),
+        ("delete-leaves-nothing", Mutant::DeleteLeavesNothing),
+        ("abort-leaves-nothing", Mutant::AbortLeavesNothing),
+        ("split-inherits-nothing", Mutant::SplitInheritsNothing),
+        ("growth-inherits-nothing", Mutant::GrowthInheritsNothing),
+        ("collapse-leaves-nothing", Mutant::CollapseLeavesNothing),
+        ("buried-early", Mutant::BuriedEarly),
     ];
 
     /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).

@@ -47,6 +47,8 @@ mod stress;
 #[cfg(not(any(loom, shuttle)))]
 mod table_model;
 #[cfg(not(any(loom, shuttle)))]
+mod timestamps;
+#[cfg(not(any(loom, shuttle)))]
 mod traps;
 
 #[cfg(not(loom))]

@@ -19,7 +19,7 @@ use crate::index::NodeAt;
 use crate::index::hash::{LOCK, MOVED};
 use crate::memory::Block;
 use crate::record::RecordAt;
-use crate::sync::{AtomicU64, MODELLED, Ordering, Spin, prefetch};
+use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, Spin, mutant, prefetch};
 
 /// Words of a node: four cache lines.
 pub(super) const NODE_WORDS: usize = 32;
@@ -434,7 +434,10 @@ impl Node {
     /// the bit that says which kind of node it now is.
     pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
         (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
-        self.copy_words(child, node_words);
+        match mutant(Mutant::CollapseLeavesNothing) {
+            true => self.clear_words(node_words),
+            false => self.copy_words(child, node_words),
+        }
         child_version & INNER
     }
 }

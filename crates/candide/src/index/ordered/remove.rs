@@ -4,7 +4,7 @@ use super::node::{DEAD, INNER, Node, VERSION_ONE, Value};
 use super::{OrderedIndex, Spot, Trail, descend, look};
 use crate::index::{NodeAt, Retire};
 use crate::record::RecordAt;
-use crate::sync::{Spin, full_fence};
+use crate::sync::{Mutant, Spin, full_fence, mutant};
 
 /// The last two inner nodes of a descent, with their versions.
 #[derive(Default)]
@@ -130,7 +130,7 @@ impl OrderedIndex {
         // Both versions are those at which the root was an empty leaf, and the holder's slot led to it.
         if self.node_words > 0 {
             full_fence(); // E1, as in `inherit`.
-            holder.leaf.raise_words(root.leaf, self.node_words); // T8
+            self.bequeath_words(root.leaf, holder.leaf);
         }
         root.leaf.unlock(root.version | DEAD); // T4
         let rank = holder.leaf.rank_of_value(Value::Layer(root.leaf)).expect("a layer has a slot while it is not dead");
@@ -210,7 +210,13 @@ impl OrderedIndex {
         }
         // An absent reader raises the leaf's timestamp and then looks at the version; we have locked and now copy (E1).
         full_fence();
-        heir.raise_words(leaf, self.node_words); // T8
+        self.bequeath_words(leaf, heir);
         heir.unlock(version + VERSION_ONE);
+    }
+    /// Leaves a dying leaf's words to a locked one that its slices fall to (T8).
+    fn bequeath_words(&self, leaf: Node, heir: Node) {
+        if !mutant(Mutant::CollapseLeavesNothing) {
+            heir.raise_words(leaf, self.node_words);
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::{Linking, Near, OrderedIndex, Spot, Trail, descend};
 use crate::index::{Linked, NodeAt, NodeChange};
 use crate::memory::{Block, Cache, OutOfMemory};
 use crate::record::{KEY_WORDS_MAX, RecordAt};
-use crate::sync::full_fence;
+use crate::sync::{Mutant, full_fence, mutant};
 
 /// Blocks at hand while nodes are locked.
 pub(super) struct Spare {
@@ -181,11 +181,19 @@ impl OrderedIndex {
     /// A new leaf with what another, which is locked, has in the slots at `ranks`, and with its protocol words (T8).
     fn new_leaf_from(&self, leaf: Node, permutation: Permutation, ranks: std::ops::Range<usize>, block: Block) -> Node {
         let new = Node::new_leaf(block);
-        new.copy_words(leaf, self.node_words);
+        self.hand_on(leaf, new);
         for slot in ranks.map(|rank| permutation.slot(rank)) {
             new.insert(leaf.slice(slot), Value::of(leaf.value(slot)));
         }
         new
+    }
+
+    /// Gives a new leaf the protocol's words of the locked one whose slices it takes (T8).
+    fn hand_on(&self, leaf: Node, new: Node) {
+        match mutant(Mutant::SplitInheritsNothing) {
+            true => new.clear_words(self.node_words),
+            false => new.copy_words(leaf, self.node_words),
+        }
     }
 
     /// Turns the slot of `other`, whose key begins like that of `record`, into a chain of layers, in the last of which the two
@@ -217,7 +225,7 @@ impl OrderedIndex {
             full_fence(); // E1, as in `split_leaf`.
         }
         let home = Node::new_leaf(spare.take());
-        home.copy_words(leaf, self.node_words);
+        self.hand_on(leaf, home);
         home.insert(other.key_word(last), Value::Record(other));
         home.insert(key[last], Value::Record(record));
         home.unlock(VERSION_ONE);
@@ -225,7 +233,7 @@ impl OrderedIndex {
         let mut layers = 1;
         for &slice in key[depth + 1..last].iter().rev() {
             let above = Node::new_leaf(spare.take());
-            above.copy_words(leaf, self.node_words);
+            self.hand_on(leaf, above);
             above.insert(slice, Value::Layer(chain[layers - 1]));
             chain[layers] = above;
             layers += 1;

@@ -1,0 +1,243 @@
+//! Locks on cells: what protocols share that lock by flags in a cell's first word and install at commit.
+//!
+//! # Invariants
+//! * **K1** LOCK is the right to change the cell, taken by one exchange. INSTALL says that the owner is committing. Both are
+//!   set together in phase 1; or LOCK first, by a read for update, and INSTALL by its owner in phase 1. Either way words change
+//!   only between INSTALL and the release, and a cell with LOCK alone has the words of its version: readers and validation
+//!   pass it, and only who wants to lock has to wait.
+//! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it releases. An absent cell is
+//!   released QUEUED, or is in the `linked` list of the attempt that linked it. So what a holder found is what it gives back.
+//! * **K3** A DEAD cell stays locked for ever.
+//! * **K4** Only cells of rows that are there are held. (So burial never meets a held cell of an absent record, and the attempt
+//!   that linked a record never holds it absent.) A row with a held cell stays: deleting it takes the locks of all its cells.
+//! * **K5** The note of a write item is zero until the attempt owns its cell as a writer; then it is what the cell says, LOCK and
+//!   INSTALL included. A held cell is in [`Held`], until phase 1 hands it over to its item, if it has one.
+//!
+//! # Waiting
+//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what it holds and pauses. So
+//! holders that wait for one another (in opposite orders, in a circle) are no deadlock but conflicts. Nobody holds a cell
+//! while waiting for the starvation token: that happens between attempts. A read for update yields to the token like a commit.
+//! The one that holds nothing yet waits longer, since nobody can be waiting for it.
+
+#![forbid(unsafe_code)]
+
+use super::{Burial, Context, Protocol};
+use crate::access::{WriteItem, WriteSet};
+use crate::error::Abort;
+use crate::record::{CellAt, Tid};
+use crate::sync::{MODELLED, Mutant, Ordering, Spin, mutant};
+
+/// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
+/// committer that lost its processor in the middle.
+pub(super) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
+
+/// The same for a read for update that holds nothing yet. Nobody can be waiting for it, and whoever has the lock may be
+/// in a closure instead of a commit; giving up early would repeat for nothing what the lock is there to save.
+const FIRST_HOLD_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 1_000 };
+
+/// The cells that an attempt's reads for update have locked, with what they were; empty between attempts.
+#[derive(Debug, Default)]
+pub(super) struct Held(Vec<(CellAt, Tid)>);
+
+impl Held {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the cell is among them. Latest first: what is asked for twice is asked for soon.
+    pub(super) fn has(&self, at: CellAt) -> bool {
+        self.0.iter().rev().any(|(held, _)| held.address() == at.address())
+    }
+
+    /// Locks a cell whose row is there (K4), giving what it was.
+    #[inline(always)]
+    pub(super) fn hold<P: Protocol>(&mut self, context: &mut Context<'_, P>, at: CellAt) -> Result<Tid, Abort> {
+        // Others that want to write have to wait for us from now on.
+        context.yield_to_token()?;
+        let rounds_max = if self.is_empty() { FIRST_HOLD_ROUNDS_MAX } else { LOCK_ROUNDS_MAX };
+        // Nothing may come between the exchange and the note of it.
+        self.0.reserve(1);
+        let cell = at.cell_word(0);
+        let mut spin = Spin::default();
+        loop {
+            let tid = Tid(cell.load(Ordering::Acquire)); // E3
+            if tid.has(Tid::DEAD) {
+                return Err(context.conflict(Abort::Dead, at));
+            }
+            if !tid.has(Tid::LOCK) {
+                if tid.has(Tid::ABSENT) {
+                    return Ok(tid);
+                }
+                // Acquire: the words of the version we hold (E3).
+                let locked = tid.0 | Tid::LOCK;
+                if cell.compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    self.0.push((at, tid));
+                    return Ok(tid);
+                }
+            }
+            if !spin.wait_at_most(rounds_max) {
+                return Err(context.conflict(Abort::Locked, at));
+            }
+        }
+    }
+
+    /// Beginning of phase 1: the held cells that are written become their items' (K5), and say so (K1). `install` raises
+    /// INSTALL in a cell that was so, and gives what it is then.
+    #[cold]
+    pub(super) fn hand_over(&mut self, writes: &mut WriteSet, install: impl Fn(CellAt, Tid) -> Tid) {
+        self.0.retain(|&(at, tid)| {
+            let Some(index) = writes.find(at) else { return true };
+            writes.items_mut()[index].note = install(at, tid).0;
+            false
+        });
+    }
+
+    /// Takes out what is still held, to be given back.
+    #[cold]
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (CellAt, Tid)> {
+        self.0.drain(..)
+    }
+
+    /// Forgets what is held without giving it back: a deliberate defect.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Phase 1 for all items. After an error none is locked.
+#[inline(always)]
+pub(super) fn lock_all<P: Protocol>(context: &mut Context<'_, P>, writes: &mut WriteSet) -> Result<(), Abort> {
+    for index in 0..writes.items().len() {
+        let item = &mut writes.items_mut()[index];
+        match lock(item) {
+            Ok(tid) => item.note = tid.0,
+            Err(abort) => {
+                let at = item.at;
+                release(context, writes.items());
+                return Err(context.conflict(abort, at));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell is now.
+#[inline(always)]
+fn lock(item: &WriteItem) -> Result<Tid, Abort> {
+    let cell = item.at.cell_word(0);
+    let mut spin = Spin::default();
+    loop {
+        let tid = Tid(cell.load(Ordering::Relaxed));
+        if tid.has(Tid::DEAD) {
+            return Err(Abort::Dead);
+        }
+        if !tid.has(Tid::LOCK) {
+            // Before locking: who is going to fail must not hold a lock that others wait for.
+            if !item.accepts(!tid.has(Tid::ABSENT)) {
+                return Err(Abort::Existence);
+            }
+            let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
+            // Acquire: the last owner's words are ours to see and to replace (E3).
+            if cell.compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(locked);
+            }
+        } else if item.note != 0 {
+            return accept_held(item);
+        }
+        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return Err(Abort::Locked);
+        }
+    }
+}
+
+/// Phase 1 for an item that owns its cell already, which was held: its row is there (K4).
+#[cold]
+fn accept_held(item: &WriteItem) -> Result<Tid, Abort> {
+    if item.accepts(true) { Ok(Tid(item.note)) } else { Err(Abort::Existence) }
+}
+
+/// Ends the items' ownership of cells, leaving them as their notes say.
+#[cold]
+pub(super) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteItem]) {
+    for item in items {
+        if item.note != 0 {
+            release_cell(context, item.at, Tid(item.note).unlocked());
+        }
+    }
+}
+
+/// Stores an unlocked cell; an absent record's first one QUEUED (K2).
+#[inline(always)]
+pub(super) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
+    debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
+    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED) {
+        tid.0 |= Tid::QUEUED;
+        context.local.burials.push(at);
+    }
+    at.cell_word(0).store(tid.0, Ordering::Release); // E3
+}
+
+/// For [`Protocol::left_absent`].
+pub(super) fn left_absent(first: CellAt) -> bool {
+    // A locked cell is its owner's business: it installs a row, or releases the cell queued (K2). This is tried until it is
+    // settled: where versions carry timestamps, the exchange may fail because somebody extends one.
+    let cell = first.cell_word(0);
+    let mut tid = Tid(cell.load(Ordering::Relaxed));
+    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED) {
+        match cell.compare_exchange(tid.0, tid.0 | Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(now) => tid = Tid(now),
+        }
+    }
+    false
+}
+
+/// For [`Protocol::bury`]: makes an absent record dead, cell after cell, unless somebody has come for it.
+///
+/// Whoever ran when the row was deleted must have ended, so that the end of a transaction tells what a key without a record was
+/// to it. Where versions are epochs, they say when that was; elsewhere it is the queue's entry, unless the row came back
+/// and was deleted again. Then the cell is REQUEUE, and its entry begins anew.
+pub(super) fn bury(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> Burial {
+    let first = units[0].cell_word(0);
+    let tid = Tid(first.load(Ordering::Relaxed));
+    debug_assert!(tid.has(Tid::QUEUED));
+    if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && is_recent(tid) {
+        return Burial::NotYet;
+    }
+    let exchange = |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    if !tid.has(Tid::ABSENT) {
+        return if exchange(tid.0 & !Tid::QUEUED) { Burial::Alive } else { Burial::NotYet };
+    }
+    if tid.has(Tid::REQUEUE) && !mutant(Mutant::BuriedEarly) {
+        // If somebody has come for it, the next round will see.
+        exchange(tid.0 & !Tid::REQUEUE);
+        return Burial::NotYet;
+    }
+    if !exchange(tid.0 | Tid::LOCK | Tid::INSTALL) {
+        return Burial::NotYet;
+    }
+    // Whoever commits an insert locks all cells, and all are absent together, so the others follow the first; a
+    // failure means that an insert has locked some already and is about to fail on the first.
+    let mut locked = 1;
+    while let Some(at) = units.get(locked) {
+        let cell = at.cell_word(0);
+        let tid = Tid(cell.load(Ordering::Relaxed));
+        let lockable = !tid.has(Tid::LOCK)
+            && cell
+                .compare_exchange(tid.0, tid.0 | Tid::LOCK | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok();
+        if !lockable {
+            break;
+        }
+        locked += 1;
+    }
+    let all = locked == units.len();
+    for at in &units[..locked] {
+        let cell = at.cell_word(0);
+        let tid = cell.load(Ordering::Relaxed);
+        let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
+        cell.store(released, Ordering::Release); // E3
+    }
+    if all { Burial::Dead } else { Burial::NotYet }
+}

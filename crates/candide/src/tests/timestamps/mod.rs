@@ -1,0 +1,642 @@
+//! Timestamps: what may commit before what has ended, and what must not.
+//!
+//! Scripts are played exactly, one session's transactions inside the closure of another's.
+
+mod untimed;
+
+use super::mix::Judge;
+use super::parcels::{Filed, Parcel};
+use super::rows::Item;
+use crate::history::Recorded;
+use crate::protocol::{Occ, Protocol, TicToc};
+use crate::sync::{Point, with_hook};
+use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use candide_check::Options;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Barrier;
+use untimed::Untimed;
+
+/// One attempt, so that a conflict shows.
+const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
+const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
+
+/// A database in which time stands still, with items 1, 2 and 3 that count nothing.
+struct Scene<P: Protocol> {
+    db: Database<P>,
+    items: Table<Item, P>,
+    parcels: Table<Parcel, P>,
+    filed: Table<Filed, P>,
+}
+
+type Step<P> = fn(&Scene<P>, &Tx<'_, P>) -> Result<(), Abort>;
+
+/// Runs a transaction that nothing stands in the way of.
+fn run<T, P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
+    session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{}: {e}", P::NAME))
+}
+
+impl<P: Protocol> Scene<P> {
+    fn new() -> Scene<P> {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let (items, parcels) = (db.table("items").unwrap(), db.table("parcels").unwrap());
+        let scene = Scene { items, parcels, filed: db.table("filed").unwrap(), db };
+        run(&mut scene.session(), |tx| (1..=3).try_for_each(|id| scene.items.insert(tx, Item::new(id, 0))));
+        scene
+    }
+
+    fn session(&self) -> Session<P> {
+        self.db.session().unwrap()
+    }
+
+    fn pass(&self) {
+        self.db.inner.engine.epochs.pass();
+    }
+
+    /// Gives item 1 timestamps far above those of everything else.
+    fn age_item_1(&self, session: &mut Session<P>) {
+        (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &1, Item::COUNT.set(0))));
+    }
+
+    /// Makes item 1, still in its first version, valid far beyond that.
+    fn extend_item_1(&self, session: &mut Session<P>) {
+        (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &3, Item::COUNT.add(1))));
+        run(session, |tx| {
+            assert_eq!(self.items.read(tx, &1, Item::COUNT)?, 0);
+            self.items.read(tx, &3, Item::COUNT).map(drop)
+        });
+    }
+
+    /// Above everything.
+    fn overwrite_item_1(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
+        self.items.update(tx, &1, Item::COUNT.add(1))
+    }
+}
+
+/// What tries to slip below a transaction: T3 has read item 1 as it was, when T1 overwrites it and misses something; others
+/// come in between; T2 makes what T1 missed, and T3 sees that. So T1 is before T2, T2 before T3, and T3 before T1.
+struct Script<P: Protocol> {
+    name: &'static str,
+    /// Transactions before all that; an error takes one back.
+    before: Vec<Step<P>>,
+    miss: Step<P>,
+    between: Vec<Step<P>>,
+    make: Step<P>,
+    see: Step<P>,
+}
+
+/// Whether T3 commits although it has seen T2.
+fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
+    let scene = Scene::<P>::new();
+    let (mut session, mut other) = (scene.session(), scene.session());
+    for step in &script.before {
+        let ended = other.run_with(ONCE(), |tx| step(&scene, tx));
+        assert!(matches!(ended, Ok(()) | Err(Abort::NotFound)), "{}: {ended:?}", script.name);
+    }
+    // What has been left absent is buried when the next transaction of its session ends, which is T1.
+    scene.pass();
+    scene.age_item_1(&mut session);
+    let attempts = session.run(|tx| {
+        let old = scene.items.read(tx, &1, Item::COUNT)?;
+        if tx.attempt() == 1 {
+            run(&mut other, |tx| {
+                (script.miss)(&scene, tx)?;
+                scene.overwrite_item_1(tx)
+            });
+            script.between.iter().for_each(|step| run(&mut other, |tx| step(&scene, tx)));
+            run(&mut other, |tx| (script.make)(&scene, tx));
+        }
+        (script.see)(&scene, tx)?;
+        assert_eq!(old == 0, tx.attempt() == 1);
+        Ok::<_, Abort>(tx.attempt())
+    });
+    attempts == Ok(1)
+}
+
+/// Number `number` of district 1, and of a district of its own.
+fn parcel(number: u16) -> Parcel {
+    Parcel::new(1, number)
+}
+
+fn miss_parcel<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, district: u8, number: u16) -> Result<(), Abort> {
+    assert_eq!(scene.parcels.get(tx, &(district, number), ())?, None);
+    Ok(())
+}
+
+fn see_parcel<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, district: u8, number: u16) -> Result<(), Abort> {
+    scene.parcels.read(tx, &(district, number), ())
+}
+
+fn fill<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, numbers: impl Iterator<Item = u16>) -> Result<(), Abort> {
+    for number in numbers {
+        scene.parcels.insert(tx, parcel(number))?;
+    }
+    Ok(())
+}
+
+fn empty<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, mut numbers: impl Iterator<Item = u16>) -> Result<(), Abort> {
+    numbers.try_for_each(|number| scene.parcels.delete(tx, &(1, number)))
+}
+
+/// The counter-example itself: a key without a record.
+fn missed_key<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a key that was missed",
+        before: vec![],
+        miss: |scene, tx| {
+            assert_eq!(scene.items.get(tx, &9, ())?, None);
+            Ok(())
+        },
+        between: vec![],
+        make: |scene, tx| scene.items.insert(tx, Item::new(9, 1)),
+        see: |scene, tx| scene.items.read(tx, &9, ()),
+    }
+}
+
+fn scanned_range<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a range that was empty",
+        before: vec![|scene, tx| fill(scene, tx, [1, 20].into_iter())],
+        miss: |scene, tx| {
+            assert_eq!(scene.parcels.scan(tx, (1, 5)..(1, 15), ()).count(), 0);
+            Ok(())
+        },
+        between: vec![],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(9)),
+        see: |scene, tx| scene.parcels.scan_rev(tx, (1, 5)..(1, 15), ()).try_for_each(|row| row.map(drop)),
+    }
+}
+
+fn scanned_table<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a table without order that was gone through",
+        miss: |scene, tx| {
+            assert_eq!(scene.items.iter(tx, ()).count(), 3);
+            Ok(())
+        },
+        ..missed_key()
+    }
+}
+
+/// T1 meets the tombstone, which takes T1's timestamp with it when it is buried.
+fn buried_tombstone<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a row that was deleted, and buried",
+        before: vec![|scene, tx| scene.items.insert(tx, Item::new(9, 1)), |scene, tx| scene.items.delete(tx, &9)],
+        between: vec![|scene, _| {
+            let mut linked = 0;
+            scene.items.core().index.for_each(|_| linked += 1);
+            assert_eq!(linked, 3, "it is buried");
+            Ok(())
+        }],
+        ..missed_key()
+    }
+}
+
+fn buried_failure<P: Protocol>() -> Script<P> {
+    Script {
+        name: "an insert that failed, and was buried",
+        before: vec![|scene, tx| {
+            scene.items.insert(tx, Item::new(9, 1))?;
+            Err(Abort::NotFound)
+        }],
+        ..buried_tombstone()
+    }
+}
+
+fn growth<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a hash table that grew",
+        between: vec![|scene, tx| (100..400).try_for_each(|id| scene.items.insert(tx, Item::new(id, 0)))],
+        ..missed_key()
+    }
+}
+
+fn split_root<P: Protocol>() -> Script<P> {
+    Script {
+        name: "the only leaf of a layer, divided",
+        before: vec![|scene, tx| fill(scene, tx, (10..=140).step_by(10))],
+        miss: |scene, tx| miss_parcel(scene, tx, 1, 75),
+        between: vec![|scene, tx| fill(scene, tx, [71].into_iter())],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(75)),
+        see: |scene, tx| see_parcel(scene, tx, 1, 75),
+    }
+}
+
+fn split_leaf<P: Protocol>() -> Script<P> {
+    Script {
+        name: "one of many leaves, divided",
+        before: vec![|scene, tx| fill(scene, tx, (10..=600).step_by(10))],
+        miss: |scene, tx| {
+            assert_eq!(scene.parcels.scan(tx, (1, 251)..=(1, 259), ()).count(), 0);
+            Ok(())
+        },
+        between: vec![|scene, tx| fill(scene, tx, (231..=279).filter(|number| number % 10 != 0 && *number != 255))],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(255)),
+        see: |scene, tx| see_parcel(scene, tx, 1, 255),
+    }
+}
+
+fn new_layer<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a slot that became a layer",
+        before: vec![|scene, tx| fill(scene, tx, [1].into_iter())],
+        miss: |scene, tx| miss_parcel(scene, tx, 1, 5),
+        between: vec![|scene, tx| fill(scene, tx, [3].into_iter())],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(5)),
+        see: |scene, tx| see_parcel(scene, tx, 1, 5),
+    }
+}
+
+fn removed_leaf<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a leaf that was removed",
+        before: vec![|scene, tx| fill(scene, tx, (10..=600).step_by(10)), |scene, tx| {
+            empty(scene, tx, (160..=450).step_by(10))
+        }],
+        miss: |scene, tx| miss_parcel(scene, tx, 1, 255),
+        between: vec![],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(255)),
+        see: |scene, tx| see_parcel(scene, tx, 1, 255),
+    }
+}
+
+/// The second of two leaves goes, and the root of the layer becomes the first, which T1 has gone to.
+fn taken_over_leaf<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a leaf that became its layer's root",
+        before: vec![|scene, tx| fill(scene, tx, (10..=140).step_by(10).chain([75])), |scene, tx| {
+            empty(scene, tx, (71..=140).filter(|number| number % 10 == 0 || *number == 75))
+        }],
+        miss: |scene, tx| miss_parcel(scene, tx, 1, 35),
+        between: vec![],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(35)),
+        see: |scene, tx| see_parcel(scene, tx, 1, 35),
+    }
+}
+
+fn removed_layer<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a layer that was removed",
+        before: vec![|scene, tx| fill(scene, tx, [1, 2].into_iter()), |scene, tx| empty(scene, tx, [1, 2].into_iter())],
+        miss: |scene, tx| miss_parcel(scene, tx, 1, 5),
+        between: vec![],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(5)),
+        see: |scene, tx| see_parcel(scene, tx, 1, 5),
+    }
+}
+
+fn unique_index<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a unique index without an entry",
+        before: vec![],
+        miss: |scene, tx| {
+            assert_eq!(scene.filed.index(Filed::BY_CODE).get(tx, &1_009, ())?, None);
+            Ok(())
+        },
+        between: vec![],
+        make: |scene, tx| scene.filed.insert(tx, parcel(9).into()),
+        see: |scene, tx| scene.filed.index(Filed::BY_CODE).read(tx, &1_009, ()),
+    }
+}
+
+fn ordered_index<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a range of an index without entries",
+        miss: |scene, tx| {
+            assert_eq!(scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).count(), 0);
+            Ok(())
+        },
+        see: |scene, tx| {
+            scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).try_for_each(|row| row.map(drop))
+        },
+        ..unique_index()
+    }
+}
+
+/// T1 has not missed anything but read a row, which T2 replaces.
+fn read_row<P: Protocol>() -> Script<P> {
+    Script {
+        name: "a row that was read",
+        miss: |scene, tx| scene.items.read(tx, &2, Item::COUNT).map(drop),
+        make: |scene, tx| scene.items.update(tx, &2, Item::COUNT.add(1)),
+        see: |scene, tx| scene.items.read(tx, &2, Item::COUNT).map(drop),
+        ..missed_key()
+    }
+}
+
+/// TicToc stops the script; without timestamps in nodes nothing does.
+fn assert_stopped(timed: Script<TicToc>, untimed: Script<Untimed>) {
+    assert!(!slips_below(&timed), "{}", timed.name);
+    assert!(slips_below(&untimed), "{}: the script shows nothing", untimed.name);
+}
+
+#[test]
+fn no_insert_slips_below_who_has_missed_its_key() {
+    assert_stopped(missed_key(), missed_key());
+    assert_stopped(unique_index(), unique_index());
+}
+
+#[test]
+fn no_insert_slips_below_who_has_scanned_its_range() {
+    assert_stopped(scanned_range(), scanned_range());
+    assert_stopped(scanned_table(), scanned_table());
+    assert_stopped(ordered_index(), ordered_index());
+}
+
+#[test]
+fn no_insert_slips_below_who_has_met_a_tombstone_that_was_buried_since() {
+    assert_stopped(buried_tombstone(), buried_tombstone());
+}
+
+#[test]
+fn no_insert_slips_below_who_has_met_a_failed_insert_that_was_buried_since() {
+    assert_stopped(buried_failure(), buried_failure());
+}
+
+#[test]
+fn no_insert_slips_below_who_has_missed_its_key_before_the_table_grew() {
+    assert_stopped(growth(), growth());
+}
+
+#[test]
+fn no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_divided() {
+    assert_stopped(split_root(), split_root());
+    assert_stopped(split_leaf(), split_leaf());
+    assert_stopped(new_layer(), new_layer());
+}
+
+#[test]
+fn no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_removed() {
+    assert_stopped(removed_leaf(), removed_leaf());
+    assert_stopped(taken_over_leaf(), taken_over_leaf());
+    assert_stopped(removed_layer(), removed_layer());
+}
+
+#[test]
+fn no_update_slips_below_who_has_read_its_row() {
+    assert!(!slips_below::<TicToc>(&read_row()));
+}
+
+/// T2 holds the row when T1 reads it, far above where T2 would have been.
+#[test]
+fn no_holder_slips_below_who_has_read_what_it_holds() {
+    let scene = Scene::<TicToc>::new();
+    let [mut t1, mut t2, mut t3] = [(); 3].map(|()| scene.session());
+    scene.age_item_1(&mut t1);
+    let ended = t3.run_with(ONCE(), |tx| {
+        assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
+        run(&mut t2, |tx| {
+            scene.items.read_for_update(tx, &2, Item::COUNT)?;
+            run(&mut t1, |tx| {
+                scene.items.read(tx, &2, Item::COUNT)?;
+                scene.overwrite_item_1(tx)
+            });
+            scene.items.update(tx, &2, Item::COUNT.add(1))
+        });
+        scene.items.read(tx, &2, Item::COUNT).map(drop)
+    });
+    assert_eq!(ended, CONFLICT);
+}
+
+/// What T1 is shown by a guard that fails is as good as a read.
+#[test]
+fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
+    let scene = Scene::<TicToc>::new();
+    let (mut session, mut other) = (scene.session(), scene.session());
+    scene.age_item_1(&mut session);
+    let ended = session.run_with(ONCE(), |tx| {
+        scene.items.read(tx, &1, Item::COUNT)?;
+        run(&mut other, |tx| scene.overwrite_item_1(tx));
+        let refused = other.run_with(ONCE(), |tx| {
+            scene.items.read(tx, &1, Item::COUNT)?;
+            scene.items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
+        });
+        assert_eq!(refused, Err(Abort::Guard));
+        run(&mut other, |tx| scene.items.update(tx, &2, Item::COUNT.add(1)));
+        scene.items.read(tx, &2, Item::COUNT).map(drop)
+    });
+    assert_eq!(ended, CONFLICT);
+}
+
+/// The same with a row that came and went within T1.
+#[test]
+fn no_insert_slips_below_one_that_was_taken_back() {
+    let scene = Scene::<TicToc>::new();
+    let (mut session, mut other) = (scene.session(), scene.session());
+    scene.age_item_1(&mut session);
+    let ended = session.run_with(ONCE(), |tx| {
+        scene.items.read(tx, &1, Item::COUNT)?;
+        run(&mut other, |tx| scene.overwrite_item_1(tx));
+        run(&mut other, |tx| {
+            scene.items.read(tx, &1, Item::COUNT)?;
+            scene.items.insert(tx, Item::new(9, 1))?;
+            scene.items.delete(tx, &9)
+        });
+        run(&mut other, |tx| scene.items.insert(tx, Item::new(9, 2)));
+        scene.items.read(tx, &9, Item::COUNT).map(drop)
+    });
+    assert_eq!(ended, CONFLICT);
+}
+
+/// Whoever misses a key after its row was deleted comes after the delete, of which nothing but the node's nwts tells. W has read
+/// what the delete's transaction replaces, so it is before that; and T is before W, whose write it does not see.
+#[test]
+fn who_misses_a_key_comes_after_the_delete() {
+    let scene = Scene::<TicToc>::new();
+    run(&mut scene.session(), |tx| scene.items.insert(tx, Item::new(9, 1)));
+    // The delete will be far above W.
+    scene.age_item_1(&mut scene.session());
+    let (begun, goes_on) = (Barrier::new(2), Barrier::new(2));
+    let ended = std::thread::scope(|scope| {
+        let mut w = scene.session();
+        let (scene, begun, goes_on) = (&scene, &begun, &goes_on);
+        let w = scope.spawn(move || {
+            run(&mut w, |tx| {
+                scene.items.read(tx, &1, Item::COUNT)?;
+                begun.wait();
+                goes_on.wait();
+                scene.items.update(tx, &2, Item::COUNT.add(1))
+            });
+        });
+        let (mut other, mut t) = (scene.session(), scene.session());
+        begun.wait();
+        run(&mut other, |tx| {
+            scene.overwrite_item_1(tx)?;
+            scene.items.delete(tx, &9)
+        });
+        scene.pass();
+        let mut w = Some(w);
+        t.run_with(ONCE(), |tx| {
+            assert_eq!(scene.items.read(tx, &2, Item::COUNT)?, 0);
+            goes_on.wait();
+            w.take().expect("one attempt").join().unwrap();
+            scene.pass();
+            run(&mut other, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
+            let mut linked = 0;
+            scene.items.core().index.for_each(|_| linked += 1);
+            assert_eq!(linked, 3, "it is buried");
+            assert_eq!(scene.items.get(tx, &9, ())?, None);
+            Ok(())
+        })
+    });
+    assert_eq!(ended, CONFLICT);
+}
+
+/// A commit in which somebody steps at a point of the validation.
+fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Result<(), Abort> {
+    session.run_with(ONCE(), |tx| {
+        assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
+        scene.items.read(tx, &3, Item::COUNT).map(drop)
+    })
+}
+
+/// Runs `body` with `act` done once, the first time that this thread passes `at`.
+fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
+    let (mut act, acted) = (Some(act), Rc::new(Cell::new(false)));
+    let done = acted.clone();
+    let hook = move |point| {
+        if point == at
+            && let Some(act) = act.take()
+        {
+            act();
+            done.set(true);
+        }
+    };
+    let result = with_hook(hook, body);
+    assert!(acted.get(), "{at:?} is not on the way");
+    result
+}
+
+#[test]
+fn a_version_that_is_replaced_while_it_is_looked_at_is_not_extended() {
+    let scene = Scene::<TicToc>::new();
+    let (mut session, mut other) = (scene.session(), scene.session());
+    (0..20).for_each(|_| run(&mut other, |tx| scene.items.update(tx, &3, Item::COUNT.add(1))));
+    let items = scene.items.clone();
+    let overwrite = move || run(&mut other, |tx| items.update(tx, &1, Item::COUNT.add(1)));
+    let ended = acting(Point::Extending, overwrite, || read_old_and_new(&scene, &mut session));
+    assert_eq!(ended, CONFLICT);
+}
+
+#[test]
+fn a_version_that_is_about_to_be_replaced_is_not_extended() {
+    let scene = Scene::<TicToc>::new();
+    let (mut session, mut other) = (scene.session(), scene.session());
+    (0..20).for_each(|_| run(&mut other, |tx| scene.items.update(tx, &3, Item::COUNT.add(1))));
+    let (read, ended) = (Barrier::new(2), std::sync::Arc::new(Barrier::new(2)));
+    let validated = std::sync::Arc::new(Barrier::new(2));
+    let result = std::thread::scope(|scope| {
+        let (scene, read, its_end, its_turn) = (&scene, &read, ended.clone(), validated.clone());
+        let reader = scope.spawn(move || {
+            let result = session.run_with(ONCE(), |tx| {
+                assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
+                scene.items.read(tx, &3, Item::COUNT)?;
+                read.wait();
+                its_turn.wait();
+                Ok(())
+            });
+            its_end.wait();
+            result
+        });
+        read.wait();
+        // The writer has its timestamp, below the reader's, when the reader validates.
+        let pause = move || {
+            validated.wait();
+            ended.wait();
+        };
+        acting(Point::Validated, pause, || run(&mut other, |tx| scene.items.update(tx, &1, Item::COUNT.add(1))));
+        reader.join().unwrap()
+    });
+    assert_eq!(result, CONFLICT);
+}
+
+#[test]
+fn a_value_is_that_of_the_timestamps_it_is_read_with() {
+    let scene = Scene::<TicToc>::new();
+    let (mut session, mut other) = (scene.session(), scene.session());
+    let items = scene.items.clone();
+    let both = move || {
+        run(&mut other, |tx| {
+            items.update(tx, &1, Item::COUNT.add(1))?;
+            items.update(tx, &2, Item::COUNT.add(1))
+        });
+    };
+    let seen = acting(Point::Copied, both, || {
+        session
+            .run_with(ONCE(), |tx| Ok([scene.items.read(tx, &1, Item::COUNT)?, scene.items.read(tx, &2, Item::COUNT)?]))
+    });
+    assert!(matches!(seen, Ok([0, 0] | [1, 1]) | Err(Abort::AttemptsExhausted)), "{seen:?}");
+}
+
+/// Attempts of a transaction that reads item 1 and writes item 2, when item 1 is overwritten in between.
+fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)) -> u32 {
+    let scene = Scene::<P>::new();
+    let (mut session, mut other) = (scene.session(), scene.session());
+    prepare(&scene, &mut other);
+    let attempts = session.run(|tx| {
+        scene.items.read(tx, &1, Item::COUNT)?;
+        if tx.attempt() == 1 {
+            run(&mut other, |tx| scene.overwrite_item_1(tx));
+        }
+        scene.items.update(tx, &2, Item::COUNT.add(1))?;
+        Ok::<_, Abort>(tx.attempt())
+    });
+    attempts.unwrap()
+}
+
+/// The schedule of the third figure of "Opportunities for Optimism": the second transaction ends later, and comes first.
+#[test]
+fn who_has_read_what_was_overwritten_since_may_come_first() {
+    assert_eq!(attempts_after_overwrite::<Occ>(Scene::age_item_1), 2);
+    assert_eq!(attempts_after_overwrite::<TicToc>(Scene::age_item_1), 1);
+    assert_eq!(attempts_after_overwrite::<Occ>(Scene::extend_item_1), 2);
+    assert_eq!(attempts_after_overwrite::<TicToc>(Scene::extend_item_1), 1);
+}
+
+/// R meets the record of a failed insert, then the row comes and goes. Its burial has been waiting since before R began, but must
+/// not come before R's end: histories would take what R did not see for the delete.
+#[test]
+fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
+    let scene = Scene::<Recorded<TicToc>>::new();
+    let [mut failing, mut other, mut r] = [(); 3].map(|()| scene.session());
+    let failed = failing.run_with(ONCE(), |tx| {
+        scene.items.insert(tx, Item::new(9, 1))?;
+        Err::<(), _>(Abort::NotFound)
+    });
+    assert_eq!(failed, Err(Abort::NotFound));
+    // Somebody sees the two together, so that R's versions are of one time whatever becomes of them.
+    run(&mut other, |tx| {
+        assert_eq!(scene.items.get(tx, &9, ())?, None);
+        scene.items.read(tx, &1, Item::COUNT).map(drop)
+    });
+    scene.pass();
+    let linked = || {
+        let mut linked = 0;
+        scene.items.core().index.for_each(|_| linked += 1);
+        linked
+    };
+    run(&mut r, |tx| {
+        assert_eq!(scene.items.get(tx, &9, ())?, None);
+        assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
+        run(&mut other, |tx| {
+            scene.items.insert(tx, Item::new(9, 2))?;
+            scene.overwrite_item_1(tx)
+        });
+        run(&mut other, |tx| scene.items.delete(tx, &9));
+        for _ in 0..4 {
+            run(&mut failing, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
+            scene.pass();
+        }
+        Ok(())
+    });
+    assert_eq!(linked(), 4);
+    for _ in 0..4 {
+        run(&mut failing, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
+        scene.pass();
+    }
+    assert_eq!(linked(), 3);
+    let mut judge = Judge::new(Options { strict: false, opaque: false, horizon: 1 << 20 }, "burial".to_string());
+    judge.hear(&scene.db.take_history());
+    judge.judge();
+}

@@ -1,0 +1,104 @@
+//! TicToc without timestamps for absence: buckets and leaves have nothing but their versions, which are in commit order.
+//!
+//! Such mixes have been published as serializable. They are not, as this one shows: each script of the tests beside it that
+//! TicToc stops gets through here.
+
+use crate::access::{Intent, WriteSet};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::index::{NodeAt, NodeChange};
+use crate::protocol::{Burial, Committed, Context, Missing, Protocol, Seen, TicToc, begin_in_time};
+use crate::record::{CellAt, Op, Words};
+
+/// TicToc whose records and nodes inherit nothing from each other.
+#[derive(Debug)]
+pub(super) struct Untimed;
+
+type Attempt = <TicToc as Protocol>::Attempt;
+
+fn inner<'a>(context: &'a mut Context<'_, Untimed>) -> Context<'a, TicToc> {
+    Context { engine: context.engine, clock: context.clock, local: context.local }
+}
+
+impl Protocol for Untimed {
+    const NAME: &'static str = "tictoc-untimed";
+    const STRICT: bool = false;
+    const OPAQUE: bool = false;
+    const CELL_WORDS: usize = TicToc::CELL_WORDS;
+    const NODE_WORDS: usize = TicToc::NODE_WORDS;
+    type Clock = ();
+    type Attempt = Attempt;
+
+    fn begin(context: &mut Context<'_, Untimed>, attempt: &mut Attempt) {
+        TicToc::begin(&mut inner(context), attempt);
+    }
+
+    fn read(
+        context: &mut Context<'_, Untimed>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        TicToc::read(&mut inner(context), attempt, at, copy)
+    }
+
+    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+        TicToc::peek(attempt, at)
+    }
+
+    fn absent(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+        TicToc::absent(&mut inner(context), attempt, missing)
+    }
+
+    fn stage(
+        context: &mut Context<'_, Untimed>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
+        TicToc::stage(&mut inner(context), attempt, writes, at, intent, op)
+    }
+
+    fn revalidate(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
+        TicToc::revalidate(&mut inner(context), attempt, writes)
+    }
+
+    fn commit(
+        context: &mut Context<'_, Untimed>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
+        TicToc::commit(&mut inner(context), attempt, writes)
+    }
+
+    fn abort(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, writes: &mut WriteSet) {
+        TicToc::abort(&mut inner(context), attempt, writes);
+    }
+
+    fn unborn(at: CellAt) {
+        TicToc::unborn(at);
+    }
+
+    /// Absent from the beginning of time, and seen by nobody.
+    fn born(_node: NodeAt, at: CellAt) {
+        begin_in_time(at, [0, 0]);
+    }
+
+    fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
+        TicToc::linked(attempt, node, before, after, first);
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        TicToc::divided(attempt, change);
+    }
+
+    fn left_absent(first: CellAt) -> bool {
+        TicToc::left_absent(first)
+    }
+
+    fn bury(context: &mut Context<'_, Untimed>, units: &[CellAt], bound: Epoch) -> Burial {
+        TicToc::bury(&mut inner(context), units, bound)
+    }
+}
