@@ -1,7 +1,7 @@
 //! The engine's tests under a sanitizer of the nightly compiler.
 //!
-//! The standard library comes as it is, without the sanitizer: what it does between threads is seen through the
-//! functions that ThreadSanitizer replaces (locks, joins) and through the generic code that is compiled with the tests.
+//! For ThreadSanitizer the standard library is compiled with it, from the toolchain's component `rust-src`: what its locks order
+//! is not seen otherwise, and reported as races. The others take it as it is.
 
 use std::env;
 use std::path::Path;
@@ -11,6 +11,8 @@ use std::process::Command;
 struct Sanitizer {
     name: &'static str,
     filters: &'static [&'static str],
+    /// Whether it must see into the standard library.
+    builds_std: bool,
     /// Options of the sanitizer's own.
     options: (&'static str, &'static str),
 }
@@ -19,17 +21,20 @@ const SANITIZERS: &[Sanitizer] = &[
     Sanitizer {
         name: "address",
         filters: &["tests::stress", "tests::churn", "tests::hostile", "tests::life", "index::", "memory::", "epoch::"],
+        builds_std: false,
         options: ("ASAN_OPTIONS", "detect_leaks=0"),
     },
     Sanitizer {
         name: "leak",
         filters: &["tests::stress", "tests::churn", "tests::life", "index::", "memory::", "epoch::"],
+        builds_std: false,
         // A session that a test forgets on purpose is not in these.
         options: ("LSAN_OPTIONS", "exitcode=23"),
     },
     Sanitizer {
         name: "thread",
         filters: &["tests::stress", "tests::churn", "index::ordered::tests::concurrent", "epoch::"],
+        builds_std: true,
         options: ("TSAN_OPTIONS", "halt_on_error=1"),
     },
 ];
@@ -52,6 +57,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         [] => cargo.args(sanitizer.filters),
         filters => cargo.args(filters),
     };
+    if sanitizer.builds_std {
+        cargo.env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort,test,proc_macro");
+    }
     // This cargo's own settings are not that one's.
     cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     cargo.env("RUSTFLAGS", format!("-Zsanitizer={name} -Cunsafe-allow-abi-mismatch=sanitizer"));

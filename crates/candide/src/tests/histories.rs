@@ -22,11 +22,7 @@ impl ForProtocol for RandomHistories {
         let stress = std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
         let threads = if P::ONE_SESSION { 1 } else { 6 };
         for splitting in [true, false] {
-            let builder = Database::<Recorded<P>>::builder().timestamp_splitting(splitting);
-            // A protocol in the order of timestamps may bury a record that others are still running with, and what a reader of
-            // no record has read is then not known: time stands still for it, so that nothing is buried.
-            let builder = if P::STRICT { builder } else { builder.manual_epochs(2) };
-            let db = builder.build().unwrap();
+            let db = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).build().unwrap();
             let mix = Mix::new(db, KEYS);
             let options = Options { strict: P::STRICT, opaque: P::OPAQUE, horizon: 1 << 20 };
             let mut judge = Judge::new(options, format!("{}, splitting {splitting}", P::NAME));
