@@ -547,91 +547,119 @@ fn loom_lookup_in_a_moving_bucket() {
 
 /// One holds a row, reads another, and writes the first; the other reads the first and writes the second. A holder that did
 /// not say, before the fence, that it commits would let both see the old row.
+fn held_write_skew<P: Protocol>() {
+    let (db, table) = database::<P>(2);
+    let inner = table.clone();
+    race(
+        &db,
+        move |tx| {
+            inner.read_for_update(tx, &0, Item::COUNT)?;
+            let one = inner.read(tx, &1, Item::COUNT)?;
+            inner.update(tx, &0, Item::COUNT.set(one + 1))
+        },
+        |tx| {
+            let zero = table.read(tx, &0, Item::COUNT)?;
+            table.update(tx, &1, Item::COUNT.set(zero + 1))
+        },
+    );
+    let rows = count(&db, &table, [0, 1]);
+    assert_ne!(rows, [1, 1], "both committed on what the other replaced");
+}
+
 #[test]
 fn loom_held_write_skew() {
-    explore(4, || {
-        let (db, table) = database::<Occ>(2);
-        let inner = table.clone();
-        race(
-            &db,
-            move |tx| {
-                inner.read_for_update(tx, &0, Item::COUNT)?;
-                let one = inner.read(tx, &1, Item::COUNT)?;
-                inner.update(tx, &0, Item::COUNT.set(one + 1))
-            },
-            |tx| {
-                let zero = table.read(tx, &0, Item::COUNT)?;
-                table.update(tx, &1, Item::COUNT.set(zero + 1))
-            },
-        );
-        let rows = count(&db, &table, [0, 1]);
-        assert_ne!(rows, [1, 1], "both committed on what the other replaced");
-    });
+    explore(4, held_write_skew::<Occ>);
+}
+
+#[test]
+fn loom_held_write_skew_in_timestamp_order() {
+    explore(4, held_write_skew::<TicToc>);
 }
 
 /// A row that is locked, read and written, against a blind update: no order of the two loses one.
+fn held_against_a_blind_update<P: Protocol>() {
+    let (db, table) = database::<P>(1);
+    let inner = table.clone();
+    let (first, second) = race(
+        &db,
+        move |tx| {
+            let count = inner.read_for_update(tx, &0, Item::COUNT)?;
+            inner.update(tx, &0, Item::COUNT.set(count + 1))
+        },
+        |tx| table.update(tx, &0, Item::COUNT.add(10)),
+    );
+    assert_eq!(count(&db, &table, [0]), [i64::from(first) + 10 * i64::from(second)]);
+}
+
 #[test]
 fn loom_held_against_a_blind_update() {
-    explore(4, || {
-        let (db, table) = database::<Occ>(1);
-        let inner = table.clone();
-        let (first, second) = race(
-            &db,
-            move |tx| {
-                let count = inner.read_for_update(tx, &0, Item::COUNT)?;
-                inner.update(tx, &0, Item::COUNT.set(count + 1))
-            },
-            |tx| table.update(tx, &0, Item::COUNT.add(10)),
-        );
-        assert_eq!(count(&db, &table, [0]), [i64::from(first) + 10 * i64::from(second)]);
-    });
+    explore(4, held_against_a_blind_update::<Occ>);
+}
+
+#[test]
+fn loom_held_against_a_blind_update_in_timestamp_order() {
+    explore(4, held_against_a_blind_update::<TicToc>);
 }
 
 /// Two that hold one row, one of which gives it back unwritten and writes another: whoever is second sees the first.
+fn two_holders_of_one_row<P: Protocol>() {
+    let (db, table) = database::<P>(2);
+    let inner = table.clone();
+    let (first, second) = race(
+        &db,
+        move |tx| {
+            let count = inner.read_for_update(tx, &0, Item::COUNT)?;
+            inner.update(tx, &0, Item::COUNT.set(count + 1))
+        },
+        |tx| {
+            let count = table.read_for_update(tx, &0, Item::COUNT)?;
+            table.update(tx, &1, Item::COUNT.set(count + 10))
+        },
+    );
+    let rows = count(&db, &table, [0, 1]);
+    match (first, second) {
+        (true, true) => assert!(rows == [1, 10] || rows == [1, 11], "{rows:?}"),
+        (first, second) => assert_eq!(rows, [i64::from(first), 10 * i64::from(second)]),
+    }
+}
+
 #[test]
 fn loom_two_holders_of_one_row() {
-    explore(4, || {
-        let (db, table) = database::<Occ>(2);
-        let inner = table.clone();
-        let (first, second) = race(
-            &db,
-            move |tx| {
-                let count = inner.read_for_update(tx, &0, Item::COUNT)?;
-                inner.update(tx, &0, Item::COUNT.set(count + 1))
-            },
-            |tx| {
-                let count = table.read_for_update(tx, &0, Item::COUNT)?;
-                table.update(tx, &1, Item::COUNT.set(count + 10))
-            },
-        );
-        let rows = count(&db, &table, [0, 1]);
-        match (first, second) {
-            (true, true) => assert!(rows == [1, 10] || rows == [1, 11], "{rows:?}"),
-            (first, second) => assert_eq!(rows, [i64::from(first), 10 * i64::from(second)]),
-        }
-    });
+    explore(4, two_holders_of_one_row::<Occ>);
+}
+
+#[test]
+fn loom_two_holders_of_one_row_in_timestamp_order() {
+    explore(4, two_holders_of_one_row::<TicToc>);
 }
 
 /// A reader passes a held row, and sees all words of one version while the holder installs the next.
+fn read_against_a_holder_that_installs<P: Protocol>() {
+    let (db, table) = database::<P>(1);
+    let inner = table.clone();
+    let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
+    race(
+        &db,
+        move |tx| {
+            inner.read_for_update(tx, &0, Item::COUNT)?;
+            inner.put(tx, new)
+        },
+        |tx| {
+            let row = table.read(tx, &0, Whole)?;
+            assert!(row == new || row == Item::new(0, 0), "{row:?}");
+            Ok(())
+        },
+    );
+}
+
 #[test]
 fn loom_read_against_a_holder_that_installs() {
-    explore(4, || {
-        let (db, table) = database::<Occ>(1);
-        let inner = table.clone();
-        let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
-        race(
-            &db,
-            move |tx| {
-                inner.read_for_update(tx, &0, Item::COUNT)?;
-                inner.put(tx, new)
-            },
-            |tx| {
-                let row = table.read(tx, &0, Whole)?;
-                assert!(row == new || row == Item::new(0, 0), "{row:?}");
-                Ok(())
-            },
-        );
-    });
+    explore(4, read_against_a_holder_that_installs::<Occ>);
+}
+
+#[test]
+fn loom_read_against_a_holder_that_installs_in_timestamp_order() {
+    explore(4, read_against_a_holder_that_installs::<TicToc>);
 }
 
 /// A small row in order, with a unique index.
