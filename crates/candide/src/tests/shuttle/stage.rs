@@ -6,7 +6,7 @@ use super::super::rows::Item;
 use crate::epoch::Collect;
 use crate::history::{Event, Recorded};
 use crate::index::Found;
-use crate::protocol::{Protocol, TicToc};
+use crate::protocol::Protocol;
 use crate::record::Unit;
 use crate::sync::{Random, thread};
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};
@@ -16,8 +16,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The bits of a seed that say how the database is built.
 pub(super) const OPTIONS: u64 = 7;
-/// The bit that says whether epochs pass, where that is not for every schedule.
-const PASSING: u64 = 8;
 
 /// What happened in how many schedules.
 pub(super) type Seen = Arc<Mutex<BTreeMap<&'static str, u64>>>;
@@ -38,7 +36,7 @@ pub(super) struct Scene<P: Protocol> {
 impl<P: Protocol> Scene<P> {
     /// A scene in which nothing happens yet. That transactions get into each other's way is the least that it must show.
     pub(super) fn new(name: &'static str) -> Scene<P> {
-        Scene { name, before: |_| {}, parts: Vec::new(), after: |_| {}, shows: vec!["conflict", "verdict"] }
+        Scene { name, before: |_| {}, parts: Vec::new(), after: |_| {}, shows: vec!["conflict"] }
     }
 
     /// What is done before the parts begin.
@@ -102,23 +100,9 @@ impl<P: Protocol> Stage<P> {
         Stage { db, items, parcels, filed, seed, mix: OnceLock::new(), places: Mutex::default(), seen }
     }
 
-    /// Whether its history is right about rows that have been forgotten.
-    ///
-    /// A recorded row is forgotten in the version that was noted last when its record was buried. That is the version that
-    /// deleted it if burial waits until whoever was running then is gone. TicToc's does not wait so long, as its absences need
-    /// not, and may come between a delete and its note.
-    fn forgets_rightly() -> bool {
-        P::NAME != TicToc::NAME
-    }
-
-    /// Lets an epoch pass. Where histories would be wrong about what is forgotten then, that is for some schedules only, whose
-    /// histories are not judged.
-    pub(super) fn pass(&self) -> bool {
-        let passes = Self::forgets_rightly() || self.seed & PASSING != 0;
-        if passes {
-            self.db.inner.engine.epochs.pass();
-        }
-        passes
+    /// Lets an epoch pass.
+    pub(super) fn pass(&self) {
+        self.db.inner.engine.epochs.pass();
     }
 
     fn act(&self, number: u64, part: Part<P>) {
@@ -136,14 +120,9 @@ impl<P: Protocol> Stage<P> {
             self.saw("conflict");
         }
         let history = self.db.take_history();
-        let forgotten = history.events.iter().any(|event| matches!(event, Event::Forgotten(_)));
-        if forgotten {
+        if history.events.iter().any(|event| matches!(event, Event::Forgotten(_))) {
             self.saw("burial");
         }
-        if forgotten && !Self::forgets_rightly() {
-            return;
-        }
-        self.saw("verdict");
         let options = Options { strict: P::STRICT, opaque: P::OPAQUE, ..Options::default() };
         let mut judge = Judge::new(options, format!("{name} under {}", P::NAME));
         judge.hear(&history);
@@ -199,10 +178,9 @@ impl<'a, P: Protocol> Actor<'a, P> {
 
     /// Does what the advancer does: an epoch passes, and the garbage of sessions that do nothing is collected.
     pub(super) fn advance(&self) {
-        if self.stage.pass() {
-            let inner = &self.stage.db.inner;
-            inner.collect(inner.engine.epochs.now());
-        }
+        self.stage.pass();
+        let inner = &self.stage.db.inner;
+        inner.collect(inner.engine.epochs.now());
     }
 
     /// Notes where an item's record is, and whether there was one before.
