@@ -59,11 +59,12 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, default_value = "white")]
     pub(crate) mode: CheckMode,
 
-    /// The serial order has to agree with real time
+    /// The serial order has to agree with real time. Without this each protocol is held to what it promises; a file, to
+    /// being serializable
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Aborted attempts have to have seen a state of the serial order, too
+    /// Aborted attempts have to have seen a state of the serial order, too; again, what protocols promise is checked anyway
     #[arg(long)]
     pub(crate) opacity: bool,
 

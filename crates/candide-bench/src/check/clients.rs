@@ -16,7 +16,7 @@ use candide_workloads::clients::{Lists, Object, Registers, Shared};
 use candide_workloads::stream;
 
 use super::Run;
-use super::verdict::Verdict;
+use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
 use crate::registry::Job;
 
@@ -93,9 +93,10 @@ where
         if let Some(path) = &args.edn {
             edn::write(&history, create(path)?)?;
         }
-        let checked = O::check(&history, args.black_options());
+        let claim = Claim::of_protocol::<P>(args);
+        let checked = O::check(&history, claim.of_values());
         let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
-        Ok(Verdict::of_values(title, args, &history, checked))
+        Ok(Verdict::of_values(title, claim, &history, checked))
     }
 }
 
@@ -118,11 +119,4 @@ fn work<O: Object, P: Protocol>(
 fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     let file = File::create(path);
     Ok(BufWriter::new(file.map_err(|error| Failure::Usage(format!("cannot write to {}: {error}", path.display())))?))
-}
-
-impl crate::cli::CheckArgs {
-    /// What the checkers of values are asked.
-    pub(super) fn black_options(&self) -> black::Options {
-        black::Options { sessions: self.strict, real_time: self.strict }
-    }
 }

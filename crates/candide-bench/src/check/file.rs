@@ -9,49 +9,50 @@ use candide_check::black::{ListOp, RegisterOp, Transaction, check_lists, check_r
 use candide_check::edn;
 use candide_check::json::AnyReader;
 
-use super::verdict::Verdict;
+use super::verdict::{Claim, Verdict};
 use crate::cli::CheckArgs;
 use crate::failure::Failure;
 
 /// Judges what is in the file, by whichever checker it is for.
 pub(super) fn check(path: &Path, args: &CheckArgs) -> Result<Verdict, Failure> {
+    let claim = Claim::of_any(args);
     let explain = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
     let open = || File::open(path).map(BufReader::new).map_err(|error| explain(&error));
     if path.extension().is_some_and(|extension| extension == "edn") {
         // Appends and writes are told apart by trying: a history has one of them.
         return match edn::read::<ListOp>(open()?) {
-            Ok(history) => Ok(of_lists(&history, args)),
+            Ok(history) => Ok(of_lists(&history, claim)),
             Err(of_lists) => {
                 let history = edn::read::<RegisterOp>(open()?).map_err(|of_registers| {
                     explain(&format!("neither lists ({of_lists}) nor registers ({of_registers})"))
                 })?;
-                Ok(of_registers(&history, args))
+                Ok(of_registers(&history, claim))
             }
         };
     }
     match AnyReader::new(open()?).map_err(|error| explain(&error))? {
         AnyReader::Versions(events) => {
-            let mut checker = Checker::new(args.options());
+            let mut checker = Checker::new(claim.of_versions());
             for event in events {
                 checker.feed(&event.map_err(|error| explain(&error))?);
             }
-            Ok(Verdict::of_versions("versions".to_string(), args, checker.finish(), Vec::new()))
+            Ok(Verdict::of_versions("versions".to_string(), claim, checker.finish(), Vec::new()))
         }
         AnyReader::Lists(lines) => {
             let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
-            Ok(of_lists(&history, args))
+            Ok(of_lists(&history, claim))
         }
         AnyReader::Registers(lines) => {
             let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
-            Ok(of_registers(&history, args))
+            Ok(of_registers(&history, claim))
         }
     }
 }
 
-fn of_lists(history: &[Transaction<ListOp>], args: &CheckArgs) -> Verdict {
-    Verdict::of_values("lists".to_string(), args, history, check_lists(history, args.black_options()))
+fn of_lists(history: &[Transaction<ListOp>], claim: Claim) -> Verdict {
+    Verdict::of_values("lists".to_string(), claim, history, check_lists(history, claim.of_values()))
 }
 
-fn of_registers(history: &[Transaction<RegisterOp>], args: &CheckArgs) -> Verdict {
-    Verdict::of_values("registers".to_string(), args, history, check_registers(history, args.black_options()))
+fn of_registers(history: &[Transaction<RegisterOp>], claim: Claim) -> Verdict {
+    Verdict::of_values("registers".to_string(), claim, history, check_registers(history, claim.of_values()))
 }

@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 use candide::history::{Batch, Recorded};
 use candide::{Abort, Database, Protocol};
 use candide_check::json::{Header, Writer};
-use candide_check::{Checker, Event, Options};
+use candide_check::{Checker, Event};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 
 use super::Run;
-use super::verdict::Verdict;
-use crate::cli::CheckArgs;
+use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
 use crate::progress;
 use crate::registry::Job;
@@ -60,6 +59,7 @@ impl<W: Workload> Job for Recording<'_, W> {
     fn run<P: Protocol>(self) -> Self::Output {
         let Recording { workload, threads, run: &Run { args, seed } } = self;
         workload.validate().map_err(Failure::Usage)?;
+        let claim = Claim::of_protocol::<P>(args);
         let header =
             Header { protocol: P::NAME.to_string(), seed, text: format!("{} with {threads} threads", workload.name()) };
         let file = args.history.as_ref().map(|path| {
@@ -67,7 +67,7 @@ impl<W: Workload> Job for Recording<'_, W> {
             let explain = |error| Failure::Usage(format!("cannot write to {}: {error}", path.display()));
             Ok::<_, Failure>(Writer::new(BufWriter::new(file.map_err(explain)?), &header)?)
         });
-        let mut destination = Destination { checker: Checker::new(args.options()), file: file.transpose()? };
+        let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
         let db = Database::<Recorded<P>>::builder().build()?;
         let loaded = workload.load(&db, &Loading { threads, seed, progress: &|_| {} })?;
         run_recorded(&db, &loaded, threads, args.duration, &mut destination)?;
@@ -77,7 +77,7 @@ impl<W: Workload> Job for Recording<'_, W> {
             file.finish()?;
         }
         let title = format!("{}, {threads} threads, seed {seed}", workload.name());
-        Ok(Verdict::of_versions(title, args, destination.checker.finish(), consistency.failed))
+        Ok(Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed))
     }
 }
 
@@ -131,12 +131,4 @@ fn run_recorded<P: Protocol, L: Loaded<Recorded<P>>>(
         line.finish_and_clear();
         taken.map(drop)
     })
-}
-
-impl CheckArgs {
-    /// What the checker of versions is asked.
-    pub(super) fn options(&self) -> Options {
-        let horizon = if self.strict { 0 } else { self.horizon };
-        Options { strict: self.strict, opaque: self.opacity, horizon }
-    }
 }

@@ -1,9 +1,44 @@
 //! What a check came to, for people.
 
-use candide_check::black::{Outcome, Transaction};
-use candide_check::{Summary, Verdict as Judgement, Violation};
+use candide::Protocol;
+use candide_check::black::{self, Outcome, Transaction};
+use candide_check::{Options, Summary, Verdict as Judgement, Violation};
 
 use crate::cli::CheckArgs;
+
+/// What a history is asked to be, besides serializable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    /// In the order of real time.
+    pub(super) strict: bool,
+    /// With what aborted attempts have seen.
+    pub(super) opaque: bool,
+    horizon: u64,
+}
+
+impl Claim {
+    /// What the arguments ask of any history.
+    pub(super) fn of_any(args: &CheckArgs) -> Claim {
+        Claim { strict: args.strict, opaque: args.opacity, horizon: args.horizon }
+    }
+
+    /// What they ask of a protocol's: what it promises, at least.
+    pub(super) fn of_protocol<P: Protocol>(args: &CheckArgs) -> Claim {
+        Claim { strict: args.strict || P::STRICT, opaque: args.opacity || P::OPAQUE, horizon: args.horizon }
+    }
+
+    /// For the checker of versions.
+    pub(super) fn of_versions(self) -> Options {
+        // In a strict order nobody may be overtaken.
+        let horizon = if self.strict { 0 } else { self.horizon };
+        Options { strict: self.strict, opaque: self.opaque, horizon }
+    }
+
+    /// For the checkers of values.
+    pub(super) fn of_values(self) -> black::Options {
+        black::Options { sessions: self.strict, real_time: self.strict }
+    }
+}
 
 /// What was checked, and what was found.
 pub(super) struct Verdict {
@@ -17,7 +52,7 @@ pub(super) struct Verdict {
 
 impl Verdict {
     /// Of a history with versions, and of the workload's own check.
-    pub(super) fn of_versions(title: String, args: &CheckArgs, summary: Summary, failed: Vec<String>) -> Verdict {
+    pub(super) fn of_versions(title: String, claim: Claim, summary: Summary, failed: Vec<String>) -> Verdict {
         let Summary { verdict, transactions, aborted, reads, writes, scans, edges, .. } = summary;
         let checked = format!(
             "{title}: {transactions} transactions ({aborted} attempts aborted), {reads} reads, {writes} writes, {scans} scans, \
@@ -29,13 +64,13 @@ impl Verdict {
             Judgement::Violated(violation) => problems.push(violation.to_string()),
             Judgement::Inconclusive(doubt) => problems.push(format!("inconclusive: {doubt}")),
         }
-        Verdict { checked, claim: claim(args), problems }
+        Verdict { checked, claim: claim.with(claim.opaque), problems }
     }
 
     /// Of a history of what clients were told.
     pub(super) fn of_values<O>(
         title: String,
-        args: &CheckArgs,
+        claim: Claim,
         history: &[Transaction<O>],
         result: Result<(), Violation>,
     ) -> Verdict {
@@ -43,7 +78,7 @@ impl Verdict {
         let operations: usize = history.iter().map(|transaction| transaction.operations.len()).sum();
         let checked =
             format!("{title}: {} transactions ({committed} committed), {operations} operations", history.len());
-        Verdict { checked, claim: claim(args), problems: result.err().iter().map(Violation::to_string).collect() }
+        Verdict { checked, claim: claim.with(false), problems: result.err().iter().map(Violation::to_string).collect() }
     }
 
     /// Whether nothing is wrong.
@@ -64,9 +99,11 @@ impl Verdict {
     }
 }
 
-/// What the history was asked to be.
-fn claim(args: &CheckArgs) -> String {
-    let strict = if args.strict { " in the order of real time" } else { "" };
-    let opaque = if args.opacity { ", aborted attempts included" } else { "" };
-    format!("serializable{strict}{opaque}")
+impl Claim {
+    /// In words.
+    fn with(self, opaque: bool) -> String {
+        let strict = if self.strict { " in the order of real time" } else { "" };
+        let opaque = if opaque { ", aborted attempts included" } else { "" };
+        format!("serializable{strict}{opaque}")
+    }
 }
