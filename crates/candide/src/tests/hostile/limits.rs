@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Transactions of the script.
 const TRANSACTIONS: u64 = 1_000;
 /// Limits that each protocol is tried with.
-const LIMITS: usize = 250;
+const LIMITS: usize = 1_000;
 /// What may be taken beyond the limit to finish what has begun (a bucket half moved): a span of 64 KiB for each index that
 /// is hashed.
 const BEYOND: usize = 2 * (64 << 10);
