@@ -29,7 +29,7 @@ use crate::sync::{MODELLED, Mutant, Ordering, Spin, mutant};
 
 /// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
 /// committer that lost its processor in the middle.
-pub(super) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
+const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
 /// The same for a read for update that holds nothing yet. Nobody can be waiting for it, and whoever has the lock may be
 /// in a closure instead of a commit; giving up early would repeat for nothing what the lock is there to save.
@@ -102,6 +102,31 @@ impl Held {
     /// Forgets what is held without giving it back: a deliberate defect.
     pub(super) fn forget(&mut self) {
         self.0.clear();
+    }
+}
+
+/// Looks at a cell, which said `tid`, until a commit in progress is over. Apart, and given all it needs by value, so that reads
+/// which meet none are short.
+#[cold]
+#[inline(never)]
+pub(super) fn look_again<P: Protocol, T>(
+    mut context: Context<'_, P>,
+    at: CellAt,
+    mut tid: Tid,
+    mut look: impl FnMut() -> Result<T, Tid>,
+) -> Result<T, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        if tid.has(Tid::DEAD) {
+            return Err(context.conflict(Abort::Dead, at));
+        }
+        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return Err(context.conflict(Abort::Locked, at));
+        }
+        match look() {
+            Ok(seen) => return Ok(seen),
+            Err(said) => tid = said,
+        }
     }
 }
 

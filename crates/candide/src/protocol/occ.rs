@@ -50,14 +50,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::locks::{self, Held, LOCK_ROUNDS_MAX, lock_all, release, release_cell};
+use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
-use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
 use std::panic::resume_unwind;
 
 /// Optimistic concurrency control, the default protocol.
@@ -106,7 +106,7 @@ impl Protocol for Occ {
     ) -> Result<Seen, Abort> {
         let tid = match look(at, &mut copy) {
             Ok(tid) => tid,
-            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, copy)?,
+            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
         };
         let present = !tid.has(Tid::ABSENT);
         if present || !mutant(Mutant::TombstoneUnobserved) {
@@ -217,30 +217,6 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     if same { Ok(before) } else { Err(before) }
-}
-
-/// Looks until a commit in progress is over. Apart, so that reads which meet none are short.
-#[cold]
-#[inline(never)]
-fn look_again(
-    mut context: Context<'_, Occ>,
-    at: CellAt,
-    mut tid: Tid,
-    mut copy: impl FnMut(Words<'_>),
-) -> Result<Tid, Abort> {
-    let mut spin = Spin::default();
-    loop {
-        if tid.has(Tid::DEAD) {
-            return Err(context.conflict(Abort::Dead, at));
-        }
-        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-            return Err(context.conflict(Abort::Locked, at));
-        }
-        match look(at, &mut copy) {
-            Ok(tid) => return Ok(tid),
-            Err(seen) => tid = seen,
-        }
-    }
 }
 
 /// Commits an attempt that holds cells, and gives back those it has not written.

@@ -68,14 +68,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::locks::{self, Held, LOCK_ROUNDS_MAX, lock_all, release, release_cell};
+use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
-use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
 use std::panic::resume_unwind;
 
 /// The step from one timestamp to the next: they are kept and compared with zeros in place of the flags.
@@ -152,7 +152,7 @@ impl Protocol for TicToc {
     ) -> Result<Seen, Abort> {
         let read = match look(at, &mut copy) {
             Ok(read) => read,
-            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, copy)?,
+            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
         };
         let (present, unwritten) = (!read.rts.has(Tid::ABSENT), read.rts.has(Tid::UNWRITTEN));
         let version = if unwritten { 0 } else { read.wts };
@@ -298,30 +298,6 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Read, Tid> {
     let rts = Tid(cell.load(Ordering::Acquire));
     let same = !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts;
     if same || mutant(Mutant::SecondLookSkipped) { Ok(Read { at, wts, rts }) } else { Err(before) }
-}
-
-/// Looks until a commit in progress is over. Apart, so that reads which meet none are short.
-#[cold]
-#[inline(never)]
-fn look_again(
-    mut context: Context<'_, TicToc>,
-    at: CellAt,
-    mut tid: Tid,
-    mut copy: impl FnMut(Words<'_>),
-) -> Result<Read, Abort> {
-    let mut spin = Spin::default();
-    loop {
-        if tid.has(Tid::DEAD) {
-            return Err(context.conflict(Abort::Dead, at));
-        }
-        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-            return Err(context.conflict(Abort::Locked, at));
-        }
-        match look(at, &mut copy) {
-            Ok(read) => return Ok(read),
-            Err(seen) => tid = seen,
-        }
-    }
 }
 
 /// Unlocks a new record's cell, absent and with these timestamps.

@@ -2,6 +2,7 @@
 //!
 //! As in `traps`, most need no threads: a closure runs another session's whole transaction inside itself.
 
+use super::steps::{CONFLICT, ONCE};
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::{AtomicBool, Ordering, Random};
@@ -44,9 +45,6 @@ struct Coat {
 fn seat(hall: u64, seat: u64, owner: u64) -> Seat {
     Seat { hall, seat, owner, price: 0, sold: false }
 }
-
-const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();

@@ -43,6 +43,8 @@ mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
 mod starvation;
 #[cfg(not(any(loom, shuttle)))]
+mod steps;
+#[cfg(not(any(loom, shuttle)))]
 mod stress;
 #[cfg(not(any(loom, shuttle)))]
 mod table_model;

@@ -5,18 +5,15 @@
 use super::ForProtocol;
 use super::parcels::Parcel;
 use super::rows::Item;
+use super::steps::{CONFLICT, ONCE, acting, run};
 use crate::history::{Event, Recorded, Transaction};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::record::Tid;
-use crate::sync::{Point, with_hook};
-use crate::{Abort, Database, Refused, RunOptions, Session, Table, Tx, Updater};
+use crate::sync::Point;
+use crate::{Abort, Database, Refused, Session, Table, Tx, Updater};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-
-/// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// A database in epoch 1 with rows 0..4 that count nothing, and two sessions that have committed nothing.
 struct Scene<P: Protocol> {
@@ -32,28 +29,6 @@ fn scene<P: Protocol>() -> Scene<P> {
     run(&mut db.session().unwrap(), |tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))));
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
-}
-
-/// Runs a transaction that nothing stands in the way of.
-fn run<T, P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
-    session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// Runs `body` with `act` done once, the first time that this thread passes `at`.
-fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
-    let (mut act, acted) = (Some(act), Rc::new(Cell::new(false)));
-    let done = acted.clone();
-    let hook = move |point| {
-        if point == at
-            && let Some(act) = act.take()
-        {
-            act();
-            done.set(true);
-        }
-    };
-    let result = with_hook(hook, body);
-    assert!(acted.get(), "{at:?} is not on the way");
-    result
 }
 
 /// The versions of what has been written since the last call, one transaction after another in the order of their ends.

@@ -7,19 +7,14 @@ mod untimed;
 use super::mix::Judge;
 use super::parcels::{Filed, Parcel};
 use super::rows::Item;
+use super::steps::{CONFLICT, ONCE, acting, run};
 use crate::history::Recorded;
 use crate::protocol::{Occ, Protocol, TicToc};
-use crate::sync::{Point, with_hook};
-use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use crate::sync::Point;
+use crate::{Abort, Database, Session, Table, Tx};
 use candide_check::Options;
-use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::Barrier;
 use untimed::Untimed;
-
-/// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// A database in which time stands still, with items 1, 2 and 3 that count nothing.
 struct Scene<P: Protocol> {
@@ -30,11 +25,6 @@ struct Scene<P: Protocol> {
 }
 
 type Step<P> = fn(&Scene<P>, &Tx<'_, P>) -> Result<(), Abort>;
-
-/// Runs a transaction that nothing stands in the way of.
-fn run<T, P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
-    session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{}: {e}", P::NAME))
-}
 
 impl<P: Protocol> Scene<P> {
     fn new() -> Scene<P> {
@@ -489,23 +479,6 @@ fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Res
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
         scene.items.read(tx, &3, Item::COUNT).map(drop)
     })
-}
-
-/// Runs `body` with `act` done once, the first time that this thread passes `at`.
-fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
-    let (mut act, acted) = (Some(act), Rc::new(Cell::new(false)));
-    let done = acted.clone();
-    let hook = move |point| {
-        if point == at
-            && let Some(act) = act.take()
-        {
-            act();
-            done.set(true);
-        }
-    };
-    let result = with_hook(hook, body);
-    assert!(acted.get(), "{at:?} is not on the way");
-    result
 }
 
 #[test]
