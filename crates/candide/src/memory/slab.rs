@@ -1,7 +1,7 @@
 //! Blocks of one size, and a session's cache of them.
 
 use super::{Block, Memory, OutOfMemory, WORD_BYTES};
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::sync::{Arc, Weak};
 
 /// What a cache takes from a slab at once, in bytes: a few pages, so that the slab's lock is rare and little idles.
@@ -86,7 +86,9 @@ pub(crate) struct Cache {
 
 impl Cache {
     fn new(slab: &Arc<Slab>) -> Cache {
-        let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, REFILL_BLOCKS_MAX);
+        // Under a model what was freed last is what is taken next, by whomever.
+        let max = if MODELLED { 1 } else { REFILL_BLOCKS_MAX };
+        let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, max);
         Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks }
     }
 
@@ -218,25 +220,30 @@ mod modelled {
     use super::*;
     use crate::sync::AtomicU64;
 
-    /// Every block is an allocation of its own; live ones are remembered so that dropping the slab frees them.
+    /// Every block is an allocation of its own; live ones are remembered so that dropping the slab frees them. What is given
+    /// back is freed under loom, which notices who still looks at it; under shuttle, which does not, it is what is taken next.
     #[derive(Debug, Default)]
     pub(super) struct Store {
-        ready: Option<Block>,
+        ready: Vec<Block>,
         live: std::collections::HashMap<u64, usize>,
     }
 
     impl Store {
         pub(super) fn is_empty(&self) -> bool {
-            self.ready.is_none()
+            self.ready.is_empty()
         }
 
         pub(super) fn pop(&mut self, _block_words: usize) -> Option<Block> {
-            self.ready.take()
+            self.ready.pop()
         }
 
         pub(super) fn push(&mut self, block: Block, _block_words: usize) {
-            let words = self.live.remove(&block.address()).expect("a block is given back once, to its own slab");
-            free(block, words);
+            if cfg!(shuttle) {
+                self.ready.push(block);
+            } else {
+                let words = self.live.remove(&block.address()).expect("a block is given back once, to its own slab");
+                free(block, words);
+            }
         }
     }
 
@@ -265,8 +272,9 @@ mod modelled {
             self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
             let words: Box<[AtomicU64]> = (0..self.block_words).map(|_| AtomicU64::new(0)).collect();
             let block = Block::at(Box::into_raw(words).cast::<AtomicU64>().expose_provenance() as u64);
-            store.live.insert(block.expect("an allocation is never at zero").address(), self.block_words);
-            store.ready = block;
+            let block = block.expect("an allocation is never at zero");
+            store.live.insert(block.address(), self.block_words);
+            store.ready.push(block);
             Ok(())
         }
     }

@@ -29,7 +29,7 @@ const SCHEDULES: u64 = 2_000;
 /// Schedules in which everything that a scene is there for should have happened.
 const MANY: u64 = 500;
 
-/// All scenes.
+/// All scenes: of those that are about the same, the smallest first, which a defect shows in soonest.
 fn all<P: Protocol>() -> Vec<Scene<P>> {
     vec![
         scenes::random_mix(),
@@ -37,12 +37,15 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         scenes::write_skew(),
         scenes::lost_update(),
         scenes::guards(),
+        scenes::held_skew(),
         scenes::holders(),
         scenes::phantom(),
+        scenes::missed_keys(),
         scenes::absent_keys(),
         scenes::own_split(),
         scenes::delete_in_scan(),
         scenes::indexes(),
+        life::stale_handle(),
         life::reuse(),
         life::reinsert(),
         life::take_over(),

@@ -137,6 +137,27 @@ pub(super) fn guards<P: Protocol>() -> Scene<P> {
         .shows(true, "refusal")
 }
 
+/// What is held and read decides what is written to a row that another one holds.
+fn level<P: Protocol>(me: &mut Actor<'_, P>, held: u64, read: u64) {
+    let items = me.items();
+    me.run(|tx| {
+        let mine = items.read_for_update(tx, &held, Item::OTHER)?;
+        let other = items.read(tx, &read, Item::OTHER)?;
+        items.update(tx, &held, Item::OTHER.set(mine.max(other) + 1))
+    });
+}
+
+/// Two threads hold a row each and read the other's, and that is all.
+pub(super) fn held_skew<P: Protocol>() -> Scene<P> {
+    Scene::new("held-skew").before(|me| me.fill(0..2, 0)).part(|me| level(me, 0, 1)).part(|me| level(me, 1, 0)).after(
+        |me| {
+            let items = me.items();
+            let rows = me.run(|tx| Ok([items.read(tx, &0, Item::OTHER)?, items.read(tx, &1, Item::OTHER)?]));
+            assert_ne!(rows[0], rows[1], "whoever came second has seen the first");
+        },
+    )
+}
+
 /// Transfers between rows that are read for update, in orders that cross.
 pub(super) fn holders<P: Protocol>() -> Scene<P> {
     fn transfer<P: Protocol>(me: &mut Actor<'_, P>, from: u64, to: u64) {
@@ -146,15 +167,6 @@ pub(super) fn holders<P: Protocol>() -> Scene<P> {
             items.read_for_update(tx, &to, Item::COUNT)?;
             items.update(tx, &from, Item::COUNT.set(count - 1))?;
             items.update(tx, &to, Item::COUNT.add(1))
-        });
-    }
-    /// What is held and read decides what is written to a row that another one holds.
-    fn level<P: Protocol>(me: &mut Actor<'_, P>, held: u64, read: u64) {
-        let items = me.items();
-        me.run(|tx| {
-            let mine = items.read_for_update(tx, &held, Item::OTHER)?;
-            let other = items.read(tx, &read, Item::OTHER)?;
-            items.update(tx, &held, Item::OTHER.set(mine.max(other) + 1))
         });
     }
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
@@ -207,18 +219,32 @@ pub(super) fn phantom<P: Protocol>() -> Scene<P> {
         })
 }
 
+/// Inserts a key of two unless the other one is there.
+fn insert_unless_other<P: Protocol>(me: &mut Actor<'_, P>) {
+    let (items, own) = (me.items(), me.number - 1);
+    me.run(|tx| match items.get(tx, &(1 - own), Item::OTHER)? {
+        None => items.insert(tx, Item::new(own, 1)),
+        Some(_) => Ok(()),
+    });
+}
+
+/// Demands that one of two keys is there.
+fn one_of_two<P: Protocol>(me: &mut Actor<'_, P>) {
+    let items = me.items();
+    let rows = me.run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?)));
+    assert!(matches!(rows, (Some(1), None) | (None, Some(1))), "{rows:?}");
+}
+
+/// Two threads miss one key each and insert the other's, and that is all.
+pub(super) fn missed_keys<P: Protocol>() -> Scene<P> {
+    Scene::new("missed-keys").part(insert_unless_other).part(insert_unless_other).after(one_of_two)
+}
+
 /// Who misses a key inserts another, which the next one misses; a third thread inserts and gives up.
 pub(super) fn absent_keys<P: Protocol>() -> Scene<P> {
-    fn insert<P: Protocol>(me: &mut Actor<'_, P>) {
-        let (items, own) = (me.items(), me.number - 1);
-        me.run(|tx| match items.get(tx, &(1 - own), Item::OTHER)? {
-            None => items.insert(tx, Item::new(own, 1)),
-            Some(_) => Ok(()),
-        });
-    }
     Scene::new("absent-keys")
-        .part(insert)
-        .part(insert)
+        .part(insert_unless_other)
+        .part(insert_unless_other)
         .part(|me| {
             let items = me.items();
             let given_up = me.session.run(|tx| {
@@ -227,11 +253,7 @@ pub(super) fn absent_keys<P: Protocol>() -> Scene<P> {
             });
             assert_eq!(given_up, Err(Abort::NotFound));
         })
-        .after(|me| {
-            let items = me.items();
-            let rows = me.run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?)));
-            assert!(matches!(rows, (Some(1), None) | (None, Some(1))), "{rows:?}");
-        })
+        .after(one_of_two)
 }
 
 /// Two threads go through a range and fill it on the way, dividing what they have gone through; a third inserts only.

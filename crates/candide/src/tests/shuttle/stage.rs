@@ -36,7 +36,12 @@ pub(super) struct Scene<P: Protocol> {
 impl<P: Protocol> Scene<P> {
     /// A scene in which nothing happens yet. That transactions get into each other's way is the least that it must show.
     pub(super) fn new(name: &'static str) -> Scene<P> {
-        Scene { name, before: |_| {}, parts: Vec::new(), after: |_| {}, shows: vec!["conflict"] }
+        Scene::peaceful(name).shows(true, "conflict")
+    }
+
+    /// The same, of transactions that may all come through.
+    pub(super) fn peaceful(name: &'static str) -> Scene<P> {
+        Scene { name, before: |_| {}, parts: Vec::new(), after: |_| {}, shows: Vec::new() }
     }
 
     /// What is done before the parts begin.
@@ -178,7 +183,12 @@ impl<'a, P: Protocol> Actor<'a, P> {
 
     /// Does what the advancer does: an epoch passes, and the garbage of sessions that do nothing is collected.
     pub(super) fn advance(&self) {
-        self.stage.pass();
+        self.pass();
+        self.collect();
+    }
+
+    /// Collects the garbage of sessions that do nothing.
+    pub(super) fn collect(&self) {
         let inner = &self.stage.db.inner;
         inner.collect(inner.engine.epochs.now());
     }
