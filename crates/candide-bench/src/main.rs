@@ -19,6 +19,7 @@ mod plan;
 mod progress;
 mod registry;
 mod report;
+mod sink;
 mod suite;
 mod table;
 
@@ -28,7 +29,7 @@ use clap::Parser;
 
 use cli::{Bench, Cli, Command, Common};
 use failure::Failure;
-use report::Sink;
+use sink::Sink;
 use suite::Suite;
 
 fn main() -> ExitCode {

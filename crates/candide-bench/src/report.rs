@@ -1,8 +1,4 @@
-//! All results of an invocation, and the files they go to.
-
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+//! All results of an invocation.
 
 use serde::Serialize;
 
@@ -26,25 +22,6 @@ impl Report {
     /// Whether every invariant that was examined held.
     pub(crate) fn is_consistent(&self) -> bool {
         self.results.iter().all(|result| result.consistency.failed.is_empty())
-    }
-}
-
-/// A file to write at the end. It is opened before the measurements, since a path that cannot be written should not cost
-/// a minute to be found out, and keeps its contents until then.
-pub(crate) struct Sink {
-    file: File,
-}
-
-impl Sink {
-    pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
-        let file = File::options().create(true).write(true).truncate(false).open(path);
-        let explain = |error| Failure::Usage(format!("cannot write to {}: {error}", path.display()));
-        Ok(Sink { file: file.map_err(explain)? })
-    }
-
-    pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
-        self.file.set_len(0)?;
-        Ok(self.file.write_all(text.as_bytes())?)
     }
 }
 

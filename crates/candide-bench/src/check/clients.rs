@@ -1,10 +1,8 @@
 //! Asking clients what they were told.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::marker::PhantomData;
 use std::panic;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -19,6 +17,7 @@ use super::Run;
 use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
 use crate::registry::Job;
+use crate::sink::Sink;
 
 /// Clients of one kind of object under one protocol.
 pub(super) struct Asking<'a, O> {
@@ -65,6 +64,8 @@ where
 
     fn run<P: Protocol>(self) -> Self::Output {
         let Asking { threads, run: &Run { args, seed }, .. } = self;
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
+        let (json, edn) = (open(&args.history)?, open(&args.edn)?);
         let db = Database::<P>::builder().build()?;
         let shared = Shared::<O, P>::create(&db)?;
         let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
@@ -84,14 +85,14 @@ where
         history.extend(shared.read_all(&mut db.session()?)?);
 
         let text = format!("{} with {threads} threads", O::NAME);
-        if let Some(path) = &args.history {
+        if let Some(sink) = json {
             let header = Header { protocol: P::NAME.to_string(), seed, text: text.clone() };
-            let mut writer = Writer::new(create(path)?, &header)?;
+            let mut writer = Writer::new(sink.emptied()?, &header)?;
             history.iter().try_for_each(|transaction| writer.write(transaction))?;
             writer.finish()?;
         }
-        if let Some(path) = &args.edn {
-            edn::write(&history, create(path)?)?;
+        if let Some(sink) = edn {
+            edn::write(&history, sink.emptied()?)?;
         }
         let claim = Claim::of_protocol::<P>(args);
         let checked = O::check(&history, claim.of_values());
@@ -114,9 +115,4 @@ fn work<O: Object, P: Protocol>(
         history.push(shared.step(&mut session, &mut rng)?);
     }
     Ok(history)
-}
-
-fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    let file = File::create(path);
-    Ok(BufWriter::new(file.map_err(|error| Failure::Usage(format!("cannot write to {}: {error}", path.display())))?))
 }

@@ -18,6 +18,7 @@ use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
 use crate::progress;
 use crate::registry::Job;
+use crate::sink::Sink;
 
 /// What the threads are told.
 const GO_ON: u8 = 0;
@@ -62,11 +63,8 @@ impl<W: Workload> Job for Recording<'_, W> {
         let claim = Claim::of_protocol::<P>(args);
         let header =
             Header { protocol: P::NAME.to_string(), seed, text: format!("{} with {threads} threads", workload.name()) };
-        let file = args.history.as_ref().map(|path| {
-            let file = File::create(path);
-            let explain = |error| Failure::Usage(format!("cannot write to {}: {error}", path.display()));
-            Ok::<_, Failure>(Writer::new(BufWriter::new(file.map_err(explain)?), &header)?)
-        });
+        let file =
+            args.history.as_deref().map(|path| Ok::<_, Failure>(Writer::new(Sink::open(path)?.emptied()?, &header)?));
         let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
         let db = Database::<Recorded<P>>::builder().build()?;
         let loaded = workload.load(&db, &Loading { threads, seed, progress: &|_| {} })?;
@@ -113,7 +111,8 @@ fn run_recorded<P: Protocol, L: Loaded<Recorded<P>>>(
         let begun = Instant::now();
         let mut events = 0;
         let mut taken = Ok(0);
-        while begun.elapsed() < duration && destination.checker.violation().is_none() {
+        let over = || begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished);
+        while !over() && destination.checker.violation().is_none() {
             taken = destination.take(db.take_history());
             let Ok(count) = taken else { break };
             events += count;
