@@ -1,5 +1,6 @@
 //! What a program can find out: about conflicts, limits, memory, and who holds what back.
 
+use super::parcels::Parcel;
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_reclaiming};
 use crate::protocol::{Occ, Protocol};
@@ -122,6 +123,25 @@ fn a_closure_sees_why_its_last_attempt_failed() {
         assert_eq!(session.last_conflict().unwrap().key, Some(vec![1]));
     }
     assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.last_conflict())), Ok(None));
+}
+
+#[test]
+fn a_conflict_names_the_key_however_the_table_keeps_it() {
+    for aware in [true, false] {
+        let db = Database::new();
+        let options = TableOptions::default().contention_aware_keys(aware);
+        let parcels = db.table_with::<Parcel>("parcels", options).unwrap();
+        unwrap(db.run(|tx| parcels.insert(tx, Parcel::new(3, 500))));
+        let mut session = db.session().unwrap();
+        let met = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+            parcels.read(tx, &(3, 500), Parcel::NOTE)?;
+            db.run(|tx| parcels.update(tx, &(3, 500), Parcel::NOTE.add(1)))?;
+            parcels.update(tx, &(3, 500), Parcel::NOTE.add(1))
+        });
+        assert_eq!(met, Err(Abort::AttemptsExhausted));
+        let conflict = session.last_conflict().unwrap();
+        assert_eq!((conflict.key, conflict.key_is_longer), (Some(vec![3, 500]), false), "aware {aware}");
+    }
 }
 
 #[test]
