@@ -45,6 +45,8 @@ const RESULT: &[(&str, Kind)] = &[
 const TRANSACTION: &[(&str, Kind)] =
     &[("committed", Number), ("aborted", Number), ("p50_us", Number), ("p99_us", Number), ("max_us", Number)];
 
+const CAUSE: &[(&str, Kind)] = &[("reason", Text), ("aborted", Text), ("met", List), ("attempts", Number)];
+
 const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
 
 /// Checks files; prints a line for each that is right.
@@ -75,6 +77,16 @@ fn check_result(result: &Value) -> Result<(), String> {
     fields(result, RESULT)?;
     for (name, transaction) in result["transactions"].as_object().into_iter().flatten() {
         fields(transaction, TRANSACTION).map_err(|problem| format!("in transaction {name:?} {problem}"))?;
+    }
+    if let Some(causes) = result["causes"].as_array() {
+        causes
+            .iter()
+            .try_for_each(|cause| fields(cause, CAUSE))
+            .map_err(|problem| format!("has a cause that {problem}"))?;
+        let attempts: u64 = causes.iter().filter_map(|cause| cause["attempts"].as_u64()).sum();
+        if Some(attempts) != result["aborted"].as_u64() {
+            return Err(format!("has causes of {attempts} aborted attempts out of {}", result["aborted"]));
+        }
     }
     fields(&result["consistency"], CONSISTENCY).map_err(|problem| format!("in its consistency {problem}"))?;
 
@@ -152,6 +164,11 @@ mod tests {
     #[test]
     fn a_whole_report_is_accepted() {
         assert_eq!(check(&report()), Ok(1));
+        let mut report = report();
+        report["results"][0]["aborted"] = json!(3);
+        let cause = |attempts| json!({ "reason": "locked", "aborted": "t", "met": ["t"], "attempts": attempts });
+        report["results"][0]["causes"] = json!([cause(2), cause(1)]);
+        assert_eq!(check(&report), Ok(1));
     }
 
     #[test]
@@ -167,6 +184,9 @@ mod tests {
             refused(&|report| remove(&mut report["results"][0], field), field);
         }
         refused(&|report| remove(&mut report["results"][0]["transactions"]["t"], "p99_us"), "p99_us");
+        let cause = json!({ "reason": "locked", "aborted": "t", "met": [], "attempts": 1 });
+        refused(&|report| report["results"][0]["causes"] = json!([cause]), "causes of 1 aborted attempts out of 0");
+        refused(&|report| report["results"][0]["causes"] = json!([{ "reason": "locked" }]), "\"aborted\"");
         refused(&|report| report["results"] = json!([]), "no results");
         refused(&|report| report["results"][0]["threads"] = json!("one"), "threads");
         refused(&|report| report["results"][0]["throughput_tps"] = json!(0.0), "throughput of 0");

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use candide::{Database, Protocol, Stats};
-use candide_workloads::{Loaded, Step, Worker};
+use candide_workloads::{Causes, Loaded, Step, Worker};
 use hdrhistogram::Histogram;
 
 use crate::affinity::Cores;
@@ -33,6 +33,8 @@ pub(crate) struct Run {
     pub(crate) kinds: Vec<Kind>,
     /// Aborted attempts by the engine's reason.
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+    /// Where they were and whom they met, if the workload finds out.
+    pub(crate) causes: Option<Causes>,
 }
 
 /// What one transaction type came to.
@@ -79,6 +81,7 @@ impl Run {
             elapsed: Duration::ZERO,
             kinds: (0..kinds).map(|_| Kind::new()).collect(),
             abort_reasons: BTreeMap::new(),
+            causes: None,
         }
     }
 
@@ -90,6 +93,9 @@ impl Run {
         }
         for (&reason, count) in &other.abort_reasons {
             *self.abort_reasons.entry(reason).or_default() += count;
+        }
+        if let Some(causes) = &other.causes {
+            self.causes.get_or_insert_default().merge(causes);
         }
     }
 
@@ -164,6 +170,8 @@ fn repeat<W: Worker>(worker: &mut W, kinds: usize, phase: &AtomicU8) -> Result<R
         }
         if phase == MEASURE && before.is_none() {
             before = Some(worker.stats());
+            // Those of the warm-up.
+            drop(worker.take_causes());
         }
         let step = worker.step()?;
         let end = Instant::now();
@@ -179,6 +187,7 @@ fn repeat<W: Worker>(worker: &mut W, kinds: usize, phase: &AtomicU8) -> Result<R
                 run.abort_reasons.insert(reason, after - before);
             }
         }
+        run.causes = worker.take_causes();
     }
     Ok(run)
 }

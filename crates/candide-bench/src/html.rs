@@ -5,7 +5,10 @@ use std::fmt::Display;
 use crate::chart;
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::table::{LATENCY_HEADER, THROUGHPUT_HEADER, label, latency_rows, throughput_row};
+use crate::table::{
+    CAUSES_HEADER, CAUSES_TITLE, LATENCY_HEADER, THROUGHPUT_HEADER, cause_rows, finds_causes, label, latency_rows,
+    throughput_row,
+};
 
 const STYLE: &str = "
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -31,6 +34,13 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
     let failures = report.results.iter().flat_map(|result| {
         result.consistency.failed.iter().map(move |failure| format!("{}: {failure}", label(result)))
     });
+    let causes = match finds_causes(report) {
+        true => {
+            let rows = table(&CAUSES_HEADER, report.results.iter().flat_map(cause_rows));
+            format!("<h2>Aborted attempts</h2>\n<p>{CAUSES_TITLE}.</p>\n{rows}")
+        }
+        false => String::new(),
+    };
     // Within a script, the only thing that could end it is a closing tag.
     let json = report.to_json()?.replace("</", "<\\/");
     Ok(format!(
@@ -39,7 +49,7 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
          {facts}{notes}{failures}\
          <h2>Throughput</h2>\n<p>Median of the runs; the thin line reaches from the slowest to the fastest.</p>\n\
          {chart}{throughputs}\
-         <h2>Latency</h2>\n<p>In µs, from the first attempt to the end, retries included.</p>\n{latencies}\
+         <h2>Latency</h2>\n<p>In µs, from the first attempt to the end, retries included.</p>\n{latencies}{causes}\
          <script type=\"application/json\" id=\"results\">\n{json}</script>\n</body>\n</html>\n",
         facts = table(&["", ""], facts.into_iter().map(|(name, value)| [name.to_string(), value])),
         notes = list("notes", report.notes.iter()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use candide_workloads::{Consistency, Workload};
+use candide_workloads::{Cause, Consistency, Workload};
 use serde::Serialize;
 
 use crate::cli::{Common, Factor, Profile};
@@ -34,6 +34,9 @@ pub(crate) struct Measurement {
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+    /// Aborted attempts by what they met, the most frequent first; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) causes: Option<Vec<Aborted>>,
     /// The types of which any transaction ended.
     pub(crate) transactions: BTreeMap<&'static str, Transactions>,
     #[serde(flatten)]
@@ -65,6 +68,38 @@ impl Transactions {
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
             max_us: micros(kind.latency.max()),
+        }
+    }
+}
+
+/// Attempts that were aborted in the same way.
+#[derive(Debug, Serialize)]
+pub(crate) struct Aborted {
+    pub(crate) reason: &'static str,
+    /// None if it was about no table.
+    pub(crate) table: Option<String>,
+    /// None if it was about a key that was absent.
+    pub(crate) group: Option<&'static str>,
+    /// Table and group in words.
+    #[serde(skip)]
+    pub(crate) place: String,
+    /// The type of the aborted transaction.
+    pub(crate) aborted: &'static str,
+    /// The type it met; several if it was one of these, none if that is unknown.
+    pub(crate) met: Vec<&'static str>,
+    pub(crate) attempts: u64,
+}
+
+impl Aborted {
+    fn new(kinds: &[&'static str], cause: &Cause, attempts: u64) -> Self {
+        Aborted {
+            reason: cause.reason.name(),
+            table: cause.table.clone(),
+            group: cause.group,
+            place: cause.place(),
+            aborted: kinds[cause.aborted],
+            met: cause.met.iter().map(|&kind| kinds[kind]).collect(),
+            attempts,
         }
     }
 }
@@ -133,6 +168,9 @@ impl Measurement {
             tps_runs,
             transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
             abort_reasons: total.abort_reasons,
+            causes: total.causes.map(|causes| {
+                causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(W::KINDS, cause, count)).collect()
+            }),
             memory,
             consistency,
         })

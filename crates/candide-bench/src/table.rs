@@ -8,6 +8,9 @@ use crate::report::Report;
 /// Prints the tables and everything a reader must know beside them.
 pub(crate) fn print(report: &Report) {
     println!("{}\n\nLatencies in µs, retries included\n{}", throughputs(report), latencies(report));
+    if finds_causes(report) {
+        println!("\n{CAUSES_TITLE}\n{}", causes(report));
+    }
     for note in &report.notes {
         println!("note: {note}");
     }
@@ -76,6 +79,35 @@ pub(crate) fn latency_rows(result: &Measurement) -> impl Iterator<Item = [String
     })
 }
 
+/// Whether any setting was asked to find out whom aborted attempts met.
+pub(crate) fn finds_causes(report: &Report) -> bool {
+    report.results.iter().any(|result| result.causes.is_some())
+}
+
+/// So many causes of a setting are printed.
+const CAUSES_SHOWN: usize = 20;
+
+/// What is said of the table of causes.
+pub(crate) const CAUSES_TITLE: &str = "Aborted attempts by cause; met: who was writing there at the same time. Finding that out \
+                                       takes time, so the figures above are lower than without --causes";
+
+/// The columns of [`cause_rows`].
+pub(crate) const CAUSES_HEADER: [&str; 6] = ["setting", "attempts", "reason", "place", "aborted", "met"];
+
+/// One row for each cause of a setting, the most frequent first.
+pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 6]> {
+    result.causes.iter().flatten().map(|cause| {
+        [
+            label(result),
+            grouped(cause.attempts as f64),
+            cause.reason.to_string(),
+            cause.place.clone(),
+            cause.aborted.to_string(),
+            if cause.met.is_empty() { "unknown".to_string() } else { cause.met.join(" or ") },
+        ]
+    })
+}
+
 /// A setting in a few words.
 pub(crate) fn label(result: &Measurement) -> String {
     let off = [(result.cu, ", cu off"), (result.ts, ", ts off")];
@@ -102,6 +134,20 @@ fn throughputs(report: &Report) -> Table {
 fn latencies(report: &Report) -> Table {
     let mut table = table(&LATENCY_HEADER, 2..9);
     table.add_rows(report.results.iter().flat_map(latency_rows));
+    table
+}
+
+/// The causes that come first; files have all.
+fn causes(report: &Report) -> Table {
+    let mut table = table(&CAUSES_HEADER, 1..2);
+    for result in &report.results {
+        table.add_rows(cause_rows(result).take(CAUSES_SHOWN));
+        let others = result.causes.iter().flatten().skip(CAUSES_SHOWN);
+        let (kinds, attempts) = others.fold((0, 0), |(kinds, sum), cause| (kinds + 1, sum + cause.attempts));
+        if kinds > 0 {
+            table.add_row([label(result), grouped(attempts as f64), format!("{kinds} other causes")]);
+        }
+    }
     table
 }
 

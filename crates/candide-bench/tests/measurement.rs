@@ -180,6 +180,45 @@ fn tpcc_says_what_was_published_otherwise() {
 }
 
 #[test]
+fn tpcc_says_who_met_whom_when_asked() {
+    let page = file("causes.html");
+    // So many threads on so few rows that even one core has them meet.
+    let arguments = format!(
+        "tpcc --customers 10 --items 20 --runs 2 --threads 4 --cu off --ts off --causes --report {}",
+        page.display()
+    );
+    let (printed, report) = bench(&arguments, "causes");
+    let result = &report["results"][0];
+    assert_eq!(result["params"]["causes"], true);
+    let causes = result["causes"].as_array().expect("a list");
+    let fields = BTreeSet::from(["reason", "table", "group", "aborted", "met", "attempts"]);
+    assert!(!causes.is_empty() && causes.iter().all(|cause| keys(cause) == fields));
+    let attempts: Vec<_> = causes.iter().map(|cause| number(&cause["attempts"])).collect();
+    assert!(attempts.iter().rev().is_sorted(), "the most frequent first");
+    assert_eq!(attempts.iter().sum::<f64>(), number(&result["aborted"]), "each aborted attempt has one cause");
+    for (kind, transactions) in result["transactions"].as_object().expect("an object") {
+        let of_kind = causes.iter().filter(|cause| cause["aborted"] == kind.as_str());
+        let attempts = of_kind.map(|cause| number(&cause["attempts"])).sum::<f64>();
+        assert_eq!(attempts, number(&transactions["aborted"]), "{kind}");
+    }
+    for (reason, count) in result["abort_reasons"].as_object().expect("an object") {
+        let of_reason = causes.iter().filter(|cause| cause["reason"] == reason.as_str());
+        assert_eq!(of_reason.map(|cause| number(&cause["attempts"])).sum::<f64>(), number(count), "{reason}");
+    }
+    let is_hot = |cause: &&Value| {
+        cause["table"] == "warehouses"
+            && cause["group"] == "*"
+            && cause["aborted"] == "new-order"
+            && cause["met"] == Value::from(["payment"].as_slice())
+    };
+    assert!(causes.iter().any(|cause| is_hot(&cause)), "{causes:?}");
+    let is_hot_line = |line: &&str| ["warehouses.*", "new-order", "payment"].iter().all(|word| line.contains(word));
+    assert!(printed.lines().any(|line| is_hot_line(&line)), "{printed}");
+    let page = fs::read_to_string(page).expect("written");
+    assert!(page.contains("<h2>Aborted attempts</h2>") && page.contains("<td>warehouses.*</td>"));
+}
+
+#[test]
 fn the_page_contains_everything_it_needs() {
     let page = file("page.html");
     let arguments = format!("ycsb --rows 10000 --runs 1 --report {}", page.display());
@@ -192,4 +231,5 @@ fn the_page_contains_everything_it_needs() {
     assert!(!rest.contains("<script"), "one script, and that is data");
     assert_eq!(page.matches("<rect").count(), 2, "a bar for each number of threads");
     assert!(!page.contains("http"), "nothing is fetched");
+    assert!(!page.contains("Aborted attempts</h2>"), "who met whom was not asked");
 }

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod causes;
 pub mod clients;
 mod consistency;
 mod load;
@@ -31,6 +32,7 @@ mod workload;
 pub mod ycsb;
 mod zipf;
 
+pub use causes::{Cause, Causes};
 pub use consistency::Consistency;
 pub use load::Loading;
 pub use rng::stream;

@@ -5,7 +5,7 @@ use std::fmt;
 use candide::{Abort, Database, Error, Protocol, Session, Stats};
 use serde::Serialize;
 
-use crate::{Consistency, Loading, THETA_MAX};
+use crate::{Causes, Consistency, Loading, THETA_MAX};
 
 /// A workload before any table exists: knobs that can fill a database of any protocol.
 ///
@@ -71,6 +71,11 @@ pub trait Worker {
 
     /// The session's counters, of which the aborts by reason are of interest.
     fn stats(&self) -> Stats;
+
+    /// Why attempts were aborted since the last call; `None` if the workload has not been told to find out, or cannot.
+    fn take_causes(&mut self) -> Option<Causes> {
+        None
+    }
 }
 
 /// How one transaction ended.

@@ -1,5 +1,6 @@
 //! TPC-C's conditions hold after honest runs, and each of them is missed after a row was changed behind the accounts.
 
+mod causes;
 mod common;
 
 use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, Tx};

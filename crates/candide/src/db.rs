@@ -158,13 +158,13 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, &RunOptions::new(), body)
     }
 
-    /// As [`Database::run`], with limits on retrying.
+    /// As [`Database::run`], with limits on retrying, or told of conflicts.
     ///
     /// # Errors
     /// As [`Database::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
     pub fn run_with<T, E: From<Abort>>(
         &self,
-        options: RunOptions,
+        options: RunOptions<'_>,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         run_cached(&self.inner, &options, body)

@@ -271,7 +271,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`RunOptions`] limit the attempts, or set a deadline. [`Tx::attempt`] says which attempt it is.
+//! [`RunOptions`] limit the attempts, set a deadline, or have every conflict told to the program
+//! ([`RunOptions::on_conflict`]). [`Tx::attempt`] says which attempt it is.
 //!
 //! # Scans
 //! Ordered tables are scanned by ranges of keys and by [`Prefix`]es, forwards ([`Table::scan`]) and backwards
@@ -432,7 +433,8 @@
 //!
 //! # Watching it
 //! [`Database::stats`] and [`Session::stats`] count what became of transactions. [`Tx::last_conflict`] tells a closure why
-//! it is run again, [`Session::last_conflict`] tells afterwards; a [`Conflict`] names table, group and key.
+//! it is run again, [`Session::last_conflict`] tells afterwards, [`RunOptions::on_conflict`] tells of each; a [`Conflict`] names
+//! table, group and key.
 //! [`Database::health`] says how much garbage there is and which session keeps it from being freed, [`Database::tables`]
 //! what each table takes (the entries of secondary indexes are tables there, named like `customers.by_email`).
 //!

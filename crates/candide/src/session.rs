@@ -47,13 +47,13 @@ impl<P: Protocol> Session<P> {
         self.run_with(RunOptions::new(), body)
     }
 
-    /// As [`Session::run`], with limits on retrying.
+    /// As [`Session::run`], with limits on retrying, or told of conflicts.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
     pub fn run_with<T, E: From<Abort>>(
         &mut self,
-        options: RunOptions,
+        options: RunOptions<'_>,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         let (value, effects) = self.core.run(&self.inner.engine, &options, body)?;
@@ -147,7 +147,7 @@ enum Place<P: Protocol> {
 /// Runs a transaction with this thread's session for the database.
 pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
-    options: &RunOptions,
+    options: &RunOptions<'_>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Result<T, E> {
     let database = inner.engine.id;

@@ -80,6 +80,10 @@ pub(crate) struct TpccArgs {
     /// with --profile paper]
     #[arg(long, value_name = "TRANSACTIONS")]
     audit: Option<u64>,
+
+    /// Find out where aborted attempts met which other transactions, and report that, too; costs some throughput
+    #[arg(long)]
+    causes: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -144,6 +148,7 @@ impl TpccArgs {
                 HomeChoice::Random => Homes::Random,
             },
             audit_every: self.audit.unwrap_or(profile.audit_every),
+            causes: self.causes,
             ..profile
         }
     }

@@ -4,8 +4,9 @@ use candide::{Abort, Protocol, Tx};
 
 use super::Store;
 use super::input::DeliveryInput;
-use super::rows::{Customer, DISTRICTS, Order, OrderId, OrderLine, WarehouseId};
+use super::rows::{Customer, DISTRICTS, NewOrder, Order, OrderId, OrderLine, WarehouseId};
 use super::tables::{district_index, find_up_to};
+use super::trail::Announcer;
 
 /// The order that was delivered in each district; 0 where there was none.
 pub(super) type Delivered = [OrderId; DISTRICTS as usize];
@@ -37,6 +38,7 @@ impl<P: Protocol> Store<P> {
         tx: &Tx<'_, P>,
         input: &DeliveryInput,
         hints: &[OrderId],
+        announcer: Announcer<'_>,
     ) -> Result<Delivered, Abort> {
         let &DeliveryInput { warehouse, carrier, date } = input;
         let tables = &self.tables;
@@ -44,6 +46,10 @@ impl<P: Protocol> Store<P> {
         for ((district, &hint), found) in (1..).zip(hints).zip(&mut delivered) {
             let range = (warehouse, district, hint)..=(warehouse, district, OrderId::MAX);
             let Some((key, ())) = tables.new_orders.scan(tx, range, ()).next().transpose()? else { continue };
+            announcer.writes(|writes| {
+                writes.delete::<NewOrder>(&key);
+                writes.update::<Order>(&key, "delivery");
+            });
             tables.new_orders.delete(tx, &key)?;
             let order = tables.orders.find(tx, &key)?;
             let (customer, count) = order.read((Order::CUSTOMER, Order::LINES))?;
@@ -52,6 +58,10 @@ impl<P: Protocol> Store<P> {
             let mut lines = [(warehouse, district, id, 0); 15];
             (1..).zip(&mut lines).for_each(|(number, (.., last))| *last = number);
             let lines = &lines[..usize::from(count)];
+            announcer.writes(|writes| {
+                lines.iter().for_each(|line| writes.update::<OrderLine>(line, "delivery"));
+                writes.update::<Customer>(&(warehouse, district, customer), "account");
+            });
             let mut sum = 0;
             let mut deliver = |_, line: &candide::Row<'_, OrderLine, P>| -> Result<(), Abort> {
                 sum += i64::from(line.read(OrderLine::AMOUNT)?);

@@ -133,6 +133,9 @@ pub struct Tpcc {
     /// After how many transactions a worker audits a district, which means examining consistency conditions while others work;
     /// never, if 0.
     pub audit_every: u64,
+    /// Whether it is found out, for each attempt that a conflict ends, where that was and which types of transactions met.
+    /// Then workers announce to one another what they write, which slows them down by some percent.
+    pub causes: bool,
 }
 
 impl Tpcc {
@@ -158,6 +161,7 @@ impl Tpcc {
             stock_level_empty_scan: false,
             homes: Homes::Range,
             audit_every: 10_000,
+            causes: false,
         }
     }
 

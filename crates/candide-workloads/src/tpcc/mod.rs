@@ -7,6 +7,35 @@
 //!
 //! Dates count a worker's transactions instead of seconds, and all inputs follow from the seed, so one thread leaves the same
 //! state behind under every protocol.
+//!
+//! # Who meets whom
+//! With [`Tpcc::causes`] workers find out, for each attempt that a conflict ends, where that was and whom it met
+//! ([`Worker::take_causes`](crate::Worker::take_causes)). The place and the reason are the engine's. The types that it *met*
+//! are those of the attempts that wrote that column group of that row (where it was about an absent key: that inserted into
+//! that table) and overlapped with the aborted one, whether they committed or not. If that is one type, then a transaction of
+//! this type was in the way; of several, it was one of them. It may be none, and unknown: where
+//! the engine removed a deleted row or an empty leaf, which is nobody's transaction; where the attempt gave way to one that had
+//! failed too often; and where it took so long that what others did meanwhile is forgotten. An attempt that several things would
+//! have ended has the first that the engine came upon, so a new order whose warehouse has changed does not tell that its district
+//! has, too.
+//!
+//! With one warehouse and numbers of orders from outside the database, under protocols that validate what was read:
+//!
+//! | aborted, met | neither splitting nor commit-time updates | both |
+//! |---|---|---|
+//! | new-order, payment | the warehouse; the district and the customer, if they are the same | never |
+//! | payment, payment | the warehouse; the same district or customer | the same customer, whose balance is read; locks |
+//! | new-order, new-order | the same item's stock | locks |
+//! | payment, delivery | the same customer | the same customer |
+//! | delivery, payment | the same customer | locks |
+//! | delivery, new-order | the head of the district's new orders | the same |
+//! | delivery, delivery | always, hence the queue | the same |
+//! | order-status, anyone | the customer's balance, his newest order and its lines | the same |
+//! | stock-level, new-order | the district's latest lines, the stock of their items | the same |
+//! | stock-level, delivery | the district's latest lines | never |
+//!
+//! *Locks*: whoever updates without reading does not mind what others do, but has to wait for the lock of the row, in vain if
+//! its owner has lost the processor. A new order that rolls back reads what it would have updated.
 
 mod audit;
 mod books;
@@ -22,6 +51,7 @@ mod rows;
 mod stock_level;
 mod tables;
 mod text;
+mod trail;
 mod verdict;
 mod worker;
 
@@ -39,6 +69,7 @@ pub use rows::{
 };
 use tables::Numbers;
 pub use tables::Tables;
+use trail::Trails;
 pub use worker::TpccWorker;
 use worker::{Queues, Tally};
 
@@ -96,6 +127,7 @@ impl Workload for Tpcc {
         let tables = Tables::create(db, self)?;
         loader::load(db, &tables, self, loading)?;
         let store = Store {
+            trails: self.causes.then(|| Arc::new(Trails::new(tables.names()))),
             tables,
             numbers: Numbers::after(self.warehouses, OrderId::from(self.customers)),
             queues: Queues::new(self.warehouses),
@@ -111,6 +143,8 @@ struct Store<P: Protocol> {
     tables: Tables<P>,
     numbers: Numbers,
     queues: Queues,
+    /// Who is at work on what, if that is to be known.
+    trails: Option<Arc<Trails>>,
     knobs: Tpcc,
 }
 

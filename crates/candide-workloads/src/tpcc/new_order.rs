@@ -8,6 +8,7 @@ use super::rows::{
     Warehouse,
 };
 use super::text::BRAND;
+use super::trail::Announcer;
 use super::{OrderIds, Store};
 
 /// Why a new order was not entered.
@@ -52,7 +53,13 @@ impl Updater<Stock> for Take {
 
 impl<P: Protocol> Store<P> {
     /// Enters an order and gives what it costs. `drawn` is its number, if it was drawn before.
-    pub(super) fn new_order(&self, tx: &Tx<'_, P>, input: &NewOrderInput, drawn: OrderId) -> Result<i64, Refusal> {
+    pub(super) fn new_order(
+        &self,
+        tx: &Tx<'_, P>,
+        input: &NewOrderInput,
+        drawn: OrderId,
+        announcer: Announcer<'_>,
+    ) -> Result<i64, Refusal> {
         let &NewOrderInput { warehouse, district, customer, date, .. } = input;
         let tables = &self.tables;
         let home = tables.warehouses.find(tx, &warehouse)?;
@@ -63,10 +70,13 @@ impl<P: Protocol> Store<P> {
         let id = match self.knobs.order_ids {
             OrderIds::PerAttempt => self.numbers.draw_order(warehouse, district),
             OrderIds::Once => drawn,
-            OrderIds::District => place.modify(District::NEXT_ORDER, |next| {
-                *next += 1;
-                *next - 1
-            })?,
+            OrderIds::District => {
+                announcer.writes(|writes| writes.update::<District>(&(warehouse, district), "takings"));
+                place.modify(District::NEXT_ORDER, |next| {
+                    *next += 1;
+                    *next - 1
+                })?
+            }
         };
         let (discount, last, credit) = buyer.read((Customer::DISCOUNT, Customer::LAST, Customer::CREDIT))?;
         std::hint::black_box((last, credit));
@@ -75,6 +85,15 @@ impl<P: Protocol> Store<P> {
         let all_local = lines.iter().all(|line| line.supplier == warehouse);
         let count = lines.len() as u8;
         let order = Order { warehouse, district, id, customer, entered: date, lines: count, all_local, carrier: 0 };
+        announcer.writes(|writes| {
+            writes.insert::<Order>(&(warehouse, district, id));
+            writes.insert::<NewOrder>(&(warehouse, district, id));
+            writes.insert::<CustomerOrder>(&(warehouse, district, customer, id));
+            for (number, line) in (1..).zip(lines) {
+                writes.update::<Stock>(&(line.supplier, line.item), "supply");
+                writes.insert::<OrderLine>(&(warehouse, district, id, number));
+            }
+        });
         tables.orders.insert(tx, order)?;
         tables.new_orders.insert(tx, NewOrder { warehouse, district, id })?;
         tables.customer_orders.insert(tx, CustomerOrder { warehouse, district, customer, order: id })?;

@@ -5,6 +5,7 @@ use candide::{Abort, Bytes, Column, Protocol, Refused, Tx, Updater};
 use super::input::{PaymentInput, Who};
 use super::knobs::HistoryKeys;
 use super::rows::{Customer, CustomerId, District, DistrictId, History, NameKey, Namesakes, Warehouse, WarehouseId};
+use super::trail::Announcer;
 use super::{Store, text};
 
 /// Who has bad credit.
@@ -40,7 +41,13 @@ impl Updater<Customer> for Remark {
 
 impl<P: Protocol> Store<P> {
     /// Pays. `number` is the payment's among those of the customer's warehouse.
-    pub(super) fn payment(&self, tx: &Tx<'_, P>, input: &PaymentInput, number: u64) -> Result<(), Abort> {
+    pub(super) fn payment(
+        &self,
+        tx: &Tx<'_, P>,
+        input: &PaymentInput,
+        number: u64,
+        announcer: Announcer<'_>,
+    ) -> Result<(), Abort> {
         let &PaymentInput { warehouse, district, customer_warehouse, customer_district, amount, date, .. } = input;
         let tables = &self.tables;
         let home = tables.warehouses.find(tx, &warehouse)?;
@@ -48,6 +55,10 @@ impl<P: Protocol> Store<P> {
         place.prefetch((District::NAME, District::ZIP, District::YTD));
         let address = (Warehouse::STREET_1, Warehouse::STREET_2, Warehouse::CITY, Warehouse::STATE, Warehouse::ZIP);
         let (warehouse_name, address) = home.read((Warehouse::NAME, address))?;
+        announcer.writes(|writes| {
+            writes.update::<Warehouse>(&warehouse, "takings");
+            writes.update::<District>(&(warehouse, district), "takings");
+        });
         home.update(Warehouse::YTD.add(amount))?;
         std::hint::black_box(address);
         let address = (District::STREET_1, District::STREET_2, District::CITY, District::STATE, District::ZIP);
@@ -72,6 +83,11 @@ impl<P: Protocol> Store<P> {
             );
             std::hint::black_box(payer.read((name, address, Customer::CREDIT_LIMIT))?);
         }
+        let paid = history_id(self.knobs.history_keys, customer_district, id, number);
+        announcer.writes(|writes| {
+            writes.update::<Customer>(&(customer_warehouse, customer_district, id), "account");
+            writes.insert::<History>(&(customer_warehouse, paid));
+        });
         payer.update((Customer::BALANCE.sub(amount), Customer::YTD_PAYMENT.add(amount), Customer::PAYMENTS.add(1)))?;
         if credit == BAD_CREDIT {
             let [id, customer_district, customer_warehouse] =
@@ -87,7 +103,7 @@ impl<P: Protocol> Store<P> {
             tx,
             History {
                 customer_warehouse,
-                id: history_id(self.knobs.history_keys, customer_district, id, number),
+                id: paid,
                 customer: id,
                 customer_district,
                 district,

@@ -1,5 +1,6 @@
 //! The tables, and where numbers of orders and payments come from.
 
+use std::any::TypeId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candide::{Abort, Database, Error, Protocol, Record, Row, Table, TableOptions, Tx};
@@ -61,6 +62,26 @@ impl<P: Protocol> Tables<P> {
             items: db.table_with("items", hashed(knobs.items as usize))?,
             stocks: db.table_with("stocks", hashed(knobs.items as usize * warehouses))?,
         })
+    }
+
+    /// What each table is called, and the type of its rows.
+    pub(super) fn names(&self) -> Vec<(String, TypeId)> {
+        fn name<R: Record, P: Protocol>(table: &Table<R, P>) -> (String, TypeId) {
+            (table.name().to_string(), TypeId::of::<R>())
+        }
+        vec![
+            name(&self.warehouses),
+            name(&self.districts),
+            name(&self.customers),
+            name(&self.namesakes),
+            name(&self.history),
+            name(&self.new_orders),
+            name(&self.orders),
+            name(&self.customer_orders),
+            name(&self.order_lines),
+            name(&self.items),
+            name(&self.stocks),
+        ]
     }
 }
 

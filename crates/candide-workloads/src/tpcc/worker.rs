@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candide::{Abort, Protocol, Session, Stats, Tx};
+use candide::{Abort, Conflict, Protocol, RunOptions, Session, Stats, Tx};
 
 use super::Store;
 use super::delivery::{Delivered, Hints};
@@ -12,7 +12,8 @@ use super::knobs::OrderIds;
 use super::new_order::Refusal;
 use super::rows::{DISTRICTS, ItemId, WarehouseId};
 use super::tables::district_index;
-use crate::{Step, Worker, rng};
+use super::trail::{Announcer, Tracer};
+use crate::{Causes, Step, Worker, rng};
 
 /// The transaction types, as [`super::KINDS`] numbers them.
 const NEW_ORDER: usize = 0;
@@ -104,6 +105,8 @@ pub struct TpccWorker<P: Protocol> {
     items: Vec<ItemId>,
     until_audit: u64,
     tally: Tally,
+    /// Finds out who is met in conflicts, if that is to be known.
+    tracer: Option<Tracer>,
 }
 
 impl<P: Protocol> TpccWorker<P> {
@@ -118,6 +121,7 @@ impl<P: Protocol> TpccWorker<P> {
             items: Vec::new(),
             until_audit: knobs.audit_every,
             tally: Tally::new(knobs.warehouses),
+            tracer: store.trails.as_ref().map(|trails| trails.tracer(thread)),
             session,
             store,
         }
@@ -147,13 +151,14 @@ impl<P: Protocol> TpccWorker<P> {
     }
 
     fn new_order(&mut self) -> Result<Step, Abort> {
-        let TpccWorker { session, store, inputs, tally, .. } = self;
+        let TpccWorker { session, store, inputs, tally, tracer, .. } = self;
+        let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.new_order(&store.knobs);
         let drawn = match store.knobs.order_ids {
             OrderIds::Once => store.numbers.draw_order(input.warehouse, input.district),
             OrderIds::PerAttempt | OrderIds::District => 0,
         };
-        let (end, retries) = run(session, |tx| store.new_order(tx, &input, drawn));
+        let (end, retries) = run(session, announcer, NEW_ORDER, |tx| store.new_order(tx, &input, drawn, announcer));
         let committed = match end {
             Ok(total) => {
                 std::hint::black_box(total);
@@ -167,10 +172,11 @@ impl<P: Protocol> TpccWorker<P> {
     }
 
     fn payment(&mut self) -> Result<Step, Abort> {
-        let TpccWorker { session, store, inputs, tally, .. } = self;
+        let TpccWorker { session, store, inputs, tally, tracer, .. } = self;
+        let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.payment(&store.knobs);
         let number = store.numbers.draw_payment(input.customer_warehouse);
-        let (end, retries) = run(session, |tx| store.payment(tx, &input, number));
+        let (end, retries) = run(session, announcer, PAYMENT, |tx| store.payment(tx, &input, number, announcer));
         let () = end?;
         tally.payments += 1;
         tally.paid += input.amount;
@@ -178,17 +184,20 @@ impl<P: Protocol> TpccWorker<P> {
     }
 
     fn order_status(&mut self) -> Result<Step, Abort> {
-        let TpccWorker { session, store, inputs, .. } = self;
+        let TpccWorker { session, store, inputs, tracer, .. } = self;
+        let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.order_status(&store.knobs);
-        let (end, retries) = run(session, |tx| store.order_status(tx, &input));
+        let (end, retries) = run(session, announcer, ORDER_STATUS, |tx| store.order_status(tx, &input));
         let () = end?;
         Ok(Step { kind: ORDER_STATUS, committed: true, retries })
     }
 
     fn delivery(&mut self, warehouse: WarehouseId) -> Result<Step, Abort> {
-        let TpccWorker { session, store, inputs, hints, tally, .. } = self;
+        let TpccWorker { session, store, inputs, hints, tally, tracer, .. } = self;
+        let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.delivery(warehouse);
-        let (end, retries) = run(session, |tx| store.delivery(tx, &input, hints.of(warehouse)));
+        let (end, retries) =
+            run(session, announcer, DELIVERY, |tx| store.delivery(tx, &input, hints.of(warehouse), announcer));
         let delivered = end?;
         // Only now: an attempt that was aborted has delivered nothing.
         if store.knobs.delivery_hint {
@@ -199,17 +208,19 @@ impl<P: Protocol> TpccWorker<P> {
     }
 
     fn stock_level(&mut self) -> Result<Step, Abort> {
-        let TpccWorker { session, store, inputs, items, .. } = self;
+        let TpccWorker { session, store, inputs, items, tracer, .. } = self;
+        let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.stock_level();
-        let (end, retries) = run(session, |tx| store.stock_level(tx, &input, items));
+        let (end, retries) = run(session, announcer, STOCK_LEVEL, |tx| store.stock_level(tx, &input, items));
         std::hint::black_box(end?);
         Ok(Step { kind: STOCK_LEVEL, committed: true, retries })
     }
 
     fn audit(&mut self) -> Result<Step, Abort> {
-        let TpccWorker { session, store, inputs, tally, .. } = self;
+        let TpccWorker { session, store, inputs, tally, tracer, .. } = self;
+        let announcer = Announcer::new(tracer.as_ref());
         let (warehouse, district) = (inputs.warehouse(), inputs.district());
-        let (end, retries) = run(session, |tx| store.audit(tx, warehouse, district));
+        let (end, retries) = run(session, announcer, AUDIT, |tx| store.audit(tx, warehouse, district));
         tally.failures.extend(end?);
         tally.audits += 1;
         Ok(Step { kind: AUDIT, committed: true, retries })
@@ -246,6 +257,10 @@ impl<P: Protocol> Worker for TpccWorker<P> {
     fn stats(&self) -> Stats {
         self.session.stats()
     }
+
+    fn take_causes(&mut self) -> Option<Causes> {
+        self.tracer.as_ref().map(Tracer::take_causes)
+    }
 }
 
 /// Makes the deliveries that are still queued, and says how many these were.
@@ -257,7 +272,7 @@ pub(super) fn drain<P: Protocol>(session: &mut Session<P>, store: &Store<P>, tal
     for warehouse in 1..=store.knobs.warehouses {
         while store.queues.is_asked(warehouse) {
             let input = inputs.delivery(warehouse);
-            let delivered = session.run(|tx| store.delivery(tx, &input, hints.of(warehouse)))?;
+            let delivered = session.run(|tx| store.delivery(tx, &input, hints.of(warehouse), Announcer::new(None)))?;
             tally.deliver(warehouse, &delivered);
             store.queues.done(warehouse);
             drained += 1;
@@ -266,15 +281,21 @@ pub(super) fn drain<P: Protocol>(session: &mut Session<P>, store: &Store<P>, tal
     Ok(drained)
 }
 
-/// Runs a transaction and counts the attempts that were in vain.
+/// Runs a transaction of a type and counts the attempts that were in vain.
 fn run<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
+    announcer: Announcer<'_>,
+    kind: usize,
     mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> (Result<T, E>, u64) {
     let mut attempts = 0;
-    let end = session.run(|tx| {
+    let tell = |conflict: &Conflict| announcer.aborted(conflict);
+    let options = if announcer.is_heard() { RunOptions::new().on_conflict(&tell) } else { RunOptions::new() };
+    let end = session.run_with(options, |tx| {
         attempts += 1;
+        announcer.begin(kind);
         body(tx)
     });
+    announcer.end();
     (end, attempts - 1)
 }

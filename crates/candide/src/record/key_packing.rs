@@ -62,6 +62,24 @@ impl KeyPacking {
         }
         words
     }
+
+    /// The first components of a packed key, as far as its first words hold them whole.
+    pub(crate) fn unpack_prefix(&self, packed: &[u64]) -> Vec<u64> {
+        let bits = packed.len() as u32 * u64::BITS;
+        let mut all = KeyWords::zeros(self.words);
+        all.as_mut_slice().iter_mut().zip(packed).for_each(|(word, known)| *word = *known);
+        let ends = self.widths.iter().scan(0, |end, width| {
+            *end += width;
+            Some(*end)
+        });
+        let whole = ends.take_while(|&end| end <= bits).count();
+        self.unpack(all.as_slice()).as_slice()[..whole].to_vec()
+    }
+
+    /// The number of components, which are the words of keys that are not packed.
+    pub(crate) fn components(&self) -> usize {
+        self.widths.len()
+    }
 }
 
 /// The words that hold so many bits each, one after another.
@@ -97,6 +115,9 @@ mod tests {
         assert!(packed.windows(2).all(|two| two[0].as_slice() < two[1].as_slice()));
         for (key, packed) in keys.iter().zip(&packed) {
             assert_eq!(Compound::from_words(packing.unpack(packed.as_slice()).as_slice()), *key);
+            // 16 and 8 bits lie in the first word, 64 end in the second.
+            assert_eq!(packing.unpack_prefix(&packed.as_slice()[..1]), key.words()[..2]);
+            assert_eq!(packing.unpack_prefix(packed.as_slice()), key.words());
         }
     }
 

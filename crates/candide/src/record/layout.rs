@@ -396,6 +396,19 @@ impl Layout {
         usize::from(self.key_words)
     }
 
+    /// The first words of a key, as its type gives them, of the first words that records keep; and whether it has more.
+    pub(crate) fn key_from_prefix(&self, kept: &[u64]) -> (Vec<u64>, bool) {
+        let kept = &kept[..self.key_words().min(kept.len())];
+        match self.packing {
+            None => (kept.to_vec(), self.key_words() > kept.len()),
+            Some(packing) => {
+                let key = packing.unpack_prefix(kept);
+                let is_longer = packing.components() > key.len();
+                (key, is_longer)
+            }
+        }
+    }
+
     /// How keys of this type, which is the table's, become key words.
     #[inline(always)]
     pub(crate) fn packing<K: Key>(&self) -> Option<KeyPacking> {

@@ -30,7 +30,7 @@ fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
 }
 
 /// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
+const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// The keys whose records have a locked cell.

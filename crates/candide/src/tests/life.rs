@@ -337,7 +337,7 @@ fn attempts_and_deadlines_end_retrying() {
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
-    let mut hopeless = |options: RunOptions| {
+    let mut hopeless = |options: RunOptions<'_>| {
         session.run_with(options, |tx| {
             table.read(tx, &1, Item::COUNT)?;
             other.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;

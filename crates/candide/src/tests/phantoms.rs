@@ -35,7 +35,7 @@ fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
 }
 
 /// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
+const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// What one of the two does with the parcels.

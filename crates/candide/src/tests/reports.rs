@@ -1,9 +1,11 @@
 //! What a program can find out: about conflicts, limits, memory, and who holds what back.
 
+use super::parcels::Parcel;
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_reclaiming};
 use crate::protocol::{Occ, Protocol};
 use crate::{Abort, Bytes, Conflict, Database, Group, OldestPin, Record, RunOptions, TableOptions};
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 fn unwrap<T>(result: Result<T, Abort>) -> T {
@@ -122,6 +124,62 @@ fn a_closure_sees_why_its_last_attempt_failed() {
         assert_eq!(session.last_conflict().unwrap().key, Some(vec![1]));
     }
     assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.last_conflict())), Ok(None));
+}
+
+#[test]
+fn a_conflict_names_the_key_however_the_table_keeps_it() {
+    for aware in [true, false] {
+        let db = Database::new();
+        let options = TableOptions::default().contention_aware_keys(aware);
+        let parcels = db.table_with::<Parcel>("parcels", options).unwrap();
+        unwrap(db.run(|tx| parcels.insert(tx, Parcel::new(3, 500))));
+        let mut session = db.session().unwrap();
+        let met = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+            parcels.read(tx, &(3, 500), Parcel::NOTE)?;
+            db.run(|tx| parcels.update(tx, &(3, 500), Parcel::NOTE.add(1)))?;
+            parcels.update(tx, &(3, 500), Parcel::NOTE.add(1))
+        });
+        assert_eq!(met, Err(Abort::AttemptsExhausted));
+        let conflict = session.last_conflict().unwrap();
+        assert_eq!((conflict.key, conflict.key_is_longer), (Some(vec![3, 500]), false), "aware {aware}");
+    }
+}
+
+#[test]
+fn every_conflict_is_told_at_once_and_before_the_refusal() {
+    for cached in [true, false] {
+        let db = Database::new();
+        let table = db.table::<Item>("rows").unwrap();
+        unwrap(db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0)))));
+        let (mut session, told) = (db.session().unwrap(), RefCell::new(Vec::new()));
+        let tell = |conflict: &Conflict| {
+            // Nobody is locked out meanwhile; nor does this count as a part of the transaction.
+            let mut other = db.session().unwrap();
+            unwrap(other.run(|tx| table.update(tx, &0, Item::COUNT.add(1))));
+            let nested = db.run(|_| Ok::<_, Abort>(()));
+            assert_eq!(nested, if cached { Err(Abort::Nested) } else { Ok(()) });
+            told.borrow_mut().push(conflict.key.clone().unwrap());
+        };
+        let options = RunOptions::new().attempts_max(3).on_conflict(&tell);
+        let mut other = db.session().unwrap();
+        let mut attempts = 0;
+        let mut body = |tx: &crate::Tx<'_, Occ>| {
+            // Those before have been told of.
+            assert_eq!(told.borrow().len(), attempts);
+            let id = attempts as u64;
+            attempts += 1;
+            table.read(tx, &id, Item::COUNT)?;
+            other.run(|tx| table.update(tx, &id, Item::COUNT.add(1)))?;
+            table.update(tx, &id, Item::OTHER.add(1))
+        };
+        let end = if cached { db.run_with(options, &mut body) } else { session.run_with(options, &mut body) };
+        assert_eq!(end, Err(Abort::AttemptsExhausted));
+        assert_eq!(told.take(), [[0], [1], [2]]);
+        assert_eq!(unwrap(db.run(|tx| table.read(tx, &0, Item::COUNT))), 4);
+        // Whoever meets none is told nothing.
+        unwrap(db.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1))));
+        assert_eq!(told.take(), Vec::<Vec<u64>>::new());
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// One attempt, so that a conflict shows.
-pub(crate) const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
+pub(crate) const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 pub(crate) const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// Runs a transaction that nothing stands in the way of.

@@ -29,7 +29,7 @@ fn scene<P: Protocol>() -> Scene<P> {
 }
 
 /// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions = || RunOptions::new().attempts_max(1);
+const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// Runs a test under the protocols that certify in the order of commits: there, whoever read what has been replaced fails.

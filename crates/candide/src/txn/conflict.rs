@@ -18,7 +18,8 @@ pub struct Conflict {
     pub table: Option<String>,
     /// The column group, if the conflict was about a row rather than an absent key; `"*"` without splitting.
     pub group: Option<&'static str>,
-    /// The first words of the row's key, at most four, as [`Key::words`](crate::Key::words) gives them.
+    /// The first words of the row's key, as [`Key::words`](crate::Key::words) gives them: four at most, or what parts of a key that
+    /// the table [packs](crate::TableOptions::contention_aware_keys) lie in its first four words.
     pub key: Option<Vec<u64>>,
     /// Whether the key has more words than these.
     pub key_is_longer: bool,
@@ -33,13 +34,13 @@ impl Conflict {
             return Conflict { cause, table: None, group: None, key: None, key_is_longer: false };
         };
         let group = |unit: u8| if engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" };
-        let words = table.layout.key_words();
+        let (key, key_is_longer) = unit.map(|_| table.layout.key_from_prefix(&key)).unzip();
         Conflict {
             cause,
             table: Some(table.name.to_string()),
             group: unit.map(group),
-            key: unit.map(|_| key[..words.min(key.len())].to_vec()),
-            key_is_longer: unit.is_some() && words > key.len(),
+            key,
+            key_is_longer: key_is_longer.unwrap_or(false),
         }
     }
 }

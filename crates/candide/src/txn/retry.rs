@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::garbage::Garbage;
-use super::{Effect, State, Tx};
+use super::{Conflict, Effect, State, Tx};
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
 use crate::protocol::{Engine, Local, Protocol, Token};
@@ -25,23 +25,33 @@ const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// Pauses up to this long are spun; a system call would take longer.
 const SPUN_MAX: Duration = Duration::from_micros(20);
 
-/// Limits on retrying.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RunOptions {
+/// Limits on retrying, and whom to tell of conflicts.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
     attempts_max: Option<u32>,
     deadline: Option<Instant>,
+    on_conflict: Option<&'a dyn Fn(&Conflict)>,
 }
 
-impl RunOptions {
+impl std::fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("attempts_max", &self.attempts_max)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> RunOptions<'a> {
     /// No limits: conflicts are retried until the transaction commits.
-    pub fn new() -> RunOptions {
+    pub fn new() -> RunOptions<'a> {
         RunOptions::default()
     }
 
     /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One is always made: zero
     /// means one.
     #[must_use]
-    pub fn attempts_max(self, attempts: u32) -> RunOptions {
+    pub fn attempts_max(self, attempts: u32) -> RunOptions<'a> {
         RunOptions { attempts_max: Some(attempts), ..self }
     }
 
@@ -49,8 +59,42 @@ impl RunOptions {
     /// not interrupted, and commits if it can, however late; one is made even if the deadline has passed already. Where the
     /// limit on attempts is reached as well, that is what is reported.
     #[must_use]
-    pub fn deadline(self, deadline: Instant) -> RunOptions {
+    pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
         RunOptions { deadline: Some(deadline), ..self }
+    }
+
+    /// Calls `tell` after every attempt that has met a conflict, the last one included, at once: before the pause, and before
+    /// limits are looked at. Nothing is locked or pinned meanwhile, so `tell` may use the database, but not this session (for
+    /// [`Database::run`](crate::Database::run), which would need it, that is [`Abort::Nested`]). If it panics, the transaction
+    /// ends in that panic, without effect. It had better be short: after 32 conflicts of a transaction others give way to it,
+    /// for 100 ms at most, also meanwhile. Where there are no conflicts this costs nothing.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, RunOptions};
+    /// # use std::cell::RefCell;
+    /// # use std::collections::HashMap;
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// # let db = Database::new();
+    /// # let counters = db.table::<Counter>("counters")?;
+    /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
+    /// # let mut other = db.session()?;
+    /// let causes = RefCell::new(HashMap::new());
+    /// let count = |conflict: &candide::Conflict| {
+    ///     *causes.borrow_mut().entry((conflict.table.clone(), conflict.group)).or_insert(0) += 1;
+    /// };
+    /// db.run_with(RunOptions::new().on_conflict(&count), |tx| {
+    ///     let hits = counters.read(tx, &7, Counter::HITS)?;
+    ///     # if tx.attempt() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
+    ///     counters.update(tx, &7, Counter::HITS.set(hits * 10))
+    /// })?;
+    /// println!("{:?}", causes.borrow()); // {(Some("counters"), Some("row")): 2}
+    /// # assert_eq!(causes.into_inner(), HashMap::from([((Some("counters".to_string()), Some("row")), 2)]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn on_conflict(self, tell: &'a dyn Fn(&Conflict)) -> RunOptions<'a> {
+        RunOptions { on_conflict: Some(tell), ..self }
     }
 
     /// The refusal due after `failed` attempts have met conflicts.
@@ -114,7 +158,7 @@ impl<P: Protocol> Core<P> {
     pub(crate) fn run<T, E: From<Abort>>(
         &mut self,
         engine: &Engine<P>,
-        options: &RunOptions,
+        options: &RunOptions<'_>,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<(T, Vec<Effect>), E> {
         let local = &mut self.state.get_mut().local;
@@ -141,13 +185,13 @@ impl<P: Protocol> Core<P> {
         }
     }
 
-    /// What is due when the `failed`th attempt has ended in a conflict: notes and events, and a refusal or a pause.
+    /// What is due when the `failed`th attempt has ended in a conflict: notes, events and calls, and a refusal or a pause.
     #[cold]
     #[inline(never)]
     fn after_conflict(
         &mut self,
         engine: &Engine<P>,
-        options: &RunOptions,
+        options: &RunOptions<'_>,
         cause: Abort,
         failed: u32,
         starvation: &mut Starvation<'_>,
@@ -157,6 +201,9 @@ impl<P: Protocol> Core<P> {
         #[cfg(feature = "tracing")]
         if let Some(note) = state.last_conflict {
             super::events::conflict(engine, note, failed);
+        }
+        if let (Some(tell), Some(note)) = (options.on_conflict, state.last_conflict) {
+            tell(&Conflict::named(engine, note));
         }
         if let Some(refusal) = options.refusal(failed) {
             self.public.counters.aborted(refusal);
@@ -231,7 +278,7 @@ impl<P: Protocol> Core<P> {
     }
 
     /// Waits, unpinned, until nobody has the token; not for ever.
-    fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions) {
+    fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
         let begun = Instant::now();
         let id = self.state.get_mut().local.id;
         while engine.token.is_others(id) && begun.elapsed() < TOKEN_WAIT_MAX && options.refusal(0).is_none() {

@@ -4,7 +4,7 @@ use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
 use crate::protocol::Protocol;
 use crate::tests::parcels::{Filed, Parcel};
 use crate::tests::{ForProtocol, for_each, for_each_overlapping};
-use crate::{Abort, Column, Database, Refused, Tx, Updater, Whole};
+use crate::{Abort, Column, Conflict, Database, Refused, RunOptions, Tx, Updater, Whole};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -308,6 +308,44 @@ impl ForProtocol for PanickingEffects {
 #[test]
 fn an_effect_that_panics_comes_too_late_to_harm() {
     for_each(&PanickingEffects);
+}
+
+struct PanickingReports;
+
+impl ForProtocol for PanickingReports {
+    fn run<P: Protocol>(&self) {
+        let watchdog = Watchdog::new();
+        let scene = Scene::<P>::new();
+        let mut rows = scene.rows();
+        let (mut session, mut other) = (scene.db.session().unwrap(), scene.db.session().unwrap());
+        // After so many conflicts the session has the token.
+        for fatal in [1, 33] {
+            watchdog.step(format!("conflict {fatal}"));
+            let told = Cell::new(0);
+            let tell = |_: &Conflict| {
+                told.set(told.get() + 1);
+                if told.get() == fatal {
+                    deliberate();
+                }
+            };
+            demand_panic("a report", || {
+                session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
+                    let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
+                    other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
+                    scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))
+                })
+            });
+            assert_eq!(told.get(), fatal);
+            let bystander = rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER);
+            bystander.expect("it is there").note += fatal;
+            scene.assert_unharmed(&rows, "a panicking report");
+        }
+    }
+}
+
+#[test]
+fn a_report_of_a_conflict_that_panics_does_no_harm() {
+    for_each_overlapping(&PanickingReports);
 }
 
 struct DroppedValues;

@@ -1,0 +1,377 @@
+//! Who meets whom: each worker announces what its transactions write, so that one that is aborted can look who was there.
+//!
+//! The engine says in which row and group, or in which table for an absent key, an attempt met a conflict, not with whom. So
+//! every attempt announces its writes before it makes them, and when it has ended that is noted with the time, a counter.
+//! The aborted attempt has *met* the types of all attempts that announced a write of that row and group (an insert into
+//! that table, for an absent key) and ended after it began, or have not ended. Whoever changed the row, or had it locked,
+//! is among them: he announced it before he did, and was not done before the aborted attempt had begun to read. So if all are of
+//! one type, it was that type.
+//!
+//! None may be found: a record that is removed after its row was deleted, or a leaf that has become empty, is nobody's
+//! transaction; or the aborted attempt took so long that not everything is remembered.
+//!
+//! Nothing of this takes place unless it is asked for.
+
+use std::any::TypeId;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+use candide::{Conflict, Key, Record};
+
+use super::KINDS;
+use crate::causes::{Cause, Causes};
+
+/// So many attempts of each worker are remembered. Who has lost the processor in the middle of an attempt finds what two
+/// others did in two or three of the scheduler's turns.
+const REMEMBERED: usize = 2048;
+
+/// The most words of a key that a conflict names.
+const KEY_WORDS: usize = 4;
+
+/// What is written of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// One column group.
+    Group(&'static str),
+    /// All of it, which was not there.
+    Insert,
+    /// All of it.
+    Delete,
+}
+
+/// A write that was announced.
+#[derive(Debug, Clone, Copy)]
+struct Write {
+    /// The table, of which there is one for each type of rows.
+    row: TypeId,
+    key: [u64; KEY_WORDS],
+    what: What,
+}
+
+/// Where a conflict was.
+struct Place<'a> {
+    row: TypeId,
+    /// The key and the group, unless it was about an absent key.
+    at: Option<([u64; KEY_WORDS], &'a str)>,
+}
+
+impl Place<'_> {
+    fn is_written_by(&self, write: &Write) -> bool {
+        let Some((key, group)) = self.at else { return self.row == write.row && write.what == What::Insert };
+        let same_group = match write.what {
+            What::Group(written) => group == "*" || group == written,
+            What::Insert | What::Delete => true,
+        };
+        key == write.key && self.row == write.row && same_group
+    }
+}
+
+/// The words of a key, of which there are few enough.
+fn words_of(key: &[u64]) -> [u64; KEY_WORDS] {
+    std::array::from_fn(|index| key.get(index).copied().unwrap_or(0))
+}
+
+/// What one attempt is about to write.
+#[derive(Debug, Default)]
+pub(super) struct Writes(Vec<Write>);
+
+impl Writes {
+    /// An update of columns of one group.
+    pub(super) fn update<R: Record>(&mut self, key: &R::Key, group: &'static str) {
+        debug_assert!(R::GROUPS.iter().any(|known| known.name == group), "{} has no group {group}", R::NAME);
+        self.add::<R>(key, What::Group(group));
+    }
+
+    /// An insert.
+    pub(super) fn insert<R: Record>(&mut self, key: &R::Key) {
+        self.add::<R>(key, What::Insert);
+    }
+
+    /// A delete.
+    pub(super) fn delete<R: Record>(&mut self, key: &R::Key) {
+        self.add::<R>(key, What::Delete);
+    }
+
+    fn add<R: Record>(&mut self, key: &R::Key, what: What) {
+        const { assert!(<R::Key as Key>::WORDS <= KEY_WORDS, "a conflict would not name the whole key") };
+        self.0.push(Write { row: TypeId::of::<R>(), key: words_of(key.words().as_ref()), what });
+    }
+}
+
+/// An attempt that has ended.
+#[derive(Debug)]
+struct Past {
+    kind: usize,
+    ended: u64,
+    writes: Writes,
+}
+
+/// What one worker writes and has written.
+#[derive(Debug, Default)]
+struct Trail {
+    /// The running attempt: its type, and what it has announced.
+    kind: usize,
+    writes: Writes,
+    /// Those that have ended and had announced anything, the latest last.
+    past: VecDeque<Past>,
+    /// When the latest of those that are not remembered ended.
+    forgotten: u64,
+}
+
+impl Trail {
+    /// Adds the types of all attempts that were writing at a place and had not ended at a time; false if not all are remembered.
+    fn look(&self, place: &Place<'_>, since: u64, kinds: &mut [bool; KINDS.len()]) -> bool {
+        let at_work = self.past.iter().rev().take_while(|past| past.ended > since);
+        let attempts = at_work.map(|past| (past.kind, &past.writes)).chain([(self.kind, &self.writes)]);
+        for (kind, writes) in attempts {
+            kinds[kind] |= writes.0.iter().any(|write| place.is_written_by(write));
+        }
+        self.forgotten <= since
+    }
+
+    /// The running attempt ends, at a time.
+    fn end(&mut self, ended: u64) {
+        if self.writes.0.is_empty() {
+            return;
+        }
+        let mut room = Writes::default();
+        if self.past.len() == REMEMBERED {
+            let oldest = self.past.pop_front().expect("as many as are remembered");
+            self.forgotten = oldest.ended;
+            room = oldest.writes;
+            room.0.clear();
+        }
+        let writes = std::mem::replace(&mut self.writes, room);
+        self.past.push_back(Past { kind: self.kind, ended, writes });
+    }
+}
+
+/// The trails of all workers.
+#[derive(Debug)]
+pub(super) struct Trails {
+    /// How many attempts have ended.
+    time: AtomicU64,
+    /// By worker; those of workers that are gone stay for the next ones of their number.
+    all: RwLock<Vec<Arc<Mutex<Trail>>>>,
+    /// The tables' names.
+    tables: Vec<(String, TypeId)>,
+}
+
+impl Trails {
+    /// Those of workers on tables with these names.
+    pub(super) fn new(tables: Vec<(String, TypeId)>) -> Self {
+        Trails { time: AtomicU64::new(0), all: RwLock::default(), tables }
+    }
+
+    /// What worker number `worker` traces with.
+    pub(super) fn tracer(self: &Arc<Self>, worker: usize) -> Tracer {
+        let mut all = self.all.write().expect("nobody panics here");
+        let missing = (worker + 1).saturating_sub(all.len());
+        all.extend((0..missing).map(|_| Arc::default()));
+        Tracer { trails: self.clone(), own: all[worker].clone(), since: Cell::new(0), causes: RefCell::default() }
+    }
+
+    /// The types of all attempts, but for those of `own`, that were writing where a conflict was and had not ended at a time;
+    /// none if that is not known.
+    fn met(&self, conflict: &Conflict, since: u64, own: &Arc<Mutex<Trail>>) -> Vec<usize> {
+        let table = self.tables.iter().find(|(name, _)| conflict.table.as_ref() == Some(name));
+        let Some(&(_, row)) = table else { return Vec::new() };
+        let place = Place { row, at: conflict.key.as_ref().map(|key| words_of(key)).zip(conflict.group) };
+        self.met_at(&place, since, own)
+    }
+
+    fn met_at(&self, place: &Place<'_>, since: u64, own: &Arc<Mutex<Trail>>) -> Vec<usize> {
+        let (mut kinds, mut is_all) = ([false; KINDS.len()], true);
+        for trail in self.all.read().expect("nobody panics here").iter().filter(|trail| !Arc::ptr_eq(trail, own)) {
+            is_all &= lock(trail).look(place, since, &mut kinds);
+        }
+        (0..KINDS.len()).filter(|&kind| is_all && kinds[kind]).collect()
+    }
+}
+
+fn lock(trail: &Mutex<Trail>) -> MutexGuard<'_, Trail> {
+    trail.lock().expect("nobody panics here")
+}
+
+/// A worker's own trail, its view of the others, and what it has found.
+#[derive(Debug)]
+pub(super) struct Tracer {
+    trails: Arc<Trails>,
+    own: Arc<Mutex<Trail>>,
+    /// When the running attempt began.
+    since: Cell<u64>,
+    causes: RefCell<Causes>,
+}
+
+impl Tracer {
+    /// What has been found since the last call.
+    pub(super) fn take_causes(&self) -> Causes {
+        self.causes.take()
+    }
+
+    /// An attempt of a type begins.
+    fn begin(&self, kind: usize) {
+        lock(&self.own).kind = kind;
+        // Acquire: whoever had ended by then did what he did before what this attempt reads.
+        self.since.set(self.trails.time.load(Ordering::Acquire));
+    }
+
+    /// The running attempt has ended.
+    fn end(&self) {
+        // Release: see `begin`.
+        let ended = self.trails.time.fetch_add(1, Ordering::AcqRel) + 1;
+        lock(&self.own).end(ended);
+    }
+
+    /// The running attempt has ended in a conflict.
+    fn aborted(&self, conflict: &Conflict) {
+        let met = self.trails.met(conflict, self.since.get(), &self.own);
+        self.causes.borrow_mut().count(Cause::new(conflict, lock(&self.own).kind, met));
+        self.end();
+    }
+}
+
+/// Where transactions announce their writes, if anybody wants to know.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Announcer<'a>(Option<&'a Tracer>);
+
+impl<'a> Announcer<'a> {
+    pub(super) fn new(tracer: Option<&'a Tracer>) -> Self {
+        Announcer(tracer)
+    }
+
+    /// Whether anybody does.
+    pub(super) fn is_heard(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Announces what the running attempt is about to write.
+    #[inline]
+    pub(super) fn writes(self, list: impl FnOnce(&mut Writes)) {
+        if let Some(tracer) = self.0 {
+            list(&mut lock(&tracer.own).writes);
+        }
+    }
+
+    /// An attempt of a type begins.
+    #[inline]
+    pub(super) fn begin(self, kind: usize) {
+        if let Some(tracer) = self.0 {
+            tracer.begin(kind);
+        }
+    }
+
+    /// The running attempt, the transaction's last, has ended.
+    #[inline]
+    pub(super) fn end(self) {
+        if let Some(tracer) = self.0 {
+            tracer.end();
+        }
+    }
+
+    /// The running attempt has ended in a conflict.
+    pub(super) fn aborted(self, conflict: &Conflict) {
+        if let Some(tracer) = self.0 {
+            tracer.aborted(conflict);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::{Customer, District, Warehouse};
+    use super::*;
+
+    const NEW_ORDER: usize = 0;
+    const PAYMENT: usize = 1;
+    const DELIVERY: usize = 3;
+    const NOBODY: [usize; 0] = [];
+
+    /// The trails of three workers.
+    fn tracers() -> [Tracer; 3] {
+        let names = [("customers", TypeId::of::<Customer>()), ("districts", TypeId::of::<District>())];
+        let trails = Arc::new(Trails::new(names.map(|(name, row)| (name.to_string(), row)).to_vec()));
+        std::array::from_fn(|worker| trails.tracer(worker))
+    }
+
+    /// An attempt that updates a group of customer 7, and ends.
+    fn update(tracer: &Tracer, kind: usize, group: &'static str) {
+        tracer.begin(kind);
+        Announcer(Some(tracer)).writes(|writes| writes.update::<Customer>(&(1, 2, 7), group));
+        tracer.end();
+    }
+
+    /// A conflict on a column group of a customer.
+    fn on_customer(customer: u16, group: &str) -> Place<'_> {
+        Place { row: TypeId::of::<Customer>(), at: Some((words_of(&[1, 2, u64::from(customer)]), group)) }
+    }
+
+    /// Whom the running attempt of `tracer` met there, as far as that is known.
+    fn met(tracer: &Tracer, place: &Place<'_>) -> Vec<usize> {
+        tracer.trails.met_at(place, tracer.since.get(), &tracer.own)
+    }
+
+    #[test]
+    fn only_those_are_met_who_were_there_at_the_same_time() {
+        let [mine, other, third] = tracers();
+        let place = on_customer(7, "account");
+        update(&other, PAYMENT, "account");
+        mine.begin(NEW_ORDER);
+        assert_eq!(met(&mine, &place), NOBODY, "it had ended before");
+        third.begin(DELIVERY);
+        Announcer(Some(&third)).writes(|writes| writes.update::<Customer>(&(1, 2, 7), "account"));
+        assert_eq!(met(&mine, &place), [DELIVERY], "it has not ended");
+        third.end();
+        assert_eq!(met(&mine, &place), [DELIVERY], "it ended later");
+        update(&other, PAYMENT, "account");
+        assert_eq!(met(&mine, &place), [PAYMENT, DELIVERY], "one of them");
+        mine.begin(NEW_ORDER);
+        assert_eq!(met(&mine, &place), NOBODY);
+        update(&mine, NEW_ORDER, "account");
+        assert_eq!(met(&mine, &place), NOBODY, "nobody meets himself");
+    }
+
+    #[test]
+    fn only_those_are_met_who_wrote_there() {
+        let [mine, other, third] = tracers();
+        mine.begin(NEW_ORDER);
+        update(&other, PAYMENT, "account");
+        assert_eq!(met(&mine, &on_customer(7, "account")), [PAYMENT]);
+        assert_eq!(met(&mine, &on_customer(7, "*")), [PAYMENT], "without splitting a row is one");
+        assert_eq!(met(&mine, &on_customer(7, "row")), NOBODY);
+        assert_eq!(met(&mine, &on_customer(8, "account")), NOBODY);
+        let (customers, districts) = (TypeId::of::<Customer>(), TypeId::of::<District>());
+        assert_eq!(met(&mine, &Place { row: customers, at: None }), NOBODY, "the key was there");
+        third.begin(DELIVERY);
+        Announcer(Some(&third)).writes(|writes| {
+            writes.insert::<District>(&(1, 2));
+            writes.delete::<Warehouse>(&1);
+        });
+        assert_eq!(met(&mine, &Place { row: districts, at: None }), [DELIVERY]);
+        for group in ["takings", "row", "*"] {
+            let place = |row, key: &[u64]| Place { row, at: Some((words_of(key), group)) };
+            assert_eq!(met(&mine, &place(districts, &[1, 2])), [DELIVERY], "an insert writes all groups");
+            assert_eq!(met(&mine, &place(TypeId::of::<Warehouse>(), &[1])), [DELIVERY], "a delete, too");
+        }
+        assert_eq!(met(&mine, &Place { row: TypeId::of::<Warehouse>(), at: None }), NOBODY, "a delete fills no gap");
+    }
+
+    #[test]
+    fn what_is_forgotten_makes_everything_unknown() {
+        let [mine, other, third] = tracers();
+        let place = on_customer(7, "account");
+        update(&other, PAYMENT, "account");
+        mine.begin(NEW_ORDER);
+        for _ in 0..REMEMBERED {
+            update(&third, DELIVERY, "account");
+        }
+        assert_eq!(met(&mine, &place), [DELIVERY], "all of them");
+        update(&third, DELIVERY, "row");
+        assert_eq!(met(&mine, &place), NOBODY, "the first is forgotten");
+        mine.begin(NEW_ORDER);
+        update(&other, PAYMENT, "account");
+        assert_eq!(met(&mine, &place), [PAYMENT], "what is forgotten came before");
+    }
+}
