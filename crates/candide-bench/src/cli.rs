@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candide::Factor;
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Ycsb};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -166,8 +167,10 @@ pub(crate) struct Common {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) ts: Vec<Switch>,
 
-    /// Bad choices to measure the cost of
-    #[arg(long = "factor", value_enum, value_delimiter = ',')]
+    /// Bad choices to measure the cost of, separated by commas: `no-backoff` (retry at once), `system-allocator` (rows and nodes
+    /// one by one), `unwinding-aborts` (conflicts unwind the stack), `ordered-only` (no hash indexes), `contended-keys` (components
+    /// share words), `sorted-locks` (write sets in the order of addresses), `fixed-hash` (hash indexes do not grow)
+    #[arg(long = "factor", value_delimiter = ',')]
     pub(crate) factors: Vec<Factor>,
 
     /// The seed of everything random
@@ -221,15 +224,6 @@ impl Switch {
     pub(crate) fn is_on(self) -> bool {
         self == Switch::On
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Factor {
-    /// Retry at once after a conflict
-    NoBackoff,
-    /// Lock write sets in the order of addresses instead of the order of the program
-    SortedLocks,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::fs;
 use candide_workloads::{Cause, Consistency, Workload};
 use serde::Serialize;
 
-use crate::cli::{Common, Factor, Profile};
+use crate::cli::{Common, Profile};
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
 use crate::plan::Case;
@@ -21,7 +21,7 @@ pub(crate) struct Measurement {
     pub(crate) protocol: &'static str,
     pub(crate) cu: bool,
     pub(crate) ts: bool,
-    pub(crate) factors: Vec<Factor>,
+    pub(crate) factors: Vec<&'static str>,
     pub(crate) threads: usize,
     /// Measured time, of all runs together, as are all counts.
     pub(crate) duration_s: f64,
@@ -158,7 +158,7 @@ impl Measurement {
             protocol: case.protocol.name(),
             cu: case.cu,
             ts: case.ts,
-            factors: common.factors.clone(),
+            factors: common.factors.iter().map(|factor| factor.name()).collect(),
             threads,
             duration_s: total.elapsed.as_secs_f64(),
             committed: total.committed(),

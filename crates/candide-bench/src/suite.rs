@@ -6,7 +6,7 @@ use candide::{Database, Protocol};
 use candide_workloads::{Consistency, Loaded, Loading, Workload};
 
 use crate::affinity::Cores;
-use crate::cli::{Common, Factor};
+use crate::cli::Common;
 use crate::driver::{self, Timing};
 use crate::failure::Failure;
 use crate::machine::Machine;
@@ -103,12 +103,8 @@ impl<W: Workload> Series<'_, W> {
     /// A database with the workload's tables, filled.
     fn load<P: Protocol>(&self) -> Result<(Database<P>, W::Loaded<P>), Failure> {
         let Series { workload, case, common, cores } = self;
-        let db = Database::<P>::builder()
-            .commit_time_updates(case.cu)
-            .timestamp_splitting(case.ts)
-            .backoff(!common.factors.contains(&Factor::NoBackoff))
-            .sorted_locks(common.factors.contains(&Factor::SortedLocks))
-            .build()?;
+        let builder = Database::<P>::builder().commit_time_updates(case.cu).timestamp_splitting(case.ts);
+        let db = builder.factors(common.factors.iter().copied()).build()?;
         let loaders = if case.protocol.permits(cores.count()) { cores.count() } else { 1 };
         let title = format!("loading {} {}", workload.name(), P::NAME);
         let loaded = progress::with_bar(&title, workload.keys(), |done| {

@@ -4,7 +4,8 @@
 
 use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
-use crate::index::{HashIndex, OrderedIndex, TableIndex};
+use crate::factor::{Factor, Factors};
+use crate::index::{HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
@@ -98,8 +99,7 @@ impl<P: Protocol> Database<P> {
             options: Options {
                 splitting: true,
                 commit_time_updates: true,
-                backoff: true,
-                sorted_locks: false,
+                factors: Factors::default(),
                 memory_limit_bytes: usize::MAX,
             },
             seed: None,
@@ -270,18 +270,10 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Whether a conflict is followed by a randomized, exponentially growing pause (default) or retried at once.
+    /// Makes some of the bad choices that there are, besides those already made; for experiments.
     #[must_use]
-    pub fn backoff(mut self, on: bool) -> Self {
-        self.options.backoff = on;
-        self
-    }
-
-    /// Whether write sets are locked in the order of addresses; by default they are locked in the order of the program,
-    /// which with bounded waiting is as safe and saves the sort.
-    #[must_use]
-    pub fn sorted_locks(mut self, on: bool) -> Self {
-        self.options.sorted_locks = on;
+    pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
+        self.options.factors = factors.into_iter().fold(self.options.factors, Factors::with);
         self
     }
 
@@ -319,7 +311,8 @@ impl<P: Protocol> Builder<P> {
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };
-        let memory = Arc::new(Memory::new(self.options.memory_limit_bytes));
+        let system = self.options.factors.has(Factor::SystemAllocator);
+        let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, &memory);
         let collector = Collector { slot: epochs.register(), local: Local::new(id, COLLECTOR) };
         let inner = Arc::new(Inner {
@@ -394,7 +387,8 @@ impl<P: Protocol> Inner<P> {
             return Err(Error::EmptyTableName);
         }
         check_row_type::<R>()?;
-        let packing = if options.components_share_words { KeyPacking::new(R::Key::WIDTHS) } else { None };
+        let contended = options.components_share_words || self.engine.options.factors.has(Factor::ContendedKeys);
+        let packing = if contended { KeyPacking::new(R::Key::WIDTHS) } else { None };
         let key_words = packing.map_or(R::Key::WORDS, |packing| packing.words());
         let table = Arc::new(self.new_core(Plan {
             name: name.into(),
@@ -406,7 +400,7 @@ impl<P: Protocol> Inner<P> {
             packing,
             key_words,
             hashed_words: key_words,
-            ordered: R::Index::ORDERED || options.ordered,
+            ordered: R::Index::ORDERED || options.ordered || self.engine.options.factors.has(Factor::OrderedOnly),
             capacity: options.capacity,
         })?);
         let mut cores = vec![table.clone()];
@@ -447,7 +441,7 @@ impl<P: Protocol> Inner<P> {
             packing: None,
             key_words,
             hashed_words: index.key_words,
-            ordered: index.ordered,
+            ordered: index.ordered || self.engine.options.factors.has(Factor::OrderedOnly),
             capacity,
         })?;
         Ok(Arc::new(entries))
@@ -499,7 +493,8 @@ impl<P: Protocol> Inner<P> {
             OrderedIndex::new(nodes, key_words, P::NODE_WORDS).map(TableIndex::Ordered)
         } else {
             let words = (key_words, plan.hashed_words);
-            HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, plan.capacity, self.seed).map(TableIndex::Hash)
+            let size = Size { capacity: plan.capacity, grows: !self.engine.options.factors.has(Factor::FixedHash) };
+            HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, size, self.seed).map(TableIndex::Hash)
         };
         let index = index.map_err(|_| self.memory_limit_error())?;
         Ok(TableCore {

@@ -182,9 +182,19 @@ pub(crate) struct HashIndex {
     memory: Arc<Memory>,
     /// Overflow lines.
     lines: Arc<Slab>,
+    grows: bool,
     growing: Mutex<()>,
     /// Bytes of the arrays in use, for reports.
     array_bytes: AtomicUsize,
+}
+
+/// How large an index is to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    /// The number of records it is built for, about.
+    pub(crate) capacity: usize,
+    /// Whether it gets larger when there are more.
+    pub(crate) grows: bool,
 }
 
 /// One array of buckets.
@@ -232,14 +242,13 @@ impl Array {
 }
 
 impl HashIndex {
-    /// An index for records whose key has `key_words` words of which `hashed_words` are hashed, built for about `capacity`
-    /// of them.
+    /// An index for records whose key has `key_words` words of which `hashed_words` are hashed.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         lines: &Arc<Slab>,
         (key_words, hashed_words): (usize, usize),
         node_words: usize,
-        capacity: usize,
+        Size { capacity, grows }: Size,
         seed: u64,
     ) -> Result<HashIndex, OutOfMemory> {
         let buckets = (capacity / RECORDS_PER_BUCKET).max(BUCKETS_MIN).checked_next_power_of_two();
@@ -253,6 +262,7 @@ impl HashIndex {
             seed,
             memory: memory.clone(),
             lines: lines.clone(),
+            grows,
             growing: Mutex::new(()),
             array_bytes,
         })
@@ -483,7 +493,7 @@ impl HashIndex {
     /// overflow line to the bucket.
     #[cold]
     fn make_room(&self, array: &Array, node: NodeAt, caches: &mut Vec<Option<Cache>>) -> Result<(), OutOfMemory> {
-        if self.is_crowded(array, node) && self.grow(array) {
+        if self.grows && self.is_crowded(array, node) && self.grow(array) {
             return Ok(());
         }
         let line = self.new_line(Cache::of(caches, &self.lines).allocate(&self.lines)?);

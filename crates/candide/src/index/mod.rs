@@ -5,7 +5,7 @@ mod ordered;
 mod table_index;
 
 pub use hash::NodeAt;
-pub(crate) use hash::{Found, HashIndex, Linked, Retire};
+pub(crate) use hash::{Found, HashIndex, Linked, Retire, Size};
 pub use ordered::Direction;
 pub(crate) use ordered::{OrderedIndex, Place};
 pub(crate) use table_index::{Advance, Cursor, Supplies, TableIndex};

@@ -4,6 +4,7 @@
 //!   the limit.
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
 //! * [`Cache`]: a session's few free blocks of one slab, so that the common allocation touches nothing shared.
+//! * `SystemBlocks`: the same blocks from the system's allocator, for comparison.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
 //! A block is 64-bit atomic words and nothing else; that is what makes optimistic reading sound (`ARCHITECTURE.md`,
@@ -13,6 +14,8 @@
 mod array;
 mod region;
 mod slab;
+#[cfg(not(any(loom, shuttle)))]
+mod system;
 
 pub(crate) use array::WordArray;
 pub(crate) use region::Memory;

@@ -14,6 +14,8 @@ const REGION_BYTES: usize = 16 * CHUNK_BYTES;
 #[derive(Debug)]
 pub(crate) struct Memory {
     limit_bytes: usize,
+    /// Whether blocks come from the system's allocator one by one.
+    by_system: bool,
     /// Bytes handed out to slabs and arrays. Written when a span, a chunk or an array is taken or given back.
     reserved_bytes: AtomicUsize,
     carving: Mutex<Carving>,
@@ -30,7 +32,18 @@ struct Carving {
 
 impl Memory {
     pub(crate) fn new(limit_bytes: usize) -> Memory {
-        Memory { limit_bytes, reserved_bytes: AtomicUsize::new(0), carving: Mutex::new(Carving::default()) }
+        let carving = Mutex::new(Carving::default());
+        Memory { limit_bytes, by_system: false, reserved_bytes: AtomicUsize::new(0), carving }
+    }
+
+    /// The same, with blocks that come from the system's allocator one by one, or not.
+    pub(crate) fn by_system(self, on: bool) -> Memory {
+        Memory { by_system: on, ..self }
+    }
+
+    /// Whether blocks come from the system's allocator one by one.
+    pub(super) fn is_by_system(&self) -> bool {
+        self.by_system
     }
 
     /// Bytes handed out to slabs and arrays.

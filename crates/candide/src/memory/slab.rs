@@ -27,12 +27,13 @@ pub(crate) struct Slab {
 impl Slab {
     /// A slab of blocks that hold at least `words` words.
     pub(crate) fn new(id: SlabId, words: usize, memory: &Arc<Memory>) -> Arc<Slab> {
+        let words = block_bytes(words * WORD_BYTES) / WORD_BYTES;
         Arc::new(Slab {
             id,
-            block_words: block_bytes(words * WORD_BYTES) / WORD_BYTES,
+            block_words: words,
             memory: memory.clone(),
             reserved_bytes: AtomicUsize::new(0),
-            store: Mutex::new(Store::default()),
+            store: Mutex::new(Store::new(words, memory.is_by_system())),
         })
     }
 
@@ -64,8 +65,10 @@ impl Slab {
     /// Puts free blocks back.
     pub(crate) fn give_back(&self, blocks: impl Iterator<Item = Block>) {
         let mut store = lock(&self.store);
-        for block in blocks {
-            store.push(block, self.block_words);
+        let bytes = blocks.map(|block| store.push(block)).sum();
+        if bytes > 0 {
+            self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.memory.unreserve(bytes);
         }
     }
 }
@@ -82,14 +85,18 @@ pub(crate) struct Cache {
     slab: Weak<Slab>,
     free: Vec<Block>,
     refill_blocks: usize,
+    /// The most that it keeps.
+    kept_blocks: usize,
 }
 
 impl Cache {
     fn new(slab: &Arc<Slab>) -> Cache {
         // Under a model what was freed last is what is taken next, by whomever.
-        let max = if MODELLED { 1 } else { REFILL_BLOCKS_MAX };
+        let by_system = slab.memory.is_by_system();
+        let max = if MODELLED || by_system { 1 } else { REFILL_BLOCKS_MAX };
         let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, max);
-        Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks }
+        let kept_blocks = if by_system { 0 } else { 2 * refill_blocks };
+        Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks, kept_blocks }
     }
 
     /// The cache for `slab` in a session's list.
@@ -131,8 +138,8 @@ impl Cache {
             poison(block, slab.block_words);
         }
         self.free.push(block);
-        if self.free.len() > 2 * self.refill_blocks {
-            slab.give_back(self.free.drain(self.refill_blocks..));
+        if self.free.len() > self.kept_blocks {
+            slab.give_back(self.free.drain(self.kept_blocks / 2..));
         }
     }
 }
@@ -163,15 +170,22 @@ use real::Store;
 mod real {
     use super::*;
     use crate::memory::region::{CHUNK_BYTES, SPAN_BYTES};
+    use crate::memory::system::SystemBlocks;
 
     /// Free blocks, and the unused rest of the newest span.
-    #[derive(Debug, Default)]
+    #[derive(Debug)]
     pub(super) struct Store {
         free: Vec<Block>,
         fresh: std::ops::Range<usize>,
+        /// Where blocks come from and go to one by one, if they do.
+        system: Option<SystemBlocks>,
     }
 
     impl Store {
+        pub(super) fn new(block_words: usize, by_system: bool) -> Store {
+            Store { free: Vec::new(), fresh: 0..0, system: by_system.then(|| SystemBlocks::new(block_words)) }
+        }
+
         pub(super) fn is_empty(&self) -> bool {
             self.free.is_empty() && self.fresh.is_empty()
         }
@@ -192,24 +206,37 @@ mod real {
             block
         }
 
-        pub(super) fn push(&mut self, block: Block, _block_words: usize) {
-            self.free.push(block);
+        /// Takes a block back; gives the number of bytes that the slab no longer holds.
+        pub(super) fn push(&mut self, block: Block) -> usize {
+            let Some(system) = &mut self.system else {
+                self.free.push(block);
+                return 0;
+            };
+            system.free(block);
+            system.block_bytes()
         }
     }
 
     impl Slab {
-        /// Takes a span while small, a chunk once a megabyte is in use.
+        /// Takes a span while small, a chunk once a megabyte is in use; or one block, where the system has them.
         pub(super) fn grow(&self, store: &mut Store, beyond_limit: bool) -> Result<(), OutOfMemory> {
             let small = self.reserved_bytes() < CHUNK_BYTES / 2 && self.block_words * WORD_BYTES <= SPAN_BYTES / 4;
-            let bytes = if small { SPAN_BYTES } else { CHUNK_BYTES };
+            let bytes = match &store.system {
+                Some(system) => system.block_bytes(),
+                None if small => SPAN_BYTES,
+                None => CHUNK_BYTES,
+            };
             if beyond_limit {
                 self.memory.reserve_beyond_limit(bytes);
             } else {
                 self.memory.reserve(bytes)?;
             }
-            let start = self.memory.carve(bytes).inspect_err(|_| self.memory.unreserve(bytes))?;
+            let taken = match &mut store.system {
+                Some(system) => system.allocate().map(|block| store.free.push(block)),
+                None => self.memory.carve(bytes).map(|start| store.fresh = start..start + bytes),
+            };
+            taken.inspect_err(|_| self.memory.unreserve(bytes))?;
             self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
-            store.fresh = start..start + bytes;
             Ok(())
         }
     }
@@ -229,6 +256,11 @@ mod modelled {
     }
 
     impl Store {
+        /// By the system or not: a model has blocks one by one in any case.
+        pub(super) fn new(_block_words: usize, _by_system: bool) -> Store {
+            Store::default()
+        }
+
         pub(super) fn is_empty(&self) -> bool {
             self.ready.is_empty()
         }
@@ -237,13 +269,14 @@ mod modelled {
             self.ready.pop()
         }
 
-        pub(super) fn push(&mut self, block: Block, _block_words: usize) {
+        pub(super) fn push(&mut self, block: Block) -> usize {
             if cfg!(shuttle) {
                 self.ready.push(block);
             } else {
                 let words = self.live.remove(&block.address()).expect("a block is given back once, to its own slab");
                 free(block, words);
             }
+            0
         }
     }
 

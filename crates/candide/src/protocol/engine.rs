@@ -7,6 +7,7 @@ use super::indexes::Indexes;
 use crate::access::WriteSet;
 use crate::epoch::Epochs;
 use crate::error::Abort;
+use crate::factor::Factors;
 use crate::index::{NodeAt, NodeChange, Retire, TableIndex};
 #[cfg(test)]
 use crate::memory::OutOfMemory;
@@ -26,10 +27,7 @@ pub(crate) struct Options {
     pub(crate) splitting: bool,
     /// Updates are blind; otherwise each observes what it updates.
     pub(crate) commit_time_updates: bool,
-    /// Conflicts are followed by a randomized pause.
-    pub(crate) backoff: bool,
-    /// Write sets are locked in the order of addresses instead of the order of the program.
-    pub(crate) sorted_locks: bool,
+    pub(crate) factors: Factors,
     pub(crate) memory_limit_bytes: usize,
 }
 

@@ -344,7 +344,9 @@ fn evaluate(writes: &mut WriteSet, ts: u64) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use crate::sync::with_hook;
-    use crate::{Column, Database, Group, Hashed, Record, Refused, RunOptions, Session, Table, Tx, Updater, Whole};
+    use crate::{
+        Column, Database, Factor, Group, Hashed, Record, Refused, RunOptions, Session, Table, Tx, Updater, Whole,
+    };
     use std::sync::Barrier;
 
     /// A row with two groups, the second of which is larger.
@@ -389,7 +391,8 @@ mod tests {
 
     /// A database with rows 1 and 2, which count 0.
     fn database(splitting: bool) -> (Database<Mvcc>, Items) {
-        let db = Database::<Mvcc>::builder().timestamp_splitting(splitting).backoff(false).build().unwrap();
+        let db =
+            Database::<Mvcc>::builder().timestamp_splitting(splitting).factors([Factor::NoBackoff]).build().unwrap();
         let items = db.table::<Item>("items").unwrap();
         let filled = db.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
         assert_eq!(filled, Ok::<_, Abort>(()));

@@ -73,6 +73,7 @@ use super::{Burial, Committed, Context, Missing, Protocol, Seen};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
+use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
 use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
@@ -327,7 +328,7 @@ fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut
     }
     context.yield_to_token()?;
     context.reserve_for(writes);
-    if context.engine.options.sorted_locks {
+    if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
     }
     pass(Point::Unlocked);

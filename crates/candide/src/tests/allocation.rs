@@ -9,7 +9,7 @@ use super::rows::Item;
 use super::{ForProtocol, for_each_overlapping};
 use crate::protocol::Protocol;
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Column, Database, IndexOptions, Refused, Session, Table, Tx, Updater, Whole};
+use crate::{Abort, Column, Database, Factor, IndexOptions, Refused, Session, Table, Tx, Updater, Whole};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -119,7 +119,8 @@ struct Tables<P: Protocol> {
 
 impl<P: Protocol> Tables<P> {
     fn new(sorted: bool) -> Tables<P> {
-        let db = Database::<P>::builder().manual_epochs(1).sorted_locks(sorted).build().unwrap();
+        let db =
+            Database::<P>::builder().manual_epochs(1).factors(sorted.then_some(Factor::SortedLocks)).build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let filed = db.table::<Filed>("filed").unwrap();
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();

@@ -7,7 +7,8 @@ use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
-    Abort, Database, Error, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session, Table, TableOptions, Tx,
+    Abort, Database, Error, Factor, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session, Table, TableOptions,
+    Tx,
 };
 use candide_derive::Record;
 use std::cell::RefCell;
@@ -183,7 +184,7 @@ fn scans_see_their_creation<P: Protocol>(splitting: bool, updates: bool, indexed
     let mut random = Random::seeded(seed);
     let mut below = move |bound: u64| random.below(bound);
     let builder = Database::<P>::builder().manual_epochs(1).timestamp_splitting(splitting);
-    let db = builder.commit_time_updates(updates).backoff(false).build().unwrap();
+    let db = builder.commit_time_updates(updates).factors([Factor::NoBackoff]).build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
     let index = indexed.then(|| table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap());
     let mut committed = BTreeMap::<(u64, u64), Seat>::new();

@@ -5,7 +5,7 @@ use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{Occ, Protocol, TicToc};
 use crate::record::Tid;
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
-use crate::{Abort, Database, RunOptions, Session, Table, Tx, Whole};
+use crate::{Abort, Database, Factor, RunOptions, Session, Table, Tx, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -22,7 +22,8 @@ struct Scene<P: Protocol> {
 
 fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
     let builder = Database::<P>::builder().manual_epochs(1);
-    let db = builder.timestamp_splitting(splitting).sorted_locks(sorted_locks).build().unwrap();
+    let db =
+        builder.timestamp_splitting(splitting).factors(sorted_locks.then_some(Factor::SortedLocks)).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap_or_else(|e: Abort| panic!("{e}"));
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
@@ -340,7 +341,8 @@ struct WithinOneTransaction;
 impl ForProtocol for WithinOneTransaction {
     fn run<P: Protocol>(&self) {
         for (splitting, sorted) in [(true, false), (false, true)] {
-            let builder = Database::<P>::builder().timestamp_splitting(splitting).sorted_locks(sorted);
+            let builder =
+                Database::<P>::builder().timestamp_splitting(splitting).factors(sorted.then_some(Factor::SortedLocks));
             let db = builder.build().unwrap();
             let table = db.table::<Item>("rows").unwrap();
             let rows = |tx: &Tx<'_, P>| (0..4).try_for_each(|id| table.put(tx, Item::new(id, 0)));

@@ -4,16 +4,19 @@
 
 use super::mix::{Judge, Mix};
 use super::{ForProtocol, for_each};
-use crate::Database;
 use crate::history::Recorded;
 use crate::protocol::Protocol;
 use crate::sync::{Duration, Random};
+use crate::{Database, Factor};
 use candide_check::Options;
 
-struct RandomHistories;
+struct RandomHistories {
+    /// Transactions of each thread.
+    steps: u64,
+    /// Timestamp splitting, and bad choices.
+    settings: Vec<(bool, Option<Factor>)>,
+}
 
-/// Transactions of each thread.
-const STEPS: u64 = 3_000;
 /// More than threads and cores.
 const KEYS: u64 = 8;
 
@@ -21,18 +24,19 @@ impl ForProtocol for RandomHistories {
     fn run<P: Protocol>(&self) {
         let stress = std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
         let threads = if P::ONE_SESSION { 1 } else { 6 };
-        for splitting in [true, false] {
-            let db = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).build().unwrap();
+        for &(splitting, factor) in &self.settings {
+            let builder = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
+            let db = builder.build().unwrap();
             let mix = Mix::new(db, KEYS);
             let options = Options { strict: P::STRICT, opaque: P::OPAQUE, horizon: 1 << 20 };
-            let mut judge = Judge::new(options, format!("{}, splitting {splitting}", P::NAME));
+            let mut judge = Judge::new(options, format!("{}, splitting {splitting}, {factor:?}", P::NAME));
             std::thread::scope(|scope| {
                 let work = |thread| {
                     let mix = &mix;
                     let mut session = mix.db.session().unwrap();
                     scope.spawn(move || {
                         let mut random = Random::seeded(thread << 1 | u64::from(splitting));
-                        for _ in 0..STEPS * stress {
+                        for _ in 0..self.steps * stress {
                             mix.step(&mut session, &mut random, 5);
                         }
                     })
@@ -45,12 +49,17 @@ impl ForProtocol for RandomHistories {
             });
             judge.hear(&mix.db.take_history());
             let judged = judge.judge();
-            assert!(judged >= threads * STEPS * stress, "{judged} transactions were judged");
+            assert!(judged >= threads * self.steps * stress, "{judged} transactions were judged");
         }
     }
 }
 
 #[test]
 fn random_histories_are_what_protocols_promise() {
-    for_each(&RandomHistories);
+    for_each(&RandomHistories { steps: 3_000, settings: vec![(true, None), (false, None)] });
+}
+
+#[test]
+fn bad_choices_change_no_promise() {
+    for_each(&RandomHistories { steps: 300, settings: Factor::ALL.map(|factor| (true, Some(factor))).to_vec() });
 }

@@ -16,6 +16,8 @@ mod churn;
 #[cfg(not(loom))]
 mod entries;
 #[cfg(not(any(loom, shuttle)))]
+mod factors;
+#[cfg(not(any(loom, shuttle)))]
 mod for_update;
 #[cfg(not(any(loom, shuttle)))]
 mod histories;

@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::garbage::Garbage;
+use super::state::Unwound;
 use super::{Conflict, Effect, State, Tx};
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
+use crate::factor::Factor;
 use crate::protocol::{Engine, Local, Protocol, Token};
 use crate::stats::Counters;
 use crate::sync::{Duration, Instant, MODELLED, Mutex, Random, lock, thread};
@@ -149,7 +151,7 @@ struct Outcome<T, E> {
 
 impl<P: Protocol> Core<P> {
     pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<Public>) -> Core<P> {
-        let state = RefCell::new(State::new(Local::new(engine.id, id)));
+        let state = RefCell::new(State::new(Local::new(engine.id, id), engine.options.factors));
         Core { state, public, has_garbage: false, collected_at: 0 }
     }
 
@@ -215,7 +217,7 @@ impl<P: Protocol> Core<P> {
             return None;
         }
         let conflicts = starvation.suffer();
-        if engine.options.backoff {
+        if !engine.options.factors.has(Factor::NoBackoff) {
             pause(&mut self.state.get_mut().local.random, conflicts);
         }
         None
@@ -318,11 +320,21 @@ impl Drop for Starvation<'_> {
 /// Commits.
 #[inline]
 fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
-    match catch_unwind(AssertUnwindSafe(|| state.commit(engine))) {
+    let commit = || {
+        state.commit(engine).inspect_err(|&abort| {
+            if abort.is_conflict() {
+                state.unwind(abort);
+            }
+        })
+    };
+    match catch_unwind(AssertUnwindSafe(commit)) {
         Ok(Ok(_)) => Verdict::Stands,
         Ok(Err(abort)) if abort.is_conflict() => Verdict::Conflict(abort),
         Ok(Err(abort)) => Verdict::Outcome(abort),
-        Err(panic) => Verdict::Panic(panic),
+        Err(panic) => match panic.downcast::<Unwound>() {
+            Ok(unwound) => Verdict::Conflict(unwound.0),
+            Err(panic) => Verdict::Panic(panic),
+        },
     }
 }
 

@@ -15,10 +15,13 @@
 use super::entries::Workbench;
 use crate::access::{self, Intent, WriteSet};
 use crate::error::Abort;
+use crate::factor::{Factor, Factors};
 use crate::index::{Found, Linked, Place, Supplies};
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
+use std::panic::resume_unwind;
+use std::thread;
 
 /// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
 /// looking costs a constant share.
@@ -40,7 +43,12 @@ pub(crate) struct State<P: Protocol> {
     pub(super) workbench: Workbench,
     operations: u32,
     next_revalidation: u32,
+    /// Whether conflicts unwind the stack.
+    unwinds: bool,
 }
+
+/// What conflicts unwind the stack with, where they do.
+pub(super) struct Unwound(pub(super) Abort);
 
 /// A moment in the life of a transaction.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +59,7 @@ pub(crate) struct Mark {
 }
 
 impl<P: Protocol> State<P> {
-    pub(crate) fn new(local: Local) -> State<P> {
+    pub(crate) fn new(local: Local, factors: Factors) -> State<P> {
         State {
             attempt: P::Attempt::default(),
             writes: WriteSet::default(),
@@ -64,6 +72,7 @@ impl<P: Protocol> State<P> {
             workbench: Workbench::default(),
             operations: 0,
             next_revalidation: FIRST_REVALIDATION,
+            unwinds: factors.has(Factor::UnwindingAborts),
         }
     }
 
@@ -80,8 +89,16 @@ impl<P: Protocol> State<P> {
     fn doom(&mut self, abort: Abort) -> Abort {
         if abort.is_conflict() {
             self.doomed.get_or_insert(abort);
+            self.unwind(abort);
         }
         abort
+    }
+
+    /// Leaves whatever is running because of a conflict, if that is how it is done and nothing is being left already.
+    pub(super) fn unwind(&self, abort: Abort) {
+        if self.unwinds && !thread::panicking() {
+            resume_unwind(Box::new(Unwound(abort)));
+        }
     }
 
     /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over now and then.

@@ -1,0 +1,216 @@
+//! Each basis factor really is the other choice.
+
+use super::parcels::Parcel;
+use super::rows::Item;
+use super::steps::{CONFLICT, ONCE, run};
+use super::{ForProtocol, for_each, for_each_overlapping};
+use crate::protocol::Protocol;
+use crate::{Abort, Database, Factor, Session, Table, TableOptions};
+use std::cell::Cell;
+
+/// A database in which time stands still, with items.
+struct Scene<P: Protocol> {
+    db: Database<P>,
+    items: Table<Item, P>,
+    session: Session<P>,
+}
+
+fn scene<P: Protocol>(factor: Option<Factor>, options: TableOptions) -> Scene<P> {
+    let db = Database::<P>::builder().manual_epochs(1).seed(1).factors(factor).build().unwrap();
+    let items = db.table_with("items", options).unwrap();
+    let session = db.session().unwrap();
+    Scene { db, items, session }
+}
+
+impl<P: Protocol> Scene<P> {
+    fn insert(&mut self, keys: std::ops::Range<u64>) {
+        let items = &self.items;
+        for key in keys {
+            run(&mut self.session, |tx| items.insert(tx, Item::new(key, key as i64)));
+        }
+    }
+
+    fn delete(&mut self, keys: std::ops::Range<u64>) {
+        let items = &self.items;
+        for key in keys {
+            run(&mut self.session, |tx| items.delete(tx, &key));
+        }
+    }
+
+    /// Lets so many epochs pass, in each of which the session does something.
+    fn pass(&mut self, epochs: u32) {
+        for _ in 0..epochs {
+            self.db.inner.engine.epochs.pass();
+            run(&mut self.session, |_| Ok(()));
+        }
+    }
+}
+
+struct MemoryOfDeletedRows;
+
+impl ForProtocol for MemoryOfDeletedRows {
+    fn run<P: Protocol>(&self) {
+        for factor in [None, Some(Factor::SystemAllocator)] {
+            let mut scene = scene::<P>(factor, TableOptions::default().ordered());
+            let before = scene.db.memory().reserved_bytes;
+            scene.insert(0..5_000);
+            let full = scene.db.memory().reserved_bytes;
+            assert!(full - before > 5_000 * 40, "{} bytes", full - before);
+            scene.delete(0..5_000);
+            scene.pass(40);
+            let after = scene.db.memory().reserved_bytes;
+            let goes_back = factor.is_some() && P::RECLAIMS;
+            assert_eq!(after < before + (full - before) / 2, goes_back, "{}: {before}, {full}, {after}", P::NAME);
+            scene.insert(0..5_000);
+            let rows = run(&mut scene.session, |tx| Ok(scene.items.iter(tx, ()).count()));
+            assert_eq!(rows, 5_000);
+        }
+    }
+}
+
+#[test]
+fn the_system_gets_its_memory_back() {
+    for_each(&MemoryOfDeletedRows);
+}
+
+struct Limited;
+
+impl ForProtocol for Limited {
+    fn run<P: Protocol>(&self) {
+        let builder = Database::<P>::builder().memory_limit(1 << 20).factors([Factor::SystemAllocator]);
+        let db = builder.build().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        let refused = (0..100_000).find_map(|key| db.run(|tx| items.insert(tx, Item::new(key, 0))).err());
+        assert_eq!(refused, Some(Abort::MemoryLimit));
+        assert!(db.memory().reserved_bytes <= 1 << 20);
+        assert_eq!(db.run(|tx| items.get(tx, &0, ())), Ok::<_, Abort>(Some(())));
+    }
+}
+
+#[test]
+fn the_limit_holds_for_the_system_too() {
+    for_each(&Limited);
+}
+
+/// Notes whether it is dropped by unwinding.
+struct Witness<'a>(&'a Cell<u32>);
+
+impl Drop for Witness<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() + u32::from(std::thread::panicking()));
+    }
+}
+
+struct Conflicts;
+
+impl ForProtocol for Conflicts {
+    fn run<P: Protocol>(&self) {
+        if P::IN_TEST_FORM {
+            return;
+        }
+        for factor in [None, Some(Factor::UnwindingAborts)] {
+            let Scene { db, items, mut session } = scene::<P>(factor, TableOptions::default());
+            let mut other = db.session().unwrap();
+            run(&mut session, |tx| items.insert(tx, Item::new(0, 0)));
+            let (unwound, returned) = (Cell::new(0), Cell::new(0));
+            run(&mut other, |holder| {
+                items.read_for_update(holder, &0, Item::COUNT)?;
+                let refused = session.run_with(ONCE(), |tx| {
+                    let _witness = Witness(&unwound);
+                    let read = items.read_for_update(tx, &0, Item::COUNT);
+                    returned.set(returned.get() + u32::from(read.is_err()));
+                    read.map(drop)
+                });
+                assert_eq!(refused, CONFLICT, "{}", P::NAME);
+                Ok(())
+            });
+            assert_eq!(unwound.get() == 1, factor.is_some(), "{}", P::NAME);
+            assert_eq!(returned.get(), u32::from(factor.is_none()), "{}", P::NAME);
+
+            // At the commit there is nothing to unwind through but the commit.
+            let count = session.run(|tx| {
+                let count = items.read(tx, &0, Item::COUNT)?;
+                if tx.attempt() == 1 {
+                    run(&mut other, |tx| items.update(tx, &0, Item::COUNT.add(1)));
+                }
+                items.update(tx, &0, Item::COUNT.set(10 * count)).map(|()| count)
+            });
+            assert_eq!((count, db.stats().total_aborts()), (Ok::<_, Abort>(1), 2), "{}", P::NAME);
+
+            // What is no conflict is returned as ever.
+            let refused = session.run(|tx| items.insert(tx, Item::new(0, 0)));
+            assert_eq!(refused, Err(Abort::Duplicate));
+        }
+    }
+}
+
+#[test]
+fn conflicts_unwind_if_they_are_to() {
+    for_each_overlapping(&Conflicts);
+}
+
+struct Order;
+
+impl ForProtocol for Order {
+    fn run<P: Protocol>(&self) {
+        for factor in [None, Some(Factor::OrderedOnly)] {
+            let mut scene = scene::<P>(factor, TableOptions::default());
+            scene.insert(0..1_000);
+            let items = &scene.items;
+            let keys =
+                run(&mut scene.session, |tx| items.iter(tx, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, _>>());
+            assert_eq!(keys.is_sorted(), factor.is_some());
+            assert_eq!(keys.len(), 1_000);
+        }
+    }
+}
+
+#[test]
+fn everything_has_an_order_if_it_is_to() {
+    for_each(&Order);
+}
+
+struct Packing;
+
+impl ForProtocol for Packing {
+    fn run<P: Protocol>(&self) {
+        for factor in [None, Some(Factor::ContendedKeys)] {
+            let db = Database::<P>::builder().factors(factor).build().unwrap();
+            let parcels = db.table::<Parcel>("parcels").unwrap();
+            assert_eq!(parcels.core().layout.key_words() == 1, factor.is_some());
+            db.run(|tx| parcels.insert(tx, Parcel::new(3, 500))).unwrap_or_else(|e: Abort| panic!("{e}"));
+            let found = db.run(|tx| parcels.get(tx, &(3, 500), ()));
+            assert_eq!(found, Ok::<_, Abort>(Some(())));
+        }
+    }
+}
+
+#[test]
+fn components_share_words_if_they_are_to() {
+    for_each(&Packing);
+}
+
+struct Size;
+
+impl ForProtocol for Size {
+    fn run<P: Protocol>(&self) {
+        for factor in [None, Some(Factor::FixedHash)] {
+            let mut scene = scene::<P>(factor, TableOptions::default().capacity(100));
+            let before = scene.db.tables()[0].index_bytes;
+            scene.insert(0..3_000);
+            scene.pass(4);
+            let after = scene.db.tables()[0].index_bytes;
+            assert_eq!(before == after, factor.is_some(), "{before}, {after}");
+            let items = &scene.items;
+            let sum = run(&mut scene.session, |tx| {
+                (0..3_000).try_fold(0, |sum, key| Ok(sum + items.read(tx, &key, Item::COUNT)?))
+            });
+            assert_eq!(sum, 2_999 * 3_000 / 2);
+        }
+    }
+}
+
+#[test]
+fn a_hash_index_stays_as_it_is_if_it_is_to() {
+    for_each(&Size);
+}
