@@ -4,8 +4,8 @@
 //! cargo xtask costs
 //! ```
 //!
-//! That runs this under callgrind, which collects only inside of [`measured`] (and not inside of [`hidden`]), on this thread
-//! alone, and writes what it has collected whenever `measured` returns and before [`begun`]. For each of these parts a line
+//! That runs this under callgrind, which collects only inside of [`measured`], on this thread
+//! alone, and writes what it has collected whenever `measured` returns and before [`divide`]. For each of these parts a line
 //! goes to the standard output, in the same order: the name of what was done, its size, and how many times it was done, with
 //! tabs between. Where a name comes with two sizes, the difference of the two parts is what the difference in size takes; so
 //! what is around it cancels out. Parts without a name are of no interest.
@@ -57,6 +57,8 @@ const SMALL: Sizes = Sizes { rows: 4_000, transactions: 40, steps: 300, ycsb_row
 
 /// Transactions of each kind that run before those that are counted, so that what grows has grown.
 const WARM_UP: usize = 16;
+/// Transactions of which parts are counted, one by one.
+const DIVIDED: usize = 8;
 /// What one operation takes is the difference of transactions with the one and the other number of it, which fit into a
 /// write set that is searched from end to end.
 const FEW: usize = 2;
@@ -130,8 +132,7 @@ fn main() -> Done {
     }
 }
 
-/// What is counted. Like [`hidden`], it keeps something for after the call, or it would be a jump that callgrind does not see
-/// the end of; and something else than the other, or they would be one function.
+/// What is counted. It keeps something for after the call, or that would be a jump, of which callgrind does not see the end.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
     let done = work();
@@ -139,18 +140,10 @@ fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
     done
 }
 
-/// What is left out of that.
+/// Where one part ends and another begins, within what is counted.
 #[inline(never)]
-fn hidden(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
-    let done = work();
-    keep("hidden");
-    done
-}
-
-/// The place between a transaction's beginning and the first of its operations.
-#[inline(never)]
-fn begun() {
-    keep("begun");
+fn divide() {
+    keep("divide");
 }
 
 /// Uses a value, for all the compiler knows.
@@ -353,12 +346,12 @@ impl<P: Protocol> Operations<P> {
         (0..WARM_UP).try_for_each(|_| session.run(nothing))?;
         self.still.during(|| {
             measured(&mut || {
-                begun();
+                divide();
                 Ok(())
             })?;
             measured(&mut || {
                 session.run(|_| {
-                    begun();
+                    divide();
                     Ok(())
                 })
             })
@@ -391,23 +384,48 @@ impl<P: Protocol> Operations<P> {
         Ok(())
     }
 
-    /// What is left of transactions when their operations are left out: their beginnings, which are all the same, and ends.
+    /// Ends of transactions, from the last operation on.
     fn commits(&mut self, hash: &Table<Product, P>) -> Done {
         for (which, sizes) in
             [("the first", [0, 1]), ("the second to fourth", [1, 4]), ("the fifth to sixteenth", [4, 16])]
         {
             for size in sizes {
-                self.transactions(&format!("commit a read, {which}"), size, Given::Present, |tx, ids| {
-                    hidden(&mut || ids.iter().try_for_each(|id| hash.get(tx, id, Product::PRICE).map(keep)))
+                self.ends(&format!("commit a read, {which}"), size, |tx, id| {
+                    hash.get(tx, id, Product::PRICE).map(keep)
                 })?;
             }
             for size in sizes {
-                self.transactions(&format!("commit an update, {which}"), size, Given::Present, |tx, ids| {
-                    hidden(&mut || ids.iter().try_for_each(|id| hash.update(tx, id, Product::STOCK.sub(1))))
+                self.ends(&format!("commit an update, {which}"), size, |tx, id| {
+                    hash.update(tx, id, Product::STOCK.sub(1))
                 })?;
             }
         }
         Ok(())
+    }
+
+    /// What comes after the operations of a transaction.
+    fn ends(&mut self, name: &str, size: usize, operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>) -> Done {
+        let (session, keys, still) = (&mut self.session, &mut self.present, &mut self.still);
+        for number in 0..WARM_UP + DIVIDED {
+            let ids = keys.next(size);
+            let mut transaction = |is_counted: bool| {
+                session.run(|tx| {
+                    ids.iter().try_for_each(|id| operation(tx, id))?;
+                    if is_counted {
+                        divide();
+                    }
+                    Ok(())
+                })
+            };
+            if number < WARM_UP {
+                transaction(false)?;
+            } else {
+                still.during(|| measured(&mut || transaction(true)))?;
+                part("", size, 1);
+                part(name, size, DIVIDED);
+            }
+        }
+        self.settle()
     }
 
     /// Transactions with few operations, and with several.

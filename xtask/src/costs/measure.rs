@@ -98,7 +98,7 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
         valgrind.args(["-q", "--tool=callgrind", "--combine-dumps=yes"]).args(scale.counted());
         // In another order, or with patterns for names, Valgrind 3.19 forgets one of them.
         valgrind.args(["--toggle-collect=costs::measured", "--dump-after=costs::measured"]);
-        valgrind.args(["--toggle-collect=costs::hidden", "--dump-before=costs::begun"]);
+        valgrind.arg("--dump-before=costs::divide");
         valgrind.arg(format!("--callgrind-out-file={}", profile.display()));
         let labels = output(valgrind.arg(&program).args([protocol, scale.name()]))?;
         let text = fs::read_to_string(&profile).map_err(|error| format!("{}: {error}", profile.display()))?;
