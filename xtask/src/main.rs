@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod check_json;
+mod costs;
 mod engine_tests;
 mod mutants;
 mod orderings;
@@ -27,6 +28,8 @@ usage: cargo xtask <task>
   verify --minutes N     run schedules of whole transactions with a fresh seed, and append what ran to
                          docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
                          `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect
+  costs                  count instructions and cache misses of every operation under every protocol, and write the tables
+                         of docs/cost-model.md. `--check` compares instructions with docs/costs.csv, `--renew` writes it
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
 
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         "orderings" => orderings::run(&root(), rest),
         "sanitize" => sanitize::run(&root(), rest),
         "verify" => verify::run(&root(), rest),
+        "costs" => costs::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
 /// The only list of protocols.
-const REGISTRY: &str = "crates/candide-bench/src/registry.rs";
+pub(crate) const REGISTRY: &str = "crates/candide-bench/src/registry.rs";
 
 /// The engine's modules, lowest first. Modules of one layer may use one another.
 const LAYERS: &[&[&str]] = &[
@@ -89,7 +89,7 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Resul
 }
 
 /// The protocols that the registry's macro is given.
-fn protocols_in(registry: &str) -> Vec<&str> {
+pub(crate) fn protocols_in(registry: &str) -> Vec<&str> {
     let lines = registry.lines().skip_while(|line| *line != "registry! {").skip(1);
     lines.take_while(|line| *line != "}").filter_map(|line| line.trim().strip_suffix(',')).collect()
 }

@@ -1,0 +1,523 @@
+//! Runs every kind of operation and transaction under one protocol, on one thread, for an emulator that counts what each takes:
+//!
+//! ```text
+//! cargo xtask costs
+//! ```
+//!
+//! That runs this under callgrind, which collects only inside of [`measured`], on this thread
+//! alone, and writes what it has collected whenever `measured` returns and before [`divide`]. For each of these parts a line
+//! goes to the standard output, in the same order: the name of what was done, its size, and how many times it was done, with
+//! tabs between. Where a name comes with two sizes, the difference of the two parts is what the difference in size takes; so
+//! what is around it cancels out. Parts without a name are of no interest.
+//!
+//! Nothing that is left behind is collected while anything is counted, since when that happens is up to the clock:
+//! [`Still`] sees to it. Collecting is counted by itself.
+
+use candide::{
+    Abort, Builder, Database, GlobalLock, IndexOptions, Occ, Protocol, Record, Serial, Session, Table, TableOptions,
+    TicToc, Tx, Whole,
+};
+use candide_workloads::tpcc::Tpcc;
+use candide_workloads::ycsb::{Mode, Ycsb};
+use candide_workloads::{Loaded, Loading, Worker, Workload};
+use std::error::Error;
+use std::hint::black_box;
+
+/// Everything is run under each; the first argument names one.
+const PROTOCOLS: &[(&str, Run)] = &[
+    (Occ::NAME, all::<Occ>),
+    (TicToc::NAME, all::<TicToc>),
+    (Serial::NAME, all::<Serial>),
+    (GlobalLock::NAME, all::<GlobalLock>),
+];
+
+type Run = fn(&Sizes) -> Done;
+type Done = Result<(), Box<dyn Error>>;
+
+/// How much is loaded, and how much is run.
+struct Sizes {
+    /// Rows in each of the two tables of single operations.
+    rows: u64,
+    /// Transactions that are counted, of each kind.
+    transactions: usize,
+    /// The same of whole workloads.
+    steps: usize,
+    /// Rows in the table of YCSB.
+    ycsb_rows: u64,
+    /// TPC-C's customers in each district, and its items.
+    customers: u16,
+    items: u32,
+}
+
+/// More than the emulated caches hold, and a whole warehouse.
+const FULL: Sizes =
+    Sizes { rows: 60_000, transactions: 200, steps: 2_000, ycsb_rows: 10_000, customers: 3_000, items: 100_000 };
+/// Loaded in a second or two.
+const SMALL: Sizes = Sizes { rows: 4_000, transactions: 40, steps: 300, ycsb_rows: 1_000, customers: 30, items: 300 };
+
+/// Transactions of each kind that run before those that are counted, so that what grows has grown.
+const WARM_UP: usize = 16;
+/// Transactions of which parts are counted, one by one.
+const DIVIDED: usize = 8;
+/// What one operation takes is the difference of transactions with the one and the other number of it, which fit into a
+/// write set that is searched from end to end.
+const FEW: usize = 2;
+const SEVERAL: usize = 8;
+
+/// The same for what is collected: no more than one transaction collects at a time.
+const COLLECTED: [usize; 2] = [64, 192];
+/// How often that may fail because the advancer has collected instead.
+const TRIES_MAX: usize = 50;
+
+/// A row with two groups, found by hash.
+#[derive(Record, Debug, Clone, Copy)]
+struct Product {
+    #[key]
+    id: u64,
+    price: u64,
+    weight: u64,
+    supplier: u64,
+    #[group(stock)]
+    stock: i64,
+    #[group(stock)]
+    ordered: i64,
+}
+
+impl Product {
+    fn new(id: u64) -> Product {
+        Product { id, price: 3 * id, weight: id, supplier: id % 100, stock: 1 << 40, ordered: 0 }
+    }
+}
+
+/// The same in the order of keys.
+#[derive(Record, Debug, Clone, Copy)]
+#[record(ordered)]
+struct Listed {
+    #[key]
+    id: u64,
+    price: u64,
+    weight: u64,
+    supplier: u64,
+    #[group(stock)]
+    stock: i64,
+    #[group(stock)]
+    ordered: i64,
+}
+
+impl Listed {
+    fn new(id: u64) -> Listed {
+        let Product { id, price, weight, supplier, stock, ordered } = Product::new(id);
+        Listed { id, price, weight, supplier, stock, ordered }
+    }
+}
+
+fn main() -> Done {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let known: Vec<&str> = PROTOCOLS.iter().map(|(name, _)| *name).collect();
+    let usage = || format!("expected --list, or a protocol ({}) and full or small", known.join(", "));
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["--list"] => {
+            known.iter().for_each(|name| println!("{name}"));
+            Ok(())
+        }
+        [protocol, size] => {
+            let (_, run) = PROTOCOLS.iter().find(|(name, _)| name == protocol).ok_or_else(usage)?;
+            match *size {
+                "full" => run(&FULL),
+                "small" => run(&SMALL),
+                _ => Err(usage().into()),
+            }
+        }
+        _ => Err(usage().into()),
+    }
+}
+
+/// What is counted. It keeps something for after the call, or that would be a jump, of which callgrind does not see the end.
+#[inline(never)]
+fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
+    let done = work();
+    keep("measured");
+    done
+}
+
+/// Where one part ends and another begins, within what is counted.
+#[inline(never)]
+fn divide() {
+    keep("divide");
+}
+
+/// Uses a value, for all the compiler knows.
+#[inline(always)]
+fn keep<T>(value: T) {
+    black_box(&value);
+}
+
+/// Says what a part is that callgrind writes.
+fn part(name: &str, size: usize, times: usize) {
+    println!("{name}\t{size}\t{times}");
+}
+
+/// A database besides the one that is counted. Epochs are the process's, so it can hold and move the bound behind which things
+/// are collected.
+struct Still {
+    session: Session,
+    table: Table<Product>,
+    has_index: bool,
+}
+
+impl Still {
+    fn new() -> Result<Still, Box<dyn Error>> {
+        let db = Database::new();
+        Ok(Still { session: db.session()?, table: db.table("bystanders")?, has_index: false })
+    }
+
+    /// Keeps the whole process from collecting anything new while `work` runs.
+    fn during(&mut self, mut work: impl FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
+        self.session.run(|_| work())
+    }
+
+    /// Moves the bound past everything that has been left behind: adding and dropping an index wait for that.
+    fn move_bound(&mut self) -> Result<(), candide::Error> {
+        if self.has_index {
+            self.table.drop_index("supplier")?;
+        } else {
+            self.table.create_index("supplier", Product::SUPPLIER, IndexOptions::hashed())?;
+        }
+        self.has_index = !self.has_index;
+        Ok(())
+    }
+}
+
+fn all<P: Protocol>(sizes: &Sizes) -> Done {
+    Operations::<P>::load(sizes)?.run()?;
+    for (name, mode) in [("YCSB-A", Mode::A), ("YCSB-B", Mode::B), ("YCSB-C", Mode::C)] {
+        let inputs = sizes.steps + WARM_UP;
+        workload::<P, _>(name, &Ycsb { rows: sizes.ycsb_rows, transactions: inputs, ..Ycsb::published(mode) }, sizes)?;
+    }
+    let company = Tpcc { customers: sizes.customers, items: sizes.items, audit_every: 0, ..Tpcc::strict() };
+    workload::<P, _>("TPC-C", &company, sizes)
+}
+
+/// Hashes and random choices that are the same in every run.
+fn database<P: Protocol>() -> Builder<P> {
+    Database::<P>::builder().seed(1)
+}
+
+fn workload<P: Protocol, W: Workload>(name: &str, workload: &W, sizes: &Sizes) -> Done {
+    let db = database::<P>().build()?;
+    let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {} })?;
+    let mut worker = loaded.worker(db.session()?, 0);
+    for _ in 0..WARM_UP {
+        worker.step()?;
+    }
+    part(&format!("transaction of {name}"), 1, sizes.steps);
+    measured(&mut || (0..sizes.steps).try_for_each(|_| worker.step().map(|_| ())))?;
+    loaded.absorb(worker);
+    Ok(())
+}
+
+/// A transaction that does nothing.
+fn nothing<P: Protocol>(tx: &Tx<'_, P>) -> Result<(), Abort> {
+    keep(tx);
+    Ok(())
+}
+
+/// Keys that are used one after another, each once, in random order.
+struct Keys {
+    keys: Vec<u64>,
+    used: usize,
+}
+
+impl Keys {
+    /// Every second key: even ones are those of the rows that are loaded.
+    fn new(first: u64, rows: u64) -> Keys {
+        let mut keys: Vec<u64> = (0..rows).map(|number| 2 * number + first).collect();
+        fastrand::Rng::with_seed(1).shuffle(&mut keys);
+        Keys { keys, used: 0 }
+    }
+
+    fn next(&mut self, many: usize) -> &[u64] {
+        if self.used + many > self.keys.len() {
+            self.used = 0;
+        }
+        self.used += many;
+        &self.keys[self.used - many..self.used]
+    }
+}
+
+/// Which keys an operation is given.
+#[derive(Clone, Copy, PartialEq)]
+enum Given {
+    /// As many as the transaction's size, of rows that are there.
+    Present,
+    /// As many, of rows that are not, unless they have been inserted.
+    Absent,
+    /// One, of a row that is there.
+    One,
+}
+
+/// Two tables with the same rows, and a session.
+struct Operations<P: Protocol> {
+    session: Session<P>,
+    hash: Table<Product, P>,
+    ordered: Table<Listed, P>,
+    present: Keys,
+    absent: Keys,
+    transactions: usize,
+    db: Database<P>,
+    still: Still,
+}
+
+impl<P: Protocol> Operations<P> {
+    fn load(sizes: &Sizes) -> Result<Self, Box<dyn Error>> {
+        let db = database::<P>().build()?;
+        // Room for what is inserted later, so that nothing grows while it is counted.
+        let hash = db.table_with("hash", TableOptions::default().capacity(2 * sizes.rows as usize))?;
+        let ordered = db.table("ordered")?;
+        let mut session = db.session()?;
+        let (present, absent) = (Keys::new(0, sizes.rows), Keys::new(1, sizes.rows));
+        for id in &present.keys {
+            session.run(|tx| {
+                hash.insert(tx, Product::new(*id))?;
+                ordered.insert(tx, Listed::new(*id))
+            })?;
+        }
+        let (transactions, still) = (sizes.transactions, Still::new()?);
+        Ok(Operations { session, hash, ordered, present, absent, transactions, db, still })
+    }
+
+    fn run(mut self) -> Done {
+        let (hash, ordered) = (self.hash.clone(), self.ordered.clone());
+        let (hash, ordered) = (&hash, &ordered);
+        self.begin()?;
+        self.transactions("empty transaction", 0, Given::Present, |tx, _| nothing(tx))?;
+
+        let found = Given::Present;
+        self.each("find a row, hash", found, |tx, id| hash.find(tx, id).map(keep))?;
+        self.each("find a row, ordered", found, |tx, id| ordered.find(tx, id).map(keep))?;
+        self.each("get a column, hash", found, |tx, id| hash.get(tx, id, Product::PRICE).map(keep))?;
+        self.each("get a group of three columns, hash", found, |tx, id| {
+            hash.get(tx, id, (Product::PRICE, Product::WEIGHT, Product::SUPPLIER)).map(keep)
+        })?;
+        self.each("get a row of two groups, hash", found, |tx, id| hash.get(tx, id, Whole).map(keep))?;
+        self.each("get a column, ordered", found, |tx, id| ordered.get(tx, id, Listed::PRICE).map(keep))?;
+        let missing = Given::Absent;
+        self.each("get what is absent, hash", missing, |tx, id| hash.get(tx, id, Product::PRICE).map(keep))?;
+        self.each("get what is absent, ordered", missing, |tx, id| ordered.get(tx, id, Listed::PRICE).map(keep))?;
+
+        self.each("update a column, hash", found, |tx, id| hash.update(tx, id, Product::STOCK.sub(1)))?;
+        self.each("update with a guard, hash", found, |tx, id| hash.update(tx, id, Product::STOCK.sub(1).at_least(0)))?;
+        self.each("modify a column, hash", found, |tx, id| hash.modify(tx, id, Product::STOCK, |stock| *stock -= 1))?;
+        self.each("put over a row, hash", found, |tx, id| hash.put(tx, Product::new(*id)))?;
+        self.absent.used = 0;
+        self.each("insert a row, hash", missing, |tx, id| hash.insert(tx, Product::new(*id)))?;
+        self.absent.used = 0;
+        self.each("delete a row, hash", missing, |tx, id| hash.delete(tx, id))?;
+        self.absent.used = 0;
+        self.each("insert a row, ordered", missing, |tx, id| ordered.insert(tx, Listed::new(*id)))?;
+        self.absent.used = 0;
+        self.each("delete a row, ordered", missing, |tx, id| ordered.delete(tx, id))?;
+
+        self.collecting(
+            "collect after an update, hash",
+            found,
+            |_, _| Ok(()),
+            |tx, id| hash.update(tx, id, Product::STOCK.sub(1)),
+        )?;
+        self.collecting(
+            "collect after a delete, hash",
+            missing,
+            |tx, id| hash.insert(tx, Product::new(*id)),
+            |tx, id| hash.delete(tx, id),
+        )?;
+        self.collecting(
+            "collect after a delete, ordered",
+            missing,
+            |tx, id| ordered.insert(tx, Listed::new(*id)),
+            |tx, id| ordered.delete(tx, id),
+        )?;
+        self.scans(ordered)?;
+        self.commits(hash)
+    }
+
+    /// The time until the first operation, beyond what counting it takes.
+    fn begin(&mut self) -> Done {
+        let session = &mut self.session;
+        (0..WARM_UP).try_for_each(|_| session.run(nothing))?;
+        self.still.during(|| {
+            measured(&mut || {
+                divide();
+                Ok(())
+            })?;
+            measured(&mut || {
+                session.run(|_| {
+                    divide();
+                    Ok(())
+                })
+            })
+        })?;
+        for size in [0, 1] {
+            part("begin", size, 1);
+            part("", 0, 1);
+        }
+        Ok(())
+    }
+
+    fn scans(&mut self, ordered: &Table<Listed, P>) -> Done {
+        let last = *self.present.keys.iter().max().expect("rows are loaded");
+        for rows in [10, 1000] {
+            for size in [0, rows] {
+                let begin_max = last + 2 - 2 * rows as u64;
+                self.transactions(&format!("scan a row, {rows} forwards"), size, Given::One, |tx, ids| {
+                    let scan = (size > 0).then(|| ordered.scan(tx, ids[0].min(begin_max).., Listed::PRICE));
+                    scan.into_iter().flatten().take(rows).try_for_each(|row| row.map(keep))
+                })?;
+            }
+            for size in [0, rows] {
+                let end_min = 2 * rows as u64;
+                self.transactions(&format!("scan a row, {rows} backwards"), size, Given::One, |tx, ids| {
+                    let scan = (size > 0).then(|| ordered.scan_rev(tx, ..ids[0].max(end_min), Listed::PRICE));
+                    scan.into_iter().flatten().take(rows).try_for_each(|row| row.map(keep))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends of transactions, from the last operation on.
+    fn commits(&mut self, hash: &Table<Product, P>) -> Done {
+        for (which, sizes) in
+            [("the first", [0, 1]), ("the second to fourth", [1, 4]), ("the fifth to sixteenth", [4, 16])]
+        {
+            for size in sizes {
+                self.ends(&format!("commit a read, {which}"), size, |tx, id| {
+                    hash.get(tx, id, Product::PRICE).map(keep)
+                })?;
+            }
+            for size in sizes {
+                self.ends(&format!("commit an update, {which}"), size, |tx, id| {
+                    hash.update(tx, id, Product::STOCK.sub(1))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes after the operations of a transaction.
+    fn ends(&mut self, name: &str, size: usize, operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>) -> Done {
+        let (session, keys, still) = (&mut self.session, &mut self.present, &mut self.still);
+        for number in 0..WARM_UP + DIVIDED {
+            let ids = keys.next(size);
+            let mut transaction = |is_counted: bool| {
+                session.run(|tx| {
+                    ids.iter().try_for_each(|id| operation(tx, id))?;
+                    if is_counted {
+                        divide();
+                    }
+                    Ok(())
+                })
+            };
+            if number < WARM_UP {
+                transaction(false)?;
+            } else {
+                still.during(|| measured(&mut || transaction(true)))?;
+                part("", size, 1);
+                part(name, size, DIVIDED);
+            }
+        }
+        self.settle()
+    }
+
+    /// Transactions with few operations, and with several.
+    fn each(&mut self, name: &str, given: Given, operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>) -> Done {
+        [FEW, SEVERAL].into_iter().try_for_each(|size| {
+            self.transactions(name, size, given, |tx, ids| ids.iter().try_for_each(|id| operation(tx, id)))
+        })
+    }
+
+    /// Transactions of one kind.
+    fn transactions(
+        &mut self,
+        name: &str,
+        size: usize,
+        given: Given,
+        body: impl Fn(&Tx<'_, P>, &[u64]) -> Result<(), Abort>,
+    ) -> Done {
+        let keys = if given == Given::Absent { &mut self.absent } else { &mut self.present };
+        let many = if given == Given::One { 1 } else { size };
+        let (session, counted) = (&mut self.session, self.transactions);
+        let mut repeat = |times: usize| {
+            (0..times).try_for_each(|_| {
+                let ids = keys.next(many);
+                session.run(|tx| body(tx, ids))
+            })
+        };
+        repeat(WARM_UP)?;
+        self.still.during(|| measured(&mut || repeat(counted)))?;
+        part(name, size, counted);
+        self.settle()
+    }
+
+    /// What it takes to collect what `operation` leaves behind, with few keys and with several, which `prepare` was given
+    /// before: empty transactions of the session, which do that when the bound has moved, until nothing is left.
+    fn collecting(
+        &mut self,
+        name: &str,
+        given: Given,
+        prepare: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>,
+        operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>,
+    ) -> Done {
+        self.absent.used = 0;
+        for _ in 0..TRIES_MAX {
+            let mut taken = Vec::new();
+            for size in COLLECTED {
+                let keys = if given == Given::Absent { &mut self.absent } else { &mut self.present };
+                let (session, keys) = (&mut self.session, keys.next(size));
+                session.run(|tx| keys.iter().try_for_each(|id| prepare(tx, id)))?;
+                self.still.during(|| {
+                    session.run(|tx| keys.iter().try_for_each(|id| operation(tx, id)))?;
+                    // The advancer collects for sessions that have been idle for some epochs; this one is not.
+                    session.run(nothing)
+                })?;
+                taken.push(self.collect()?);
+                self.settle()?;
+            }
+            // One that came before the bound had moved has collected nothing; as many as in the other case cancel out.
+            let alike = taken.iter().all(|(transactions, collected)| *collected && *transactions == taken[0].0);
+            for (size, (transactions, _)) in COLLECTED.into_iter().zip(taken) {
+                (0..transactions).for_each(|_| part(if alike { name } else { "" }, size, 1));
+            }
+            if alike {
+                return Ok(());
+            }
+        }
+        Err(format!("{name}: the advancer is always there before").into())
+    }
+
+    /// Collects what is left behind, unless the advancer does; says by how many transactions, and whether it has.
+    fn collect(&mut self) -> Result<(usize, bool), Box<dyn Error>> {
+        let mut left = self.db.memory().garbage;
+        let mut transactions = 0;
+        loop {
+            self.still.move_bound()?;
+            if self.db.memory().garbage != left {
+                return Ok((transactions, false));
+            }
+            measured(&mut || self.session.run(nothing))?;
+            transactions += 1;
+            left = self.db.memory().garbage;
+            if left == 0 {
+                return Ok((transactions, true));
+            }
+        }
+    }
+
+    /// Collects until nothing is left behind.
+    fn settle(&mut self) -> Done {
+        while self.db.memory().garbage > 0 {
+            self.still.move_bound()?;
+            self.session.run(nothing)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! Running the operations under callgrind.
+
+use super::profile::{self, Counts, Part, Place};
+use crate::engine_tests::target_folder;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How the program is built, and how much of everything it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// By the release profile, with caches, over tables larger than those.
+    Full,
+    /// As the checks of a change build what they run, so that nothing is compiled twice; instructions alone.
+    Small,
+}
+
+impl Scale {
+    /// The variables to build with.
+    fn profile(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Scale::Full => &[],
+            Scale::Small => &[
+                ("CARGO_PROFILE_RELEASE_LTO", "off"),
+                ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+                ("CARGO_PROFILE_RELEASE_DEBUG", "0"),
+            ],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Scale::Full => "full",
+            Scale::Small => "small",
+        }
+    }
+
+    /// What to count: the caches are those that a core has for itself, so that what leaves them shows.
+    fn counted(self) -> &'static [&'static str] {
+        match self {
+            Scale::Full => {
+                &["--dump-instr=yes", "--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"]
+            }
+            Scale::Small => &[],
+        }
+    }
+}
+
+/// What one operation takes under one protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Cost {
+    pub(super) protocol: String,
+    pub(super) operation: String,
+    pub(super) counts: Counts,
+    /// Instructions by place, if the operation was counted without a difference.
+    pub(super) places: BTreeMap<Place, f64>,
+}
+
+/// What was counted, and in which program.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) costs: Vec<Cost>,
+    pub(super) program: PathBuf,
+}
+
+/// The versions of the programs that figures depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tools {
+    pub(super) compiler: String,
+    pub(super) valgrind: String,
+}
+
+impl Tools {
+    /// Those that are there; an error that says how to get Valgrind.
+    pub(super) fn find() -> Result<Tools, String> {
+        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let verbose = output(Command::new(rustc).arg("-vV"))?;
+        let release = verbose.lines().next().unwrap_or_default();
+        let host = verbose.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
+        let valgrind = output(Command::new("valgrind").arg("--version"))
+            .map_err(|problem| format!("{problem}; install Valgrind, for instance by `apt-get install valgrind`"))?;
+        Ok(Tools { compiler: format!("{release}, {host}"), valgrind: valgrind.trim().to_string() })
+    }
+}
+
+/// Builds the program and runs everything under every protocol it knows.
+pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
+    let program = build(root, scale)?;
+    let protocols = output(Command::new(&program).arg("--list"))?;
+    let folder = root.join(target_folder());
+    let mut costs = Vec::new();
+    for protocol in protocols.lines() {
+        let profile = folder.join(format!("costs-{}-{protocol}.callgrind", scale.name()));
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["-q", "--tool=callgrind", "--combine-dumps=yes"]).args(scale.counted());
+        // In another order, or with patterns for names, Valgrind 3.19 forgets one of them.
+        valgrind.args(["--toggle-collect=costs::measured", "--dump-after=costs::measured"]);
+        valgrind.arg("--dump-before=costs::divide");
+        valgrind.arg(format!("--callgrind-out-file={}", profile.display()));
+        let labels = output(valgrind.arg(&program).args([protocol, scale.name()]))?;
+        let text = fs::read_to_string(&profile).map_err(|error| format!("{}: {error}", profile.display()))?;
+        let parts = profile::parts(&text)?;
+        costs.extend(join(protocol, &labels, parts).map_err(|problem| format!("{}: {problem}", profile.display()))?);
+    }
+    Ok(Measured { costs, program })
+}
+
+fn build(root: &Path, scale: Scale) -> Result<PathBuf, String> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root).args(["build", "--release", "--package", "candide-workloads", "--example", "costs"]);
+    cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CARGO_PROFILE_RELEASE_")) {
+        cargo.env_remove(name);
+    }
+    let messages = output(cargo.envs(scale.profile().iter().copied()))?;
+    let mut executables = messages.lines().filter_map(|message| {
+        let message: Value = serde_json::from_str(message).ok()?;
+        message["executable"].as_str().filter(|_| message["target"]["name"] == "costs").map(PathBuf::from)
+    });
+    executables.next_back().ok_or_else(|| "cargo built the program and did not say where".to_string())
+}
+
+/// What a command prints, if it succeeds.
+pub(super) fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name} does not start: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// One kind of part: what it takes each time, by its sizes in the order in which they came.
+type Sizes = Vec<(f64, Counts, BTreeMap<Place, f64>)>;
+
+/// The costs of what the program said it had done, a line for each part: name, size and times.
+fn join(protocol: &str, labels: &str, parts: Vec<Part>) -> Result<Vec<Cost>, String> {
+    let labels: Vec<&str> = labels.lines().collect();
+    if labels.len() != parts.len() {
+        return Err(format!("{} parts were announced and {} written", labels.len(), parts.len()));
+    }
+    let mut operations: Vec<(&str, Sizes)> = Vec::new();
+    for (label, part) in labels.into_iter().zip(parts) {
+        let mut fields = label.split('\t');
+        let (Some(name), Some(Ok(size)), Some(Ok(times))) =
+            (fields.next(), fields.next().map(str::parse::<f64>), fields.next().map(str::parse::<f64>))
+        else {
+            return Err(format!("`{label}` announces no part"));
+        };
+        if part.totals.instructions == 0.0 {
+            return Err(format!("callgrind has counted nothing in `{label}`"));
+        }
+        if name.is_empty() {
+            continue;
+        }
+        let counts = part.totals.map(|count| count / times);
+        let places = part.places.into_iter().map(|(place, count)| (place, count as f64 / times)).collect();
+        let index = operations.iter().position(|(known, _)| *known == name).unwrap_or(operations.len());
+        if index == operations.len() {
+            operations.push((name, Vec::new()));
+        }
+        let sizes = &mut operations[index].1;
+        match sizes.iter_mut().find(|(known, ..)| *known == size) {
+            Some((_, sum, _)) => *sum = sum.zip(counts, |sum, more| sum + more),
+            None => sizes.push((size, counts, places)),
+        }
+    }
+    let cost = |(name, sizes): (&str, Sizes)| {
+        let (counts, places) = match sizes.as_slice() {
+            [(_, counts, places)] => (*counts, places.clone()),
+            [(few, of_few, _), (several, of_several, _)] => {
+                (of_several.zip(*of_few, |more, less| (more - less) / (several - few)), BTreeMap::new())
+            }
+            _ => return Err(format!("`{name}` comes in {} sizes; two at most make a difference", sizes.len())),
+        };
+        Ok(Cost { protocol: protocol.to_string(), operation: name.to_string(), counts, places })
+    };
+    operations.into_iter().map(cost).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(instructions: f64) -> Part {
+        Part { totals: Counts { instructions, ..Counts::default() }, ..Part::default() }
+    }
+
+    fn instructions(labels: &str, parts: Vec<Part>) -> Result<Vec<(String, f64)>, String> {
+        let costs = join("occ", labels, parts)?;
+        Ok(costs.into_iter().map(|cost| (cost.operation, cost.counts.instructions)).collect())
+    }
+
+    #[test]
+    fn a_cost_is_a_mean_or_a_difference() {
+        let labels = "get\t2\t10\nget\t8\t10\n\t0\t1\nempty\t0\t4\nbury\t1\t1\nbury\t1\t1\nbury\t3\t1\n";
+        let parts = [500.0, 1700.0, 1.0, 400.0, 3.0, 4.0, 27.0].map(part).to_vec();
+        let expected = [("get", 20.0), ("empty", 100.0), ("bury", 10.0)].map(|(name, cost)| (name.to_string(), cost));
+        assert_eq!(instructions(labels, parts), Ok(expected.to_vec()));
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_what_was_announced_are_refused() {
+        assert!(instructions("get\t2\t10\n", vec![part(1.0), part(2.0)]).is_err_and(|error| error.contains("1 parts")));
+        assert!(instructions("get\t2\n", vec![part(1.0)]).is_err_and(|error| error.contains("announces")));
+        assert!(instructions("get\t2\t1\n", vec![part(0.0)]).is_err_and(|error| error.contains("nothing")));
+        let three = "get\t1\t1\nget\t2\t1\nget\t3\t1\n";
+        assert!(instructions(three, vec![part(1.0); 3]).is_err_and(|error| error.contains("3 sizes")));
+    }
+}

@@ -1,0 +1,86 @@
+//! What each operation costs: instructions and cache misses, counted by callgrind, so that nothing depends on the machine.
+//!
+//! The program that is run is `crates/candide-workloads/examples/costs.rs`; it also knows the protocols. By default the tables
+//! of `docs/cost-model.md` are written anew. `--check` is for the checks of a change: it runs less, and compares instructions with
+//! `docs/costs.csv`, which `--renew` writes.
+
+mod baseline;
+mod measure;
+mod page;
+mod profile;
+mod split;
+
+use baseline::{Baseline, compare};
+use measure::{Scale, Tools};
+use std::env;
+use std::fs;
+use std::path::Path;
+
+const BASELINE: &str = "docs/costs.csv";
+const RENEW: &str = "cargo xtask costs --renew";
+/// Set to anything, it lets the check pass where Valgrind cannot be had.
+const SKIP: &str = "CANDIDE_SKIP_COSTS";
+
+/// Writes the page, checks a change, or renews what changes are checked against.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => page::write(root, &Tools::find()?, &measure::run(root, Scale::Full)?),
+        ["--check"] if env::var_os(SKIP).is_some() => {
+            println!("costs: NOT CHECKED, because {SKIP} is set");
+            Ok(())
+        }
+        ["--check"] => check(root),
+        ["--renew"] => renew(root),
+        _ => Err("`costs` takes nothing, --check or --renew".to_string()),
+    }
+}
+
+/// What is counted today, in the way of the check.
+fn today(root: &Path) -> Result<Baseline, String> {
+    let tools = Tools::find().map_err(|problem| format!("{problem}, or set {SKIP}=1 to go without this check"))?;
+    Ok(Baseline::of(&tools.compiler, &measure::run(root, Scale::Small)?.costs))
+}
+
+fn renew(root: &Path) -> Result<(), String> {
+    let now = today(root)?;
+    fs::write(root.join(BASELINE), now.to_text()).map_err(|error| format!("{BASELINE}: {error}"))?;
+    println!("costs: {BASELINE} has {} counts", now.costs.len());
+    Ok(())
+}
+
+fn check(root: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(root.join(BASELINE)).map_err(|error| format!("{BASELINE}: {error}; see {RENEW}"))?;
+    let before = Baseline::parse(&text).map_err(|problem| format!("{BASELINE}: {problem}"))?;
+    let now = today(root)?;
+    let verdict = compare(&before, &now);
+    verdict.notes.iter().chain(&verdict.failures).for_each(|line| println!("{line}"));
+    if !verdict.notes.is_empty() {
+        println!("costs: `{RENEW}` makes today's counts the baseline");
+    }
+    match verdict.failures.len() {
+        0 => {
+            println!("costs: {} counts, none above the baseline by more than 5 %", now.costs.len());
+            Ok(())
+        }
+        failed => Err(format!(
+            "{failed} of {} counts of instructions do not fit {BASELINE}; if that is meant, `{RENEW}` and commit the file",
+            now.costs.len()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy;
+
+    #[test]
+    fn all_protocols_are_counted() {
+        let registry = fs::read_to_string(crate::root().join(tidy::REGISTRY)).expect("the registry");
+        let program = crate::root().join("crates/candide-workloads/examples/costs.rs");
+        let program = fs::read_to_string(program).expect("the program");
+        for protocol in tidy::protocols_in(&registry) {
+            assert!(program.contains(&format!("all::<{protocol}>")), "{protocol} is missing in PROTOCOLS of costs.rs");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Instructions by the engine's functions, wherever they have been inlined into and whatever they have inlined.
+//!
+//! An instruction belongs to the innermost function of the engine among those that it was inlined through: what a loop of
+//! `validate` takes of the standard library's iterators is `validate`'s. binutils' `addr2line` knows which those are.
+
+use super::profile::Place;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// A source file of the engine, from its folder, and a function in it; for others, what they belong to and their name.
+pub(super) type Function = (String, String);
+
+/// Where the engine's source is.
+const ENGINE: &str = "/crates/candide/src/";
+
+/// The counts of a program's places by functions.
+pub(super) fn by_function(program: &Path, places: &BTreeMap<Place, f64>) -> Result<BTreeMap<Function, f64>, String> {
+    let is_own = |object: &str| Path::new(object) == program;
+    let addresses: Vec<u64> = places.keys().filter(|(object, _)| is_own(object)).map(|(_, address)| *address).collect();
+    let mut functions: BTreeMap<Function, f64> = BTreeMap::new();
+    let mut own = frames(program, &addresses)?.into_iter();
+    for ((object, _), count) in places {
+        let function = if is_own(object) {
+            let frames = own.next().ok_or("addr2line has not answered for all addresses")?;
+            function(&frames)
+        } else {
+            (object.rsplit('/').next().unwrap_or(object).to_string(), "all of it".to_string())
+        };
+        *functions.entry(function).or_default() += count;
+    }
+    Ok(functions)
+}
+
+/// A function that an instruction was inlined through, and its source file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Frame {
+    name: String,
+    file: String,
+}
+
+/// The frames of each address, innermost first.
+fn frames(program: &Path, addresses: &[u64]) -> Result<Vec<Vec<Frame>>, String> {
+    let mut addr2line = Command::new("addr2line");
+    addr2line.args(["--addresses", "--functions", "--inlines", "--demangle", "--exe"]).arg(program);
+    let child = addr2line.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = child.map_err(|error| format!("addr2line (of binutils) does not start: {error}"))?;
+    let mut input = child.stdin.take().expect("it is piped");
+    let questions: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
+    // It answers while it is asked.
+    let asking = thread::spawn(move || input.write_all(questions.as_bytes()));
+    let answers = child.wait_with_output().map_err(|error| format!("addr2line: {error}"))?;
+    asking.join().expect("writing does not panic").map_err(|error| format!("addr2line: {error}"))?;
+    Ok(answered(&String::from_utf8_lossy(&answers.stdout)))
+}
+
+/// For each address a line with it, and for each of its frames a line with the name and one with the place in the source.
+fn answered(answers: &str) -> Vec<Vec<Frame>> {
+    let mut frames: Vec<Vec<Frame>> = Vec::new();
+    let mut lines = answers.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("0x") {
+            frames.push(Vec::new());
+        } else if let (Some(frames), Some(place)) = (frames.last_mut(), lines.next()) {
+            let file = place.split_once(':').map_or(place, |(file, _)| file);
+            frames.push(Frame { name: line.to_string(), file: file.to_string() });
+        }
+    }
+    frames
+}
+
+/// Whose an instruction is.
+fn function(frames: &[Frame]) -> Function {
+    let engine = |frame: &Frame| frame.file.split_once(ENGINE).map(|(_, file)| file.to_string());
+    let own: Vec<(&Frame, String)> = frames.iter().filter_map(|frame| Some((frame, engine(frame)?))).collect();
+    // A closure says less than the function around it.
+    let named = own.iter().find(|(frame, _)| !frame.name.contains("{{closure}}")).or(own.first());
+    if let Some((frame, file)) = named {
+        return (file.clone(), short(&frame.name));
+    }
+    let others = |name: &str| frames.iter().any(|frame| frame.file.contains(name));
+    if others("candide-workloads") || others("fastrand") {
+        return ("the workload".to_string(), "all of it".to_string());
+    }
+    let Some(last) = frames.last() else { return ("unknown".to_string(), "all of it".to_string()) };
+    // Where there is no line, there is still the symbol's path.
+    let file = match last.name.strip_prefix("candide::") {
+        Some(path) => {
+            let parts: Vec<&str> = path.split("::").filter(|part| !is_hash(part)).collect();
+            let modules = parts[..parts.len() - 1].iter().take_while(|part| part.starts_with(char::is_lowercase));
+            format!("{}.rs", modules.copied().collect::<Vec<_>>().join("/"))
+        }
+        None => "outside the engine".to_string(),
+    };
+    (file, short(&last.name))
+}
+
+/// A function's name without its path and types.
+fn short(name: &str) -> String {
+    let mut depth = 0;
+    let plain: String = name
+        .chars()
+        .filter(|character| {
+            depth += i32::from(*character == '<');
+            let is_outside = depth == 0;
+            depth -= i32::from(*character == '>');
+            is_outside
+        })
+        .collect();
+    let parts = plain.split("::").filter(|part| !part.is_empty() && *part != "{{closure}}" && !is_hash(part));
+    parts.last().unwrap_or(name).to_string()
+}
+
+/// Whether this is what the compiler adds to a symbol.
+fn is_hash(part: &str) -> bool {
+    part.len() == 17 && part.starts_with('h') && part[1..].chars().all(|digit| digit.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWERS: &str = "\
+0x0000000000027248
+next<u8>
+/rustc/0/library/core/src/slice/iter.rs:58
+{{closure}}
+/x/crates/candide/src/access/write_set.rs:12
+evaluate
+/x/crates/candide/src/access/write_set.rs:9
+candide::txn::State<P>::commit::h0123456789abcdef
+/x/crates/candide/src/txn/state.rs:40
+0x0000000000027249
+hashbrown::raw::RawTable<T,A>::reserve_rehash::h0123456789abcdef
+/rust/deps/hashbrown/src/raw/mod.rs:1 (discriminator 2)
+0x000000000002724a
+candide::access::write_set::WriteSet::index_items::h0123456789abcdef
+??:?
+";
+
+    #[test]
+    fn an_instruction_is_the_innermost_functions_of_the_engine() {
+        let functions: Vec<_> = answered(ANSWERS).iter().map(|frames| function(frames)).collect();
+        let expected = [
+            ("access/write_set.rs", "evaluate"),
+            ("outside the engine", "reserve_rehash"),
+            ("access/write_set.rs", "index_items"),
+        ];
+        assert_eq!(functions, expected.map(|(file, name)| (file.to_string(), name.to_string())));
+    }
+}
