@@ -1,7 +1,7 @@
 //! What a program can find out: about conflicts, limits, memory, and who holds what back.
 
 use super::rows::Item;
-use super::{ForProtocol, for_each, for_each_reclaiming};
+use super::{ForProtocol, for_each};
 use crate::protocol::{Occ, Protocol};
 use crate::{Abort, Bytes, Conflict, Database, Group, OldestPin, Record, RunOptions, TableOptions};
 use std::time::{Duration, Instant};
@@ -223,7 +223,7 @@ impl ForProtocol for Healthy {
 
 #[test]
 fn health_tells_who_holds_memory_back() {
-    for_each_reclaiming(&Healthy);
+    for_each(&Healthy);
 }
 
 #[test]

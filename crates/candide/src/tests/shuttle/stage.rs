@@ -55,9 +55,9 @@ impl<P: Protocol> Scene<P> {
         Scene { after, ..self }
     }
 
-    /// Asks for something to happen in some schedules, unless the protocol cannot do it.
-    pub(super) fn shows(mut self, can: bool, what: &'static str) -> Scene<P> {
-        self.shows.extend(can.then_some(what));
+    /// Asks for something to happen in some schedules.
+    pub(super) fn shows(mut self, what: &'static str) -> Scene<P> {
+        self.shows.push(what);
         self
     }
 
