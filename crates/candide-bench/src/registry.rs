@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use candide::{GlobalLock, Occ, Protocol, Serial, TicToc};
+use candide::{GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
@@ -41,6 +41,7 @@ macro_rules! registry {
 registry! {
     Occ,
     TicToc,
+    Mvcc,
     Serial,
     GlobalLock,
 }

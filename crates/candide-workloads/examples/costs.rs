@@ -14,8 +14,8 @@
 //! [`Still`] sees to it. Collecting is counted by itself.
 
 use candide::{
-    Abort, Builder, Database, GlobalLock, IndexOptions, Occ, Protocol, Record, Serial, Session, Table, TableOptions,
-    TicToc, Tx, Whole,
+    Abort, Builder, Database, GlobalLock, IndexOptions, Mvcc, Occ, Protocol, Record, Serial, Session, Table,
+    TableOptions, TicToc, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
@@ -27,6 +27,7 @@ use std::hint::black_box;
 const PROTOCOLS: &[(&str, Run)] = &[
     (Occ::NAME, all::<Occ>),
     (TicToc::NAME, all::<TicToc>),
+    (Mvcc::NAME, all::<Mvcc>),
     (Serial::NAME, all::<Serial>),
     (GlobalLock::NAME, all::<GlobalLock>),
 ];

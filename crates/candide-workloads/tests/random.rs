@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "the tests of other workloads need more of it")]
 mod common;
 
-use candide::{GlobalLock, Occ, Protocol, Serial, TicToc};
+use candide::{GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
 use candide_workloads::random::Random;
 use common::{check, database, load, run};
 
@@ -24,6 +24,7 @@ fn agrees<P: Protocol>(threads: usize) {
 fn rows_and_indexes_agree_under_every_protocol_and_switch() {
     agrees::<Occ>(4);
     agrees::<TicToc>(4);
+    agrees::<Mvcc>(4);
     agrees::<GlobalLock>(2);
     agrees::<Serial>(1);
 }

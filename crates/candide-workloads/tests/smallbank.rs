@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc};
+use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
 use candide_workloads::smallbank::{Account, Balance, Customers, SmallBank, SmallBankTables};
 use candide_workloads::{Loaded, Worker, Workload};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
@@ -34,6 +34,7 @@ fn holds<P: Protocol>(threads: usize) {
 fn money_is_conserved_under_every_protocol_and_switch() {
     holds::<Occ>(2);
     holds::<TicToc>(2);
+    holds::<Mvcc>(2);
     holds::<GlobalLock>(2);
     holds::<Serial>(1);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Whole};
+use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
 use candide_workloads::Workload;
 use candide_workloads::ycsb::{COLUMN_BYTES, COLUMNS, Mode, UserRow, Verify, Ycsb, YcsbTables};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
@@ -38,6 +38,7 @@ fn holds<P: Protocol>(threads: usize) {
 fn checks_hold_under_every_protocol_and_switch() {
     holds::<Occ>(2);
     holds::<TicToc>(2);
+    holds::<Mvcc>(2);
     holds::<GlobalLock>(2);
     holds::<Serial>(1);
 }

@@ -481,7 +481,6 @@ impl<P: Protocol> Inner<P> {
         let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
         let memory = &self.engine.memory;
         let records = Slab::new(slab, layout.total_words(), memory);
-        #[cfg(test)]
         let versions = (P::VERSION_WORDS > 0).then(|| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
             let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
@@ -509,7 +508,6 @@ impl<P: Protocol> Inner<P> {
             records,
             indexes: Indexes::default(),
             linked: Tally::default(),
-            #[cfg(test)]
             versions,
         })
     }

@@ -491,6 +491,7 @@
 //! |---|---|---|---|---|
 //! | [`Occ`] (default) | `occ` | take no lock, validate at commit | lock at commit | strictly serializable |
 //! | [`TicToc`] | `tictoc` | take no lock, may raise a timestamp at commit | lock at commit | serializable |
+//! | [`Mvcc`] | `mvcc` | see one moment, never fail if they write nothing | lock at commit, and add versions | strictly serializable, opaque |
 //! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
 //! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |
 //!
@@ -548,7 +549,7 @@ pub use error::{Abort, Error};
 pub use factor::Factor;
 pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
-pub use protocol::{DefaultProtocol, GlobalLock, Occ, Protocol, Serial, TicToc};
+pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
 pub use record::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
     Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,

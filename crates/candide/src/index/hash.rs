@@ -619,7 +619,7 @@ impl HashIndex {
                 break version;
             }
             unlock_bucket(node, version);
-            Cache::of(caches, &self.lines).make_ready(&self.lines, lines)?;
+            Cache::of(caches, &self.lines).make_ready(&self.lines, lines, true)?;
         };
         if self.node_words > 0 {
             // An absent reader raises the bucket's timestamp and then looks at the version; we lock and then copy.

@@ -37,6 +37,11 @@ impl Slab {
         })
     }
 
+    /// Its place in the sessions' lists.
+    pub(crate) fn id(&self) -> SlabId {
+        self.id
+    }
+
     /// Words of a block.
     pub(crate) fn block_words(&self) -> usize {
         self.block_words
@@ -123,12 +128,21 @@ impl Cache {
         self.free.len()
     }
 
-    /// Fetches blocks until `count` are ready, past the memory limit if need be.
-    pub(crate) fn make_ready(&mut self, slab: &Slab, count: usize) -> Result<(), OutOfMemory> {
+    /// Fetches blocks until `count` are ready, past the memory limit if that is permitted.
+    pub(crate) fn make_ready(&mut self, slab: &Slab, count: usize, beyond_limit: bool) -> Result<(), OutOfMemory> {
         while self.free.len() < count {
-            slab.take(self.refill_blocks, &mut self.free, true)?;
+            slab.take(self.refill_blocks, &mut self.free, beyond_limit)?;
         }
         Ok(())
+    }
+
+    /// One of the blocks that are ready.
+    ///
+    /// # Panics
+    /// If none is.
+    #[inline]
+    pub(crate) fn take_ready(&mut self) -> Block {
+        self.free.pop().expect("as many blocks have been made ready as are taken")
     }
 
     /// Takes a block back that nobody else can reach.

@@ -9,11 +9,7 @@ use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::factor::Factors;
 use crate::index::{NodeAt, NodeChange, Retire, TableIndex};
-#[cfg(test)]
-use crate::memory::OutOfMemory;
-use crate::memory::{Cache, Memory, Slab};
-#[cfg(test)]
-use crate::record::version::NewVersion;
+use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, SlabId};
 use crate::record::{CellAt, Layout, RecordAt};
 use crate::stats::{Tally, TallyPart};
 use crate::sync::{AtomicU64, Mutant, Ordering, Random, mutant};
@@ -48,7 +44,6 @@ pub(crate) struct TableCore {
     /// Records in the index.
     pub(crate) linked: Tally,
     /// Where protocols with several versions of a unit keep them.
-    #[cfg(test)]
     pub(crate) versions: Option<Arc<Slab>>,
 }
 
@@ -121,6 +116,10 @@ pub(crate) struct Local {
     /// The session's number, not zero.
     pub(crate) id: u64,
     pub(crate) caches: Vec<Option<Cache>>,
+    /// By table: the slab of its versions, once the session has made one.
+    version_slabs: Vec<Option<SlabId>>,
+    /// The timestamps of open snapshots in falling order, as of the last time this session began to collect.
+    pub(crate) snapshots: Vec<u64>,
     /// By table: its part in the number of records.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
     pub(crate) random: Random,
@@ -145,6 +144,8 @@ impl Local {
         Local {
             id,
             caches: Vec::new(),
+            version_slabs: Vec::new(),
+            snapshots: Vec::new(),
             tallies: Vec::new(),
             random: Random::seeded(database << 32 ^ id),
             linked: Vec::new(),
@@ -187,6 +188,7 @@ impl Local {
 #[derive(Debug)]
 pub(crate) enum Retired {
     Record { table: u16, record: RecordAt },
+    Version { table: u16, block: Block },
     Index { table: u16, part: Retire },
 }
 
@@ -270,6 +272,10 @@ impl Retired {
                 let slab = &tables[usize::from(table)].records;
                 Cache::of(caches, slab).free(slab, record.block());
             }
+            Retired::Version { table, block } => {
+                let slab = tables[usize::from(table)].versions.as_ref().expect("the version came from it");
+                Cache::of(caches, slab).free(slab, block);
+            }
             Retired::Index { table, part: Retire::Block(block) } => {
                 let slab = tables[usize::from(table)].index.blocks();
                 Cache::of(caches, slab).free(slab, block);
@@ -290,19 +296,38 @@ impl TableCore {
     }
 }
 
-#[cfg(test)]
+impl Local {
+    /// The session's cache of blocks for a table's versions, and the slab if they had to be looked for.
+    #[inline]
+    fn version_cache(&mut self, table: u16) -> Option<&mut Cache> {
+        let slab = *self.version_slabs.get(usize::from(table))?;
+        self.caches.get_mut(slab?.0 as usize)?.as_mut()
+    }
+}
+
 impl<P: Protocol> Context<'_, P> {
-    /// Room for a version of a unit.
-    pub(crate) fn new_version(&mut self, at: CellAt) -> Result<NewVersion, OutOfMemory> {
-        let table = self.engine.table(at.table());
-        let slab = table.versions.as_ref().expect("made for every protocol with versions");
-        NewVersion::allocate(at, slab, &mut self.local.caches)
+    /// Makes sure that [`Context::version_block`] can be called so often for a table, past the memory limit if need be.
+    #[inline]
+    pub(crate) fn prepare_versions(&mut self, table: u16, count: usize, beyond_limit: bool) -> Result<(), OutOfMemory> {
+        let is_ready = self.local.version_cache(table).is_some_and(|cache| cache.ready() >= count);
+        if is_ready { Ok(()) } else { self.fetch_version_blocks(table, count, beyond_limit) }
     }
 
-    /// Takes room back that was not needed.
-    pub(crate) fn free_version(&mut self, version: NewVersion) {
-        let table = self.engine.table(version.at().table());
-        let slab = table.versions.as_ref().expect("the version came from it");
-        Cache::of(&mut self.local.caches, slab).free(slab, version.into_block());
+    #[cold]
+    fn fetch_version_blocks(&mut self, number: u16, count: usize, beyond_limit: bool) -> Result<(), OutOfMemory> {
+        let table = self.engine.table(number);
+        let slab = table.versions.as_ref().expect("made for every protocol with versions");
+        let slabs = &mut self.local.version_slabs;
+        if slabs.len() <= usize::from(number) {
+            slabs.resize(usize::from(number) + 1, None);
+        }
+        slabs[usize::from(number)] = Some(slab.id());
+        Cache::of(&mut self.local.caches, slab).make_ready(slab, count, beyond_limit)
+    }
+
+    /// A block for a version of a table's unit, one of those made ready. Allocates nothing.
+    #[inline]
+    pub(crate) fn version_block(&mut self, table: u16) -> Block {
+        self.local.version_cache(table).expect("it has been made ready").take_ready()
     }
 }

@@ -239,20 +239,23 @@ pub(super) fn bury(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> Burial 
         exchange(tid.0 & !Tid::REQUEUE);
         return Burial::NotYet;
     }
-    if !exchange(tid.0 | Tid::LOCK | Tid::INSTALL) {
-        return Burial::NotYet;
-    }
+    if kill(units, tid) { Burial::Dead } else { Burial::NotYet }
+}
+
+/// Makes a record dead whose first cell says `tid`: it is absent, queued and unlocked. False if somebody has come for it.
+pub(super) fn kill(units: &[CellAt], tid: Tid) -> bool {
     // Whoever commits an insert locks all cells, and all are absent together, so the others follow the first; a
     // failure means that an insert has locked some already and is about to fail on the first.
-    let mut locked = 1;
+    let mut tid = tid;
+    let mut locked = 0;
     while let Some(at) = units.get(locked) {
         let cell = at.cell_word(0);
-        let tid = Tid(cell.load(Ordering::Relaxed));
-        let lockable = !tid.has(Tid::LOCK)
-            && cell
-                .compare_exchange(tid.0, tid.0 | Tid::LOCK | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok();
-        if !lockable {
+        if locked > 0 {
+            tid = Tid(cell.load(Ordering::Relaxed));
+        }
+        let owned = tid.0 | Tid::LOCK | Tid::INSTALL;
+        let exchange = || cell.compare_exchange(tid.0, owned, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if tid.has(Tid::LOCK) || !exchange() {
             break;
         }
         locked += 1;
@@ -264,5 +267,5 @@ pub(super) fn bury(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> Burial 
         let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
         cell.store(released, Ordering::Release); // E3
     }
-    if all { Burial::Dead } else { Burial::NotYet }
+    all
 }

@@ -6,7 +6,6 @@
 mod engine;
 mod indexes;
 mod locks;
-#[cfg(test)]
 mod mvcc;
 mod occ;
 pub mod recorded;
@@ -16,8 +15,7 @@ mod tictoc;
 pub use engine::Context;
 pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
 pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
-#[cfg(test)]
-pub(crate) use mvcc::Mvcc;
+pub use mvcc::Mvcc;
 pub use occ::Occ;
 
 /// The protocol of databases that do not name one.
@@ -61,7 +59,18 @@ pub struct Missing<'a> {
     pub(crate) version: u64,
 }
 
-/// What can be done about an absent record.
+/// An absent record that a session has to bury; or a unit with more than one version, of which it has to collect the old ones.
+#[derive(Debug, Clone, Copy)]
+pub struct Due {
+    /// The first unit of the record, or the unit.
+    pub(crate) at: CellAt,
+    /// The epoch in which it was queued.
+    pub(crate) queued: Epoch,
+    /// What [`Protocol::time`] was before that epoch was read.
+    pub(crate) time: u64,
+}
+
+/// What can be done about what is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Burial {
     /// It is dead now and may be unlinked.
@@ -100,15 +109,6 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// What it makes of them, a value, an error or a panic, is never shown to the caller.
     const OPAQUE: bool;
 
-    /// Whether the protocol is still in the form that only tests use.
-    #[cfg(test)]
-    #[doc(hidden)]
-    const IN_TEST_FORM: bool = false;
-    /// Whether memory comes back while the database is in use.
-    #[cfg(test)]
-    #[doc(hidden)]
-    const RECLAIMS: bool = true;
-
     /// Words of a cell.
     #[doc(hidden)]
     const CELL_WORDS: usize;
@@ -116,7 +116,6 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     const NODE_WORDS: usize;
     /// Words of a version before its payload; zero if the protocol keeps one version.
-    #[cfg(test)]
     #[doc(hidden)]
     const VERSION_WORDS: usize = 0;
     /// Whether there may be only one session at a time.
@@ -218,6 +217,21 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort>;
 
+    /// Makes room for a record that is about to be written as a whole, of so many units: what is staged then is not refused.
+    ///
+    /// # Errors
+    /// [`Abort::MemoryLimit`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn make_room(
+        _context: &mut Context<'_, Self>,
+        _attempt: &Self::Attempt,
+        _table: u16,
+        _units: usize,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
     /// Takes note of a write.
     #[doc(hidden)]
     #[inline(always)]
@@ -296,9 +310,22 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn left_absent(first: CellAt) -> bool;
 
-    /// Tries to make an absent record dead; `units` are all of it, the first one first. `bound` is the reclamation bound.
+    /// A time of the protocol's own: whoever pins in a later epoch than one that is read after this begins at that time or later.
     #[doc(hidden)]
-    fn bury(context: &mut Context<'_, Self>, units: &[CellAt], bound: Epoch) -> Burial;
+    #[inline(always)]
+    fn time(_clock: &Self::Clock) -> u64 {
+        0
+    }
+
+    /// The session begins to look at what it has queued.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn begin_collecting(_context: &mut Context<'_, Self>) {}
+
+    /// Does what is queued: tries to make an absent record dead, or collects old versions. `units` are all of the record, the
+    /// first one first. `bound` is the reclamation bound, which has passed the entry's epoch.
+    #[doc(hidden)]
+    fn bury(context: &mut Context<'_, Self>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial;
 
     /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
     #[doc(hidden)]

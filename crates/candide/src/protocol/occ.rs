@@ -51,7 +51,7 @@
 #![forbid(unsafe_code)]
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
-use super::{Burial, Committed, Context, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -198,7 +198,7 @@ impl Protocol for Occ {
         locks::left_absent(first)
     }
 
-    fn bury(_context: &mut Context<'_, Occ>, units: &[CellAt], bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, Occ>, _due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
         locks::bury(units, |tid| tid.epoch() >= bound)
     }
 }

@@ -28,7 +28,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -268,13 +268,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const NAME: &'static str = P::NAME;
     const STRICT: bool = P::STRICT;
     const OPAQUE: bool = P::OPAQUE;
-    #[cfg(test)]
-    const IN_TEST_FORM: bool = P::IN_TEST_FORM;
-    #[cfg(test)]
-    const RECLAIMS: bool = P::RECLAIMS;
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
-    #[cfg(test)]
     const VERSION_WORDS: usize = P::VERSION_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
     const HAS_VERSIONS: bool = P::HAS_VERSIONS;
@@ -362,6 +357,15 @@ impl<P: Protocol> Protocol for Recorded<P> {
             attempt.reads.push(Access { table, key: key.into(), group: 0, version: None, present: false });
         }
         P::absent(&mut inner(context), &mut attempt.inner, missing)
+    }
+
+    fn make_room(
+        context: &mut Context<'_, Self>,
+        attempt: &Self::Attempt,
+        table: u16,
+        units: usize,
+    ) -> Result<(), Abort> {
+        P::make_room(&mut inner(context), &attempt.inner, table, units)
     }
 
     fn stage(
@@ -458,8 +462,16 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::left_absent(first)
     }
 
-    fn bury(context: &mut Context<'_, Self>, units: &[CellAt], bound: Epoch) -> Burial {
-        let burial = P::bury(&mut inner(context), units, bound);
+    fn time(clock: &Self::Clock) -> u64 {
+        P::time(&clock.clock)
+    }
+
+    fn begin_collecting(context: &mut Context<'_, Self>) {
+        P::begin_collecting(&mut inner(context));
+    }
+
+    fn bury(context: &mut Context<'_, Self>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+        let burial = P::bury(&mut inner(context), due, units, bound);
         if burial == Burial::Dead {
             let row = (units[0].table(), key_of(context, units[0]));
             // A record that was never committed is not remembered.

@@ -28,7 +28,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
 use crate::access::{Failure, Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -296,7 +296,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         false
     }
 
-    fn bury(_context: &mut Context<'_, Self>, _units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, Self>, _due: &Due, _units: &[CellAt], _bound: Epoch) -> Burial {
         unreachable!("no record is ever queued: a commit unlinks what it deleted")
     }
 }

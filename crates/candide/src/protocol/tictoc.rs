@@ -69,7 +69,7 @@
 #![forbid(unsafe_code)]
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
-use super::{Burial, Committed, Context, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -263,7 +263,7 @@ impl Protocol for TicToc {
         locks::left_absent(first)
     }
 
-    fn bury(_context: &mut Context<'_, TicToc>, units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, TicToc>, _due: &Due, units: &[CellAt], _bound: Epoch) -> Burial {
         // Versions do not say when a row was deleted, but REQUEUE does (L6).
         locks::bury(units, |_| false)
     }

@@ -11,7 +11,6 @@ mod schema;
 mod secondary;
 mod tid;
 mod update;
-#[cfg(test)]
 pub(crate) mod version;
 
 pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection, Updatable, Whole};

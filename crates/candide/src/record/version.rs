@@ -1,206 +1,149 @@
 //! Versions of a unit's words, for protocols that keep more than one.
 //!
 //! ```text
-//! cell     | head | wts | rts | state | older | payload ...
-//! version         | wts | rts | state | older | payload ...
+//! cell     | newest: 52 | flags: 12 |  | stamp | older |   payload ...
+//! version                              | stamp | older |   payload ...          stamp: | ts: 63 | absent: 1 |
 //! ```
 //!
-//! A version is a block of its table's version slab. What follows the head in a cell has the same form: it is the *base
-//! version*, the oldest of every chain.
+//! A cell's first word is like a [`Tid`], with the address of the newest version in place of its number; zero if nobody has
+//! written the unit. What follows it in the record is room for one version, the first. All others are blocks of their table's
+//! version slab.
 //!
 //! # Invariants
-//! * **V1** `head` and `older` hold addresses of versions of this very unit (`older` of the base version: zero). Only this
-//!   file writes them.
-//! * **V2** A version that has been linked is freed with its table, not before.
-//! * **V3** `wts` and `older` are written before a version can be reached, and never again; only the base version of a
-//!   record that is being linked gets its timestamps later, while it is pending.
-//! * **V4** Only the head of a chain is ever pending or aborted.
+//! * **V1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only this file makes them.
+//! * **V2** A version that was reachable under a pin is not freed while that pin lasts.
+//! * **V3** Stamp and payload are written before a version can be reached, and never again. `older` then only comes to name a
+//!   still older version, by who collects.
 
-use super::CellAt;
-use crate::memory::{Block, Cache, OutOfMemory, Slab};
+use super::{CellAt, Tid};
+use crate::memory::Block;
 use crate::sync::{AtomicU64, Ordering};
-use std::iter::successors;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 /// Words of a version before its payload.
-pub(crate) const VERSION_WORDS: usize = 4;
-/// Words of a cell: the chain's head, and the header of the base version.
+pub(crate) const VERSION_WORDS: usize = 2;
+/// Words of a cell: which version is the newest, and the header of the one in the record.
 pub(crate) const CHAIN_WORDS: usize = 1 + VERSION_WORDS;
 
-const WTS: usize = 0;
-const RTS: usize = 1;
-const STATE: usize = 2;
-const OLDER: usize = 3;
+const STAMP: usize = 0;
+const OLDER: usize = 1;
 
-/// What became of a version, or of its writer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum VersionState {
-    /// Its writer is committing.
-    Pending,
-    /// Committed: the row with these words.
-    Present,
-    /// Committed: no row.
-    Absent,
-    /// It is as if it were not there.
-    Aborted,
-}
+/// In a stamp: the row is not there.
+const ABSENT: u64 = 1;
 
-impl VersionState {
-    const ALL: [VersionState; 4] =
-        [VersionState::Pending, VersionState::Present, VersionState::Absent, VersionState::Aborted];
-}
+/// By how much addresses are shifted to leave room for a cell's flags. Every block lies at a multiple of eight bytes.
+const ADDRESS_SHIFT: u32 = 9;
 
 /// A version in the chain of a unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Version<'a> {
     block: Block,
     words: usize,
-    /// Whoever holds a cell's handle holds its versions (R2, V2).
+    /// Whoever holds a cell's handle is pinned, and holds its versions (R2, V2).
     cell: PhantomData<&'a CellAt>,
 }
 
 impl CellAt {
-    /// Begins the chain of a record that is not linked yet: the base version alone, pending.
-    pub(crate) fn begin_chain(&self) {
-        let base = self.base();
-        base.write_header(0, 0);
-        self.cell_word(0).store(base.block.address(), Ordering::Relaxed);
+    /// The newest version by what the cell's word says, or said under the present pin; none if the unit has not been written.
+    #[inline(always)]
+    pub(crate) fn newest(&self, word: Tid) -> Option<Version<'_>> {
+        self.version_at(word.version() >> ADDRESS_SHIFT)
     }
 
-    /// The oldest version.
-    pub(crate) fn base(&self) -> Version<'_> {
+    /// Room for a first version, in the record itself. The unit's lock is the caller's, and its word zero but for flags.
+    pub(crate) fn room_in_record(&self) -> NewVersion<'_> {
+        NewVersion(self.version_in_record())
+    }
+
+    /// A block of the table's version slab, which is the caller's, as room for a version of this unit.
+    pub(crate) fn room_in(&self, block: Block) -> NewVersion<'_> {
+        NewVersion(Version { block, words: self.payload_words(), cell: PhantomData })
+    }
+
+    /// The block that a version of this unit occupies; none if it is in the record.
+    pub(crate) fn block_of(&self, version: Version<'_>) -> Option<Block> {
+        (version.block != self.version_in_record().block).then_some(version.block)
+    }
+
+    #[inline(always)]
+    fn version_at(&self, address: u64) -> Option<Version<'_>> {
+        Block::at(address).map(|block| Version { block, words: self.payload_words(), cell: PhantomData })
+    }
+
+    fn version_in_record(&self) -> Version<'_> {
         // Taken from the word itself: under a model, words are larger than eight bytes.
         let first = std::ptr::from_ref(self.cell_word(1)).expose_provenance();
-        self.version(Block::at(first as u64).expect("a cell is never at zero"))
-    }
-
-    /// The newest version.
-    pub(crate) fn head(&self) -> Version<'_> {
-        // Acquire pairs with the Release of `NewVersion::link`: a version that is reached has its header.
-        let head = Block::at(self.cell_word(0).load(Ordering::Acquire));
-        self.version(head.expect("a linked record has a chain (V1)"))
-    }
-
-    /// The newest version below a timestamp that is not aborted, pending ones included; none if even the base version
-    /// is not below it.
-    pub(crate) fn newest_below(&self, ts: u64) -> Option<(Version<'_>, VersionState)> {
-        // The state comes first: a base version's timestamps are right once it is not pending (V3).
-        successors(Some(self.head()), |version| version.older())
-            .map(|version| (version, version.state()))
-            .find(|(version, state)| *state != VersionState::Aborted && version.wts() < ts)
-    }
-
-    fn version(&self, block: Block) -> Version<'_> {
-        Version { block, words: self.payload_words(), cell: PhantomData }
+        self.version_at(first as u64).expect("a cell is never at zero")
     }
 }
 
 impl<'a> Version<'a> {
+    #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < VERSION_WORDS);
         // SAFETY: every version begins with a header (V1), and stays for as long as its cell's handle does (V2, R2).
         unsafe { self.block.word(index) }
     }
 
-    /// The timestamp of its writer.
-    pub(crate) fn wts(self) -> u64 {
-        self.word(WTS).load(Ordering::Relaxed)
+    /// When it was written: the timestamp of its commit.
+    #[inline(always)]
+    pub(crate) fn ts(self) -> u64 {
+        // Relaxed here and below: published with the version's address (V3).
+        self.word(STAMP).load(Ordering::Relaxed) >> 1
     }
 
-    /// No transaction with a timestamp below this one may put a version on top.
-    pub(crate) fn rts(self) -> &'a AtomicU64 {
-        self.word(RTS)
-    }
-
-    pub(crate) fn state(self) -> VersionState {
-        // Acquire pairs with the Release of `settle`: a settled version has its words, and the base its timestamps.
-        VersionState::ALL[self.word(STATE).load(Ordering::Acquire) as usize]
-    }
-
-    /// Ends the time in which the version was pending and its words its writer's business.
-    pub(crate) fn settle(self, state: VersionState) {
-        self.word(STATE).store(state as u64, Ordering::Release); // see `state`
+    /// Whether it says that the row is not there.
+    #[inline(always)]
+    pub(crate) fn is_absent(self) -> bool {
+        self.word(STAMP).load(Ordering::Relaxed) & ABSENT != 0
     }
 
     /// The version below.
     pub(crate) fn older(self) -> Option<Version<'a>> {
-        // Relaxed: published with the version (V3), or by whoever published that one.
         let block = Block::at(self.word(OLDER).load(Ordering::Relaxed))?;
         Some(Version { block, ..self })
     }
 
-    /// Of a head that is not pending: the newest version that counts.
-    pub(crate) fn settled(self) -> Version<'a> {
-        let is_aborted = self.state() == VersionState::Aborted;
-        if is_aborted { self.older().expect("the base version is never aborted (V4)") } else { self }
+    /// Passes over what lies between this version and an older one of the same unit, or all older ones. Only one session at a
+    /// time does so in a chain.
+    pub(crate) fn set_older(self, older: Option<Version<'_>>) {
+        // Relaxed: whoever reaches this version has the header of every older one, which was published before.
+        self.word(OLDER).store(older.map_or(0, |older| older.block.address()), Ordering::Relaxed);
     }
 
-    /// The words of the unit in this version.
+    /// The words of the unit in this version; they mean nothing if the row is not there.
+    #[inline(always)]
     pub(crate) fn payload(self) -> &'a [AtomicU64] {
         // SAFETY: as in `word`; the versions of one unit are of one size (V1).
         unsafe { self.block.words(VERSION_WORDS, self.words) }
     }
+}
 
-    /// Takes over the words of another version of the unit, which is committed.
-    pub(crate) fn copy_from(self, other: Version<'_>) {
+/// A version that nobody else can reach yet.
+#[derive(Debug)]
+pub(crate) struct NewVersion<'a>(Version<'a>);
+
+impl<'a> NewVersion<'a> {
+    /// The words of the unit.
+    pub(crate) fn payload(&self) -> &'a [AtomicU64] {
+        self.0.payload()
+    }
+
+    /// Takes over the words of another version of the unit.
+    pub(crate) fn copy_from(&self, other: Version<'_>) {
         for (new, old) in self.payload().iter().zip(other.payload()) {
             new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
-    /// Gives the base version of a record that is being linked its timestamps: absent, and not pending any more.
-    pub(crate) fn begin(self, wts: u64, rts: u64) {
-        self.word(WTS).store(wts, Ordering::Relaxed);
-        self.word(RTS).store(rts, Ordering::Relaxed);
-        self.settle(VersionState::Absent);
-    }
-
-    /// Writes the header of a version nobody can reach yet (V3).
-    fn write_header(self, wts: u64, older: u64) {
-        let header = [(WTS, wts), (RTS, wts), (STATE, VersionState::Pending as u64), (OLDER, older)];
-        header.iter().for_each(|&(index, value)| self.word(index).store(value, Ordering::Relaxed));
-    }
-}
-
-/// A version of a unit that is not in its chain: the holder's alone.
-#[derive(Debug)]
-pub(crate) struct NewVersion {
-    block: Block,
-    at: CellAt,
-}
-
-impl NewVersion {
-    /// Room for a version of a unit, from the slab that its table keeps for them.
-    pub(crate) fn allocate(
-        at: CellAt,
-        slab: &Arc<Slab>,
-        caches: &mut Vec<Option<Cache>>,
-    ) -> Result<NewVersion, OutOfMemory> {
-        assert!(slab.block_words() >= VERSION_WORDS + at.payload_words());
-        // The block is the caller's, is large enough, and lives as long as the table (V2).
-        Ok(NewVersion { block: Cache::of(caches, slab).allocate(slab)?, at })
-    }
-
-    /// The unit.
-    pub(crate) fn at(&self) -> CellAt {
-        self.at
-    }
-
-    /// The room, for other use.
-    pub(crate) fn into_block(self) -> Block {
-        self.block
-    }
-
-    /// Makes the version, pending, the head of its chain, above the newest version that counts. Gives it back if `head`,
-    /// which is not pending, is not the head any more.
-    pub(crate) fn link(self, head: Version<'_>, wts: u64) -> Result<(), NewVersion> {
-        self.at.version(self.block).write_header(wts, head.settled().block.address());
-        let link = self.at.cell_word(0);
-        // Release: see `head`. No version leaves a chain, so an unchanged head means an unchanged chain.
-        match link.compare_exchange(head.block.address(), self.block.address(), Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(self),
-        }
+    /// Writes the header. Gives what the cell's word is to say from now on, without the flags that are not about the version.
+    pub(crate) fn stamp(self, ts: u64, is_present: bool, older: Option<Version<'_>>) -> Tid {
+        let Version { block, .. } = self.0;
+        debug_assert!(older.is_none_or(|older| older.ts() < ts), "versions of a chain descend");
+        let stamp = ts << 1 | if is_present { 0 } else { ABSENT };
+        self.0.word(STAMP).store(stamp, Ordering::Relaxed);
+        self.0.set_older(older);
+        debug_assert!(block.address() % 8 == 0);
+        Tid(block.address() << ADDRESS_SHIFT | if is_present { 0 } else { Tid::ABSENT })
     }
 }

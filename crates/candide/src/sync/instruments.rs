@@ -108,6 +108,14 @@ pub(crate) enum Mutant {
     CollapseLeavesNothing,
     /// A row that was deleted while its record was queued is buried as if it had been deleted before.
     BuriedEarly,
+    /// Versions: a commit draws its timestamp before it has locked what it writes.
+    DrawnBeforeLocks,
+    /// Versions: a reader does not wait for a commit that may have drawn a timestamp it has to see.
+    InstallNotAwaited,
+    /// Versions: an attempt that has read what was replaced writes all the same.
+    OldReadsWritten,
+    /// Versions: an old version is collected when there is a newer one, whoever may still come to see it.
+    CollectedEarly,
 }
 
 #[cfg(not(test))]
@@ -151,7 +159,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 38] = [
+    const NAMES: [(&str, Mutant); 42] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -190,6 +198,10 @@ mod active {
         ("growth-inherits-nothing", Mutant::GrowthInheritsNothing),
         ("collapse-leaves-nothing", Mutant::CollapseLeavesNothing),
         ("buried-early", Mutant::BuriedEarly),
+        ("drawn-before-locks", Mutant::DrawnBeforeLocks),
+        ("install-not-awaited", Mutant::InstallNotAwaited),
+        ("old-reads-written", Mutant::OldReadsWritten),
+        ("collected-early", Mutant::CollectedEarly),
     ];
 
     /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).

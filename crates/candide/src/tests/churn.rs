@@ -4,7 +4,7 @@
 
 use super::entries::{assert_entries_match_rows, linked_records};
 use super::parcels::Parcel;
-use super::{ForProtocol, for_each_concurrent, for_each_reclaiming};
+use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::Protocol;
 use crate::sync::{AtomicBool, Duration, Instant, Ordering, Random};
 use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Prefix, Session, Table, TableOptions, Tx, Whole};
@@ -341,5 +341,5 @@ fn drain<P: Protocol>(session: &mut Session<P>, epochs: &crate::epoch::Epochs) {
 
 #[test]
 fn memory_is_flat_when_a_table_is_filled_and_cleared() {
-    for_each_reclaiming(&FillAndClear);
+    for_each(&FillAndClear);
 }

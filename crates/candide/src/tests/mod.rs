@@ -54,11 +54,13 @@ mod table_model;
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 mod traps;
+#[cfg(not(any(loom, shuttle)))]
+mod versions;
 
 #[cfg(not(loom))]
 pub(crate) use protocols::{ForProtocol, for_each_overlapping};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{for_each, for_each_concurrent, for_each_reclaiming};
+pub(crate) use protocols::{for_each, for_each_concurrent};
 
 /// Which protocols a test runs under.
 #[cfg(not(loom))]
@@ -92,24 +94,6 @@ mod protocols {
         report::<Occ>(test);
         report::<TicToc>(test);
         report::<Mvcc>(test);
-    }
-
-    /// Runs a test under every protocol that gives memory back while it runs.
-    #[cfg(not(shuttle))]
-    pub(crate) fn for_each_reclaiming(test: &impl ForProtocol) {
-        for_each(&Reclaiming(test));
-    }
-
-    #[cfg(not(shuttle))]
-    struct Reclaiming<'a, T>(&'a T);
-
-    #[cfg(not(shuttle))]
-    impl<T: ForProtocol> ForProtocol for Reclaiming<'_, T> {
-        fn run<P: Protocol>(&self) {
-            if P::RECLAIMS {
-                self.0.run::<P>();
-            }
-        }
     }
 
     fn report<P: Protocol>(test: &impl ForProtocol) {

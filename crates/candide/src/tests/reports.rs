@@ -2,7 +2,7 @@
 
 use super::parcels::Parcel;
 use super::rows::Item;
-use super::{ForProtocol, for_each, for_each_reclaiming};
+use super::{ForProtocol, for_each};
 use crate::protocol::{Occ, Protocol};
 use crate::{Abort, Bytes, Conflict, Database, Group, OldestPin, Record, RunOptions, TableOptions};
 use std::cell::RefCell;
@@ -281,7 +281,7 @@ impl ForProtocol for Healthy {
 
 #[test]
 fn health_tells_who_holds_memory_back() {
-    for_each_reclaiming(&Healthy);
+    for_each(&Healthy);
 }
 
 #[test]

@@ -1,10 +1,9 @@
-//! What transactions leave behind: absent records to bury, and unlinked memory to free.
+//! What transactions leave behind: absent records to bury, old versions to collect, and unlinked memory to free.
 
 #![forbid(unsafe_code)]
 
 use crate::epoch::Epoch;
-use crate::protocol::{Burial, Context, Engine, Local, Protocol, Retired, TableCore};
-use crate::record::CellAt;
+use crate::protocol::{Burial, Context, Due, Engine, Local, Protocol, Retired, TableCore};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ const BUDGET_MIN: usize = 256;
 /// Both queues are in the order of their epochs, so a collection ends at the first entry that is too young.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
-    /// Absent records by their first unit, with the epoch they were queued in; each is in one queue of the database.
-    burials: VecDeque<(Epoch, CellAt)>,
+    /// Absent records by their first unit, and units with old versions; each is in one queue of the database.
+    burials: VecDeque<Due>,
     /// Unlinked memory with its stamp.
     retired: VecDeque<(Epoch, Retired)>,
     added: usize,
@@ -35,14 +34,17 @@ impl Garbage {
 
     /// Takes over what a session has put aside. The caller is still pinned, or has unlinked nothing.
     pub(crate) fn take_from<P: Protocol>(&mut self, engine: &Engine<P>, local: &mut Local) {
-        self.added += local.burials.len() + local.retired.len();
-        let now = engine.epochs.now();
-        self.burials.extend(local.burials.drain(..).map(|first| (now, first)));
+        self.added += local.burials.len();
+        if !local.burials.is_empty() {
+            let (time, queued) = (P::time(&engine.clock), engine.epochs.now());
+            self.burials.extend(local.burials.drain(..).map(|at| Due { at, queued, time }));
+        }
         self.stamp_retired(engine, &mut local.retired);
     }
 
     fn stamp_retired<P: Protocol>(&mut self, engine: &Engine<P>, retired: &mut Vec<Retired>) {
         if !retired.is_empty() {
+            self.added += retired.len();
             let stamp = engine.epochs.stamp();
             self.retired.extend(retired.drain(..).map(|retired| (stamp, retired)));
         }
@@ -60,20 +62,24 @@ impl Garbage {
             let (_, retired) = self.retired.pop_front().expect("it has just been seen");
             retired.free(tables, &mut local.caches);
         }
-        let bound = engine.epochs.bound();
+        if self.burials.is_empty() {
+            return;
+        }
+        P::begin_collecting(&mut Context::new(engine, local));
+        let (time, bound) = (P::time(&engine.clock), engine.epochs.bound());
         let mut units = Vec::new();
         for _ in 0..budget {
-            if self.burials.front().is_none_or(|&(queued, _)| queued >= bound) {
+            if self.burials.front().is_none_or(|due| due.queued >= bound) {
                 break;
             }
-            let (_, first) = self.burials.pop_front().expect("it has just been seen");
-            let table = &tables[usize::from(first.table())];
+            let due = self.burials.pop_front().expect("it has just been seen");
+            let table = &tables[usize::from(due.at.table())];
             units.clear();
-            units.extend(table.layout.units().map(|unit| table.layout.at(first.record(), unit)));
-            match P::bury(&mut Context::new(engine, local), &units, bound) {
+            units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
+            match P::bury(&mut Context::new(engine, local), &due, &units, bound) {
                 Burial::Alive => {}
-                Burial::NotYet => self.burials.push_back((engine.epochs.now(), first)),
-                Burial::Dead => Context::new(engine, local).unlink(first.record(), table, |node| {
+                Burial::NotYet => self.burials.push_back(Due { queued: engine.epochs.now(), time, ..due }),
+                Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {
                     units.iter().for_each(|&unit| P::bequeath(node, unit));
                 }),
             }

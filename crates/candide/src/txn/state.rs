@@ -361,7 +361,12 @@ impl<P: Protocol> State<P> {
         table.check_key(key);
         let mut place = Place::default();
         match table.index.find_place(key, &mut place) {
-            Found::Record(record) => Ok(record),
+            Found::Record(record) => {
+                // Here, where it can be refused without a trace.
+                let context = &mut Context::new(engine, &mut self.local);
+                P::make_room(context, &self.attempt, table.number, table.layout.units().count())?;
+                Ok(record)
+            }
             Found::Nothing { .. } => self.link(engine, table, key, &mut place),
         }
     }

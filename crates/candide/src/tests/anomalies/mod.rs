@@ -121,7 +121,6 @@ impl ForProtocol for Matrix {
         assert!(P::STRICT || !P::OPAQUE, "{}: only a strict protocol is called opaque", P::NAME);
         self.columns.borrow_mut().push(Column {
             name: P::NAME,
-            in_test_form: P::IN_TEST_FORM,
             promises: Promise::ALL.map(promises::<P>),
             fates: ANOMALIES.iter().map(|anomaly| observe::<P>(anomaly)).collect(),
         });

@@ -36,7 +36,6 @@ impl Fate {
 /// One protocol.
 pub(super) struct Column {
     pub(super) name: &'static str,
-    pub(super) in_test_form: bool,
     /// In the order of [`Promise::ALL`].
     pub(super) promises: [bool; Promise::ALL.len()],
     pub(super) fates: Vec<Fate>,
@@ -44,7 +43,7 @@ pub(super) struct Column {
 
 impl Column {
     fn heading(&self) -> String {
-        format!("`{}`{}", self.name, if self.in_test_form { " †" } else { "" })
+        format!("`{}`", self.name)
     }
 }
 
@@ -62,8 +61,7 @@ pub(super) fn compare(anomalies: &[&Anomaly], columns: &[Column]) {
 }
 
 fn generate(anomalies: &[&Anomaly], columns: &[Column]) -> String {
-    let note = "\n† In the form that only tests use: not part of the library yet.\n\n";
-    [&promises(columns), note, &fates(anomalies, columns)].concat()
+    [&promises(columns), "\n", &fates(anomalies, columns)].concat()
 }
 
 /// What each protocol promises.

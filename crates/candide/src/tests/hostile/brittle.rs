@@ -297,5 +297,5 @@ impl ForProtocol for NothingStays {
 
 #[test]
 fn what_panicking_transactions_have_linked_is_buried() {
-    crate::tests::for_each_reclaiming(&NothingStays);
+    crate::tests::for_each(&NothingStays);
 }

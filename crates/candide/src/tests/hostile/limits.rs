@@ -7,7 +7,7 @@ use crate::protocol::Protocol;
 use crate::sync::Random;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::tests::parcels::Parcel;
-use crate::tests::{ForProtocol, for_each_reclaiming};
+use crate::tests::{ForProtocol, for_each};
 use crate::{Abort, Database, Error, IndexOptions, Record, Session, Table, Tx};
 use std::collections::BTreeMap;
 
@@ -191,8 +191,10 @@ impl ForProtocol for EveryLimit {
             let first = room.refused;
             refusals += first;
             assert!(number < limits || first == 0, "{first} refusals though {enough} bytes are enough");
+            // And for the deleted rows of each of three tables, where deletes make versions.
+            let beyond = BEYOND + if P::VERSION_WORDS > 0 { 3 * (64 << 10) } else { 0 };
             assert!(
-                room.db.memory().reserved_bytes <= limit + BEYOND,
+                room.db.memory().reserved_bytes <= limit + beyond,
                 "{:?} with a limit of {limit}",
                 room.db.memory()
             );
@@ -211,5 +213,5 @@ impl ForProtocol for EveryLimit {
 
 #[test]
 fn every_memory_limit_refuses_whole_and_leaks_nothing() {
-    for_each_reclaiming(&EveryLimit);
+    for_each(&EveryLimit);
 }

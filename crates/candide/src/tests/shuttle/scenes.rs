@@ -17,7 +17,7 @@ pub(super) fn random_mix<P: Protocol>() -> Scene<P> {
         }
     }
     // What is drawn before leaves something to find.
-    Scene::new("mix").before(steps).part(steps).part(steps).part(steps).shows(P::RECLAIMS, "burial")
+    Scene::new("mix").before(steps).part(steps).part(steps).part(steps).shows("burial")
 }
 
 /// All of one row to another, which may have to be made; one of the threads holds what it reads. The sum stays.
@@ -134,7 +134,7 @@ pub(super) fn guards<P: Protocol>() -> Scene<P> {
             });
             assert_eq!(rows, (0, 2, 102), "two of three");
         })
-        .shows(true, "refusal")
+        .shows("refusal")
 }
 
 /// What is held and read decides what is written to a row that another one holds.
@@ -393,5 +393,5 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
             let filed = me.filed();
             assert_entries_match_rows(&mut me.session, &filed);
         })
-        .shows(true, "second of a code")
+        .shows("second of a code")
 }

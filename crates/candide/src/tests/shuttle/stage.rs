@@ -36,7 +36,7 @@ pub(super) struct Scene<P: Protocol> {
 impl<P: Protocol> Scene<P> {
     /// A scene in which nothing happens yet. That transactions get into each other's way is the least that it must show.
     pub(super) fn new(name: &'static str) -> Scene<P> {
-        Scene::peaceful(name).shows(true, "conflict")
+        Scene::peaceful(name).shows("conflict")
     }
 
     /// The same, of transactions that may all come through.
@@ -60,9 +60,9 @@ impl<P: Protocol> Scene<P> {
         Scene { after, ..self }
     }
 
-    /// Asks for something to happen in some schedules, unless the protocol cannot do it.
-    pub(super) fn shows(mut self, can: bool, what: &'static str) -> Scene<P> {
-        self.shows.extend(can.then_some(what));
+    /// Asks for something to happen in some schedules.
+    pub(super) fn shows(mut self, what: &'static str) -> Scene<P> {
+        self.shows.push(what);
         self
     }
 

@@ -7,7 +7,7 @@ use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
-use crate::protocol::{Burial, Committed, Context, Missing, Protocol, Seen, TicToc, begin_in_time};
+use crate::protocol::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TicToc, begin_in_time};
 use crate::record::{CellAt, Op, Words};
 
 /// TicToc whose records and nodes inherit nothing from each other.
@@ -98,7 +98,7 @@ impl Protocol for Untimed {
         TicToc::left_absent(first)
     }
 
-    fn bury(context: &mut Context<'_, Untimed>, units: &[CellAt], bound: Epoch) -> Burial {
-        TicToc::bury(&mut inner(context), units, bound)
+    fn bury(context: &mut Context<'_, Untimed>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+        TicToc::bury(&mut inner(context), due, units, bound)
     }
 }

@@ -1,0 +1,453 @@
+//! What is peculiar to the protocol with versions.
+
+use crate::index::Found;
+use crate::protocol::Mvcc;
+use crate::record::{CellAt, Tid};
+use crate::sync::{Ordering, Point, with_hook};
+use crate::{Abort, Column, Database, Factor, Group, Hashed, Record, RunOptions, Session, Table, Tx, Whole};
+use std::sync::{Arc, Barrier};
+
+/// A row with two groups, the second of which is larger.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Item {
+    id: u64,
+    count: i64,
+    other: [u64; 2],
+}
+
+impl Item {
+    const COUNT: Column<Item, i64> = Column::new(0, 0, "count");
+    const FIRST: Column<Item, u64> = Column::new(1, 0, "first");
+
+    fn new(id: u64, count: i64) -> Item {
+        Item { id, count, other: [1, 2] }
+    }
+}
+
+impl Record for Item {
+    type Key = u64;
+    type Index = Hashed;
+    type Image = [u64; 3];
+    const NAME: &'static str = "Item";
+    const GROUPS: &'static [Group] = &[Group::new("hot", 1), Group::new("cold", 2)];
+
+    fn key(&self) -> u64 {
+        self.id
+    }
+
+    fn store(&self, words: &mut [u64]) {
+        words.copy_from_slice(&[self.count as u64, self.other[0], self.other[1]]);
+    }
+
+    fn load(key: &u64, words: &[u64]) -> Item {
+        Item { id: *key, count: words[0] as i64, other: [words[1], words[2]] }
+    }
+}
+
+type Items = Table<Item, Mvcc>;
+
+/// A database with rows 1 and 2, which count 0.
+fn database(splitting: bool) -> (Database<Mvcc>, Items) {
+    let db = Database::<Mvcc>::builder().timestamp_splitting(splitting).factors([Factor::NoBackoff]).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let filled = db.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    assert_eq!(filled, Ok::<_, Abort>(()));
+    (db, items)
+}
+
+/// The rows' counts.
+fn counts(db: &Database<Mvcc>, items: &Items) -> [Option<i64>; 2] {
+    let mut session = db.session().unwrap();
+    let read = session.run(|tx| Ok([items.get(tx, &1, Item::COUNT)?, items.get(tx, &2, Item::COUNT)?]));
+    read.unwrap_or_else(|abort: Abort| panic!("{abort}"))
+}
+
+/// Runs a transaction whose first attempt is overtaken by another session's, right before it goes on with `late`; gives
+/// the number of its attempts.
+fn overtaken<T>(
+    db: &Database<Mvcc>,
+    early: impl Fn(&Tx<'_, Mvcc>) -> Result<(), Abort>,
+    overtaking: impl Fn(&mut Session<Mvcc>),
+    late: impl Fn(&Tx<'_, Mvcc>) -> Result<T, Abort>,
+) -> (u32, T) {
+    let (mut overtaken, mut other) = (db.session().unwrap(), db.session().unwrap());
+    let result = overtaken.run(|tx| {
+        early(tx)?;
+        if tx.attempt() == 1 {
+            overtaking(&mut other);
+        }
+        late(tx).map(|value| (tx.attempt(), value))
+    });
+    result.unwrap_or_else(|abort| panic!("{abort}"))
+}
+
+/// The unit of a row that holds the count.
+fn count_cell(items: &Items, id: u64) -> CellAt {
+    let core = items.core();
+    let Found::Record(record) = core.index.find(&[id]) else { panic!("no record of {id}") };
+    core.layout.first_of(record)
+}
+
+/// How many versions of a row's count there are.
+fn versions(items: &Items, id: u64) -> usize {
+    let at = count_cell(items, id);
+    let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)));
+    std::iter::successors(newest, |version| version.older()).count()
+}
+
+/// A database whose epochs are moved by hand, with rows 1 and 2.
+fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    assert_eq!(session.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0)))), Ok::<_, Abort>(()));
+    (db, items, session)
+}
+
+/// Lets everything that is due be collected.
+fn collect(db: &Database<Mvcc>, session: &mut Session<Mvcc>) {
+    for _ in 0..3 {
+        db.inner.engine.epochs.pass();
+        assert_eq!(session.run(|_| Ok::<_, Abort>(())), Ok(()));
+    }
+}
+
+fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
+    assert_eq!(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))), Ok::<_, Abort>(()));
+}
+
+#[test]
+fn who_only_reads_sees_the_time_it_began_and_never_fails() {
+    let (db, items) = database(true);
+    let both = |tx: &Tx<'_, Mvcc>| Ok((items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?));
+    let (attempts, seen) = overtaken(
+        &db,
+        |tx| both(tx).map(drop),
+        |other| (0..5).for_each(|_| (1..=2).for_each(|id| add(other, &items, id))),
+        both,
+    );
+    assert_eq!((attempts, seen), (1, (0, 0)));
+    // Rows that come and go meanwhile, too.
+    let (attempts, seen) = overtaken(
+        &db,
+        |tx| both(tx).map(drop),
+        |other| {
+            assert_eq!(other.run(|tx| items.delete(tx, &1)), Ok::<_, Abort>(()));
+            assert_eq!(other.run(|tx| items.insert(tx, Item::new(3, 3))), Ok::<_, Abort>(()));
+            add(other, &items, 2);
+        },
+        |tx| items.iter(tx, Whole).map(|row| Ok((row?.0, ()))).collect::<Result<std::collections::BTreeMap<_, _>, _>>(),
+    );
+    assert_eq!((attempts, seen.into_keys().collect::<Vec<_>>()), (1, vec![1, 2]));
+    assert_eq!(counts(&db, &items), [None, Some(6)]);
+}
+
+#[test]
+fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
+    let (db, items) = database(true);
+    let (attempts, seen) = overtaken(
+        &db,
+        |tx| items.get(tx, &9, Item::COUNT).map(|found| assert_eq!(found, None)),
+        |other| {
+            assert_eq!(other.run(|tx| items.insert(tx, Item::new(9, 0))), Ok::<_, Abort>(()));
+            add(other, &items, 1);
+        },
+        |tx| Ok((items.get(tx, &9, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)),
+    );
+    assert_eq!((attempts, seen), (1, (None, 0)));
+    // Whoever writes after such a look is no reader.
+    let (attempts, ()) = overtaken(
+        &db,
+        |tx| items.get(tx, &10, Item::COUNT).map(drop),
+        |other| assert_eq!(other.run(|tx| items.insert(tx, Item::new(10, 0))), Ok::<_, Abort>(())),
+        |tx| items.update(tx, &1, Item::COUNT.add(1)),
+    );
+    assert_eq!(attempts, 2);
+}
+
+#[test]
+fn an_attempt_that_writes_takes_a_newer_time_when_all_it_has_read_permits() {
+    for staged_before in [false, true] {
+        let (db, items) = database(true);
+        let add_to_second = |tx: &Tx<'_, Mvcc>| items.modify(tx, &2, Item::COUNT, |count| *count += 1);
+        let early = |tx: &Tx<'_, Mvcc>| {
+            items.read(tx, &1, Item::COUNT)?;
+            if staged_before { items.update(tx, &1, Item::FIRST.set(7)) } else { Ok(()) }
+        };
+        let (attempts, ()) = overtaken(&db, early, |other| add(other, &items, 2), add_to_second);
+        assert_eq!((attempts, counts(&db, &items)), (1, [Some(0), Some(2)]));
+        // Here it does not: what was read before has been replaced as well.
+        let both = |other: &mut Session<Mvcc>| (1..=2).for_each(|id| add(other, &items, id));
+        let (attempts, ()) = overtaken(&db, early, both, add_to_second);
+        assert_eq!((attempts, counts(&db, &items)), (2, [Some(1), Some(4)]));
+    }
+}
+
+#[test]
+fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
+    let (db, items) = database(true);
+    let mut seen = Vec::new();
+    let seen_by = std::cell::RefCell::new(&mut seen);
+    let (attempts, ()) = overtaken(
+        &db,
+        |tx| {
+            items
+                .update(tx, &1, Item::COUNT.add(1))
+                .or_else(|abort| (abort == Abort::NotFound).then_some(()).ok_or(abort))
+        },
+        |other| {
+            let swapped = other.run(|tx| {
+                items.delete(tx, &1)?;
+                items.update(tx, &2, Item::COUNT.set(100))
+            });
+            assert_eq!(swapped, Ok::<_, Abort>(()));
+        },
+        |tx| {
+            let count = items.read(tx, &2, Item::COUNT)?;
+            seen_by.borrow_mut().push((tx.attempt(), count));
+            Ok(())
+        },
+    );
+    // The first attempt, which was told that row 1 is there, never sees row 2 as it was afterwards.
+    assert_eq!((attempts, seen), (2, vec![(2, 100)]));
+}
+
+#[test]
+fn who_has_read_much_and_then_something_old_starts_over_when_it_writes() {
+    let (db, items) = database(true);
+    let read = |tx: &Tx<'_, Mvcc>| (0..100).try_for_each(|_| items.read(tx, &1, Item::COUNT).map(drop));
+    let (attempts, ()) = overtaken(
+        &db,
+        read,
+        |other| add(other, &items, 2),
+        |tx| {
+            let count = items.read(tx, &2, Item::COUNT)?;
+            items.update(tx, &1, Item::COUNT.set(10 * count))
+        },
+    );
+    assert_eq!((attempts, counts(&db, &items)), (2, [Some(10), Some(1)]));
+}
+
+#[test]
+fn of_two_that_write_what_the_other_has_read_one_starts_over() {
+    let (db, items) = database(true);
+    let (attempts, ()) = overtaken(
+        &db,
+        |tx| items.read(tx, &1, Item::COUNT).map(drop),
+        |other| {
+            let skewed = other.run(|tx| {
+                items.read(tx, &2, Item::COUNT)?;
+                items.update(tx, &1, Item::COUNT.set(1))
+            });
+            assert_eq!(skewed, Ok::<_, Abort>(()));
+        },
+        |tx| items.update(tx, &2, Item::COUNT.set(1)),
+    );
+    assert_eq!(attempts, 2);
+}
+
+#[test]
+fn a_commit_stops_who_might_have_to_see_it_and_nobody_else() {
+    let (db, items) = database(true);
+    let (mut writer, mut later) = (db.session().unwrap(), db.session().unwrap());
+    let own = items.clone();
+    let hook = move |point| {
+        if point == Point::Validated {
+            let once = RunOptions::new().attempts_max(1);
+            let read = later.run_with(once, |tx| own.read(tx, &1, Item::COUNT).map(drop));
+            assert_eq!((read, later.last_conflict().unwrap().cause), (Err(Abort::AttemptsExhausted), Abort::Locked));
+            let write = later.run_with(once, |tx| own.update(tx, &1, Item::COUNT.add(1)));
+            assert_eq!((write, later.last_conflict().unwrap().cause), (Err(Abort::AttemptsExhausted), Abort::Locked));
+            assert_eq!(later.run_with(once, |tx| own.read(tx, &1, Item::FIRST)), Ok::<_, Abort>(1));
+        }
+    };
+    let written = with_hook(hook, || writer.run(|tx| items.update(tx, &1, Item::COUNT.add(1))));
+    assert_eq!((written, writer.stats().retries), (Ok::<_, Abort>(()), 0));
+    assert_eq!(counts(&db, &items), [Some(1), Some(0)]);
+}
+
+#[test]
+fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
+    // The writer has not locked anything yet as the reader begins.
+    let (db, items) = database(true);
+    let (begins, commits, goes_on) = (Barrier::new(2), Barrier::new(2), Barrier::new(2));
+    let steps = Arc::new((begins, commits, goes_on));
+    let seen = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = db.session().unwrap();
+            let own = steps.clone();
+            let hook = move |point| {
+                if point == Point::Unlocked {
+                    own.0.wait();
+                    own.1.wait();
+                }
+            };
+            with_hook(hook, || add(&mut writer, &items, 1));
+            steps.2.wait();
+        });
+        steps.0.wait();
+        db.run(|tx| {
+            let before = items.read(tx, &1, Item::COUNT)?;
+            steps.1.wait();
+            steps.2.wait();
+            Ok::<_, Abort>((tx.attempt(), before, items.read(tx, &1, Item::COUNT)?))
+        })
+    });
+    assert_eq!(seen, Ok((1, 0, 0)));
+}
+
+#[test]
+fn versions_stay_as_long_as_somebody_can_come_to_see_them() {
+    let (db, items, mut session) = by_hand();
+    let mut reader = db.session().unwrap();
+    let seen = reader.run(|tx| {
+        let before = items.read(tx, &1, Item::COUNT)?;
+        for _ in 0..5 {
+            add(&mut session, &items, 1);
+            collect(&db, &mut session);
+        }
+        assert_eq!(versions(&items, 1), 6, "the reader began before all of them");
+        Ok::<_, Abort>((before, items.read(tx, &1, Item::COUNT)?))
+    });
+    assert_eq!(seen, Ok((0, 0)));
+    collect(&db, &mut session);
+    assert_eq!(versions(&items, 1), 1);
+    // A reader in the middle keeps what it sees, and what is newer; nothing else.
+    (0..3).for_each(|_| add(&mut session, &items, 1));
+    db.inner.engine.epochs.pass();
+    let seen = reader.run(|tx| {
+        items.read(tx, &1, Item::COUNT)?;
+        (0..3).for_each(|_| add(&mut session, &items, 1));
+        collect(&db, &mut session);
+        // All six of them, without the one that was there before the first.
+        assert_eq!(versions(&items, 1), 6);
+        items.read(tx, &1, Item::COUNT)
+    });
+    assert_eq!(seen, Ok::<_, Abort>(8));
+    collect(&db, &mut session);
+    assert_eq!((versions(&items, 1), db.memory().garbage), (1, 0));
+}
+
+#[test]
+fn a_deleted_row_is_buried_when_nobody_can_come_to_see_it() {
+    for splitting in [true, false] {
+        let db = Database::<Mvcc>::builder().manual_epochs(10).timestamp_splitting(splitting).build().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        let (mut session, mut reader) = (db.session().unwrap(), db.session().unwrap());
+        assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 5))), Ok::<_, Abort>(()));
+        let is_linked = || matches!(items.core().index.find(&[1]), Found::Record(_));
+        let seen = reader.run(|tx| {
+            items.read(tx, &1, Item::COUNT)?;
+            assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok::<_, Abort>(()));
+            collect(&db, &mut session);
+            assert!(is_linked());
+            items.get(tx, &1, Item::COUNT)
+        });
+        assert_eq!(seen, Ok(Some(5)));
+        // Each round lets what is due be done, and queues the rest again.
+        (0..3).for_each(|_| collect(&db, &mut session));
+        assert!(!is_linked());
+        assert_eq!(db.memory().garbage, 0);
+        assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 6))), Ok::<_, Abort>(()));
+        assert_eq!(session.run(|tx| items.get(tx, &1, Item::COUNT)), Ok::<_, Abort>(Some(6)));
+    }
+}
+
+#[test]
+fn who_looks_up_a_row_that_is_buried_meanwhile_sees_it_gone() {
+    let (db, items, mut session) = by_hand();
+    assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok::<_, Abort>(()));
+    let mut reader = db.session().unwrap();
+    let (own, epochs_of) = (items.clone(), db.clone());
+    let looked = reader.run(|tx| {
+        // The record is still there, and found.
+        let record = count_cell(&own, 1);
+        (0..3).for_each(|_| collect(&epochs_of, &mut session));
+        assert!(Tid(record.cell_word(0).load(Ordering::Acquire)).has(Tid::QUEUED));
+        items.get(tx, &1, Item::COUNT)
+    });
+    assert_eq!((looked, reader.stats().retries), (Ok::<_, Abort>(None), 0));
+}
+
+#[test]
+fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing() {
+    /// Rows, of which one is hot.
+    const ROWS: u64 = 1_000;
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    assert_eq!(filled, Ok::<_, Abort>(()));
+    let mut round = |updates: bool| {
+        for id in 0..ROWS {
+            let done = session.run(|tx| {
+                items.update(tx, &id, Item::COUNT.add(1))?;
+                items.update(tx, &(id % 2), Item::COUNT.add(1))?;
+                if updates { Ok(()) } else { Err(Abort::NotFound) }
+            });
+            assert_eq!(done.is_ok(), updates);
+            if id % 100 == 0 {
+                db.inner.engine.epochs.pass();
+            }
+        }
+        (db.memory().reserved_bytes, db.memory().garbage)
+    };
+    let (bytes, garbage) = (0..4).map(|_| round(true)).last().expect("four rounds");
+    for _ in 0..20 {
+        let (bytes_now, garbage_now) = round(true);
+        assert_eq!(bytes_now, bytes);
+        assert!(garbage_now <= garbage + ROWS as usize, "{garbage_now} after {garbage}");
+    }
+    assert_eq!(round(false).0, bytes);
+    collect(&db, &mut session);
+    collect(&db, &mut session);
+    assert_eq!(db.memory().garbage, 0);
+    assert!((0..ROWS).all(|id| versions(&items, id) == 1));
+}
+
+#[test]
+fn a_limit_on_memory_is_an_outcome_and_nothing_is_lost() {
+    let limit = 1 << 20;
+    let db = Database::<Mvcc>::builder().memory_limit(limit).manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 0))), Ok::<_, Abort>(()));
+    let mut count = 0;
+    let refused = loop {
+        match session.run(|tx| items.update(tx, &1, Item::COUNT.add(1))) {
+            Ok(()) => count += 1,
+            Err(abort) => break abort,
+        }
+    };
+    assert_eq!(refused, Abort::MemoryLimit);
+    assert!(db.memory().reserved_bytes <= limit && count > 1_000);
+    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(count));
+    // When time goes on, so do updates.
+    collect(&db, &mut session);
+    add(&mut session, &items, 1);
+    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(count + 1));
+}
+
+#[test]
+fn two_threads_lose_no_increment() {
+    for splitting in [true, false] {
+        let (db, items) = database(splitting);
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let (db, items) = (&db, &items);
+                scope.spawn(move || {
+                    let mut session = db.session().unwrap();
+                    for round in 0..5_000 {
+                        let keys = [1 + (round + thread) % 2, 1 + round % 2];
+                        let added = session.run(|tx| {
+                            items.update(tx, &keys[0], Item::COUNT.add(1))?;
+                            items.modify(tx, &keys[1], Item::COUNT, |count| *count += 1)
+                        });
+                        assert_eq!(added, Ok::<_, Abort>(()));
+                    }
+                });
+            }
+        });
+        assert_eq!(counts(&db, &items).map(Option::unwrap).iter().sum::<i64>(), 20_000);
+    }
+}
