@@ -273,6 +273,15 @@ impl Words<'_> {
             }
         }
     }
+
+    /// Appends the unit's words, which are so many, to `sink`.
+    #[inline]
+    pub(crate) fn extend(&self, count: usize, sink: &mut Vec<u64>) {
+        match self {
+            Words::Shared(words) => sink.extend(words[..count].iter().map(|word| word.load(Ordering::Acquire))), // E3
+            Words::Own(words) => sink.extend_from_slice(&words[..count]),
+        }
+    }
 }
 
 /// One of the units a record type is cut into: a group, or everything.
