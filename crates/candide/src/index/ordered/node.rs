@@ -156,6 +156,12 @@ impl Node {
         }
     }
 
+    /// Whether a value word, of those that were put together by `or`, may be that of a layer.
+    #[inline(always)]
+    pub(super) fn may_be_layer(words: u64) -> bool {
+        words & LAYER != 0
+    }
+
     /// Makes loom consider a switch of threads here. By itself it would not: it forgets that one thread has loaded a word
     /// once another loads it too, and so does not see that the other's next store might have come before the first load.
     #[cfg(loom)]
