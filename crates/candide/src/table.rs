@@ -570,12 +570,17 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     }
 
     /// Asks the processor to bring columns nearer that are about to be read or updated.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
         let Found::Record(record) = self.found else { return };
         let layout = &self.table.core.layout;
         for unit in layout.units_of(projection.groups()) {
             let at = layout.at(record, unit);
+            // Of many columns some share a line.
+            if Pr::COLUMNS > 2 && at.prefetch_small() {
+                continue;
+            }
+            at.prefetch_cell();
             projection.runs(unit, &mut |first, count| at.prefetch(first, count));
         }
     }
