@@ -352,6 +352,15 @@ pub(crate) struct Units {
     left: u64,
 }
 
+impl Units {
+    /// The unit, if there is only one in the set, which is not empty.
+    #[inline(always)]
+    pub(crate) fn only(self) -> Option<Unit> {
+        let index = self.left.trailing_zeros() as u8;
+        self.left.is_power_of_two().then_some(Unit { split: self.split, index })
+    }
+}
+
 impl Iterator for Units {
     type Item = Unit;
 
