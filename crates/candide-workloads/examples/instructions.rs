@@ -10,9 +10,10 @@
 //! The difference of the two totals, divided by the difference in transactions, is what one transaction takes; loading and
 //! drawing the inputs cancel out. In place of a mix, `tpcc` runs the transactions of TPC-C in a small company, `empty` runs
 //! transactions that do nothing by a session of one's own, and `empty-cached` by the one that `Database::run` keeps for the
-//! thread.
+//! thread. Of an ordered table with 8-byte keys, which came in no order, `find-10` reads a word of ten rows, `scan-10` and `scan-1000`
+//! of so many neighbours. `insert` inserts the ten lines of an order of TPC-C one by one, and `insert-many` together.
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Record, Serial, TicToc, Tx};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
@@ -26,9 +27,9 @@ const INPUTS: usize = 5_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [protocol, mode, transactions] = arguments.as_slice() else {
-        return Err(
-            "expected three arguments: occ|tictoc|serial|global-lock a|b|c|tpcc|empty|empty-cached TRANSACTIONS".into(),
-        );
+        return Err("expected three arguments: occ|tictoc|serial|global-lock \
+             a|b|c|tpcc|empty|empty-cached|find-10|scan-10|scan-1000|insert|insert-many TRANSACTIONS"
+            .into());
     };
     let transactions = transactions.parse()?;
     match protocol.as_str() {
@@ -52,6 +53,18 @@ fn run<P: Protocol>(mode: &str, transactions: u64) -> Result<(), Box<dyn std::er
             (0..transactions).try_for_each(|_| db.run(nothing))?;
             return Ok(());
         }
+        "find-10" => return on_pairs::<P>(transactions, |pairs, tx, random| find(pairs, tx, random, 10)),
+        "scan-10" => return on_pairs::<P>(transactions, |pairs, tx, random| scan(pairs, tx, random, 10)),
+        "scan-1000" => return on_pairs::<P>(transactions, |pairs, tx, random| scan(pairs, tx, random, 1_000)),
+        "insert" => {
+            return enter_lines::<P>(transactions, |lines, tx, new| {
+                for line in new {
+                    lines.insert(tx, line)?;
+                }
+                Ok(())
+            });
+        }
+        "insert-many" => return enter_lines::<P>(transactions, |lines, tx, new| lines.insert_many(tx, new)),
         _ => {}
     }
     if mode == "tpcc" {
@@ -76,5 +89,103 @@ fn repeat<P: Protocol, W: Workload>(workload: &W, transactions: u64) -> Result<(
 /// A transaction that does nothing, which the compiler does not know.
 fn nothing<P: Protocol>(tx: &Tx<'_, P>) -> Result<(), Abort> {
     black_box(tx);
+    Ok(())
+}
+
+/// A row of two words.
+#[derive(Record, Clone, Copy)]
+#[record(ordered)]
+struct Pair {
+    #[key]
+    id: u64,
+    value: u64,
+}
+
+type Pairs<P> = candide::Table<Pair, P>;
+
+/// Runs transactions on an ordered table of [`ROWS`] rows.
+fn on_pairs<P: Protocol>(
+    transactions: u64,
+    body: impl Fn(&Pairs<P>, &Tx<'_, P>, &mut fastrand::Rng) -> Result<u64, Abort>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let db = Database::<P>::builder().seed(1).build()?;
+    let pairs = db.table::<Pair>("pairs")?;
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut ids: Vec<u64> = (0..ROWS).collect();
+    random.shuffle(&mut ids);
+    let mut session = db.session()?;
+    for id in ids {
+        session.run(|tx| pairs.insert(tx, Pair { id, value: id }))?;
+    }
+    for _ in 0..transactions {
+        black_box(session.run(|tx| body(&pairs, tx, &mut random))?);
+    }
+    Ok(())
+}
+
+/// Reads `count` rows anywhere.
+fn find<P: Protocol>(pairs: &Pairs<P>, tx: &Tx<'_, P>, random: &mut fastrand::Rng, count: u64) -> Result<u64, Abort> {
+    (0..count).map(|_| pairs.read(tx, &random.u64(..ROWS), Pair::VALUE)).sum()
+}
+
+/// Reads `count` neighbours.
+fn scan<P: Protocol>(pairs: &Pairs<P>, tx: &Tx<'_, P>, random: &mut fastrand::Rng, count: u64) -> Result<u64, Abort> {
+    let first = random.u64(..ROWS - count);
+    let mut sum = 0;
+    for row in pairs.scan(tx, first..first + count, Pair::VALUE) {
+        sum += row?.1;
+    }
+    Ok(sum)
+}
+
+/// An order line, as TPC-C has it.
+#[derive(Record, Clone, Copy)]
+#[record(ordered)]
+struct Line {
+    #[key]
+    warehouse: u32,
+    #[key]
+    district: u8,
+    #[key]
+    order: u32,
+    #[key]
+    number: u8,
+    item: u32,
+    supplier: u32,
+    #[group(delivery)]
+    delivered: u64,
+    quantity: u32,
+    cents: u32,
+    info: Bytes<24>,
+}
+
+/// Enters an order of ten lines in each transaction, in some district of a hundred.
+fn enter_lines<P: Protocol>(
+    transactions: u64,
+    enter: impl Fn(&candide::Table<Line, P>, &Tx<'_, P>, &mut dyn Iterator<Item = Line>) -> Result<(), Abort>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let db = Database::<P>::builder().seed(1).build()?;
+    let lines = db.table::<Line>("lines")?;
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut session = db.session()?;
+    let mut next = [[1; 10]; 10];
+    for _ in 0..transactions {
+        let (warehouse, district) = (random.usize(..10), random.usize(..10));
+        let order = next[warehouse][district];
+        next[warehouse][district] += 1;
+        let line = |number| Line {
+            warehouse: warehouse as u32,
+            district: district as u8,
+            order,
+            number,
+            item: 1,
+            supplier: 1,
+            delivered: 0,
+            quantity: 5,
+            cents: 100,
+            info: Bytes::new([b'x'; 24]),
+        };
+        session.run(|tx| enter(&lines, tx, &mut (0..10).map(line)))?;
+    }
     Ok(())
 }

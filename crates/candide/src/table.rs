@@ -407,6 +407,26 @@ impl<R: Record, P: Protocol> Table<R, P> {
         units: Units,
         projection: &Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
+        let Some(unit) = units.only() else {
+            return self.read_units_at_mark(tx, state, (key, record), mark, units, projection);
+        };
+        let mut words = Pr::EMPTY;
+        let (at, into) = (self.core.layout.at(record, unit), &mut words);
+        let is_there = state.read_at_mark(tx.engine, at, mark, move |from| projection.copy(unit, from, into))?;
+        Ok(is_there.then(|| projection.value(key, &words)))
+    }
+
+    /// As [`Table::read_at_mark`]. Apart, so that reads of one unit, which most are, are no loops.
+    #[inline(never)]
+    fn read_units_at_mark<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        mark: Mark,
+        units: Units,
+        projection: &Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
         let mut words = Pr::EMPTY;
         for unit in units {
             let (at, into) = (self.core.layout.at(record, unit), &mut words);
@@ -428,8 +448,26 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
+        let units = self.core.layout.units_of(projection.groups());
+        let Some(unit) = units.only() else { return self.get_units(tx, state, (key, record), units, projection) };
         let mut words = Pr::EMPTY;
-        for unit in self.core.layout.units_of(projection.groups()) {
+        let (at, into) = (self.core.layout.at(record, unit), &mut words);
+        let is_there = state.read(tx.engine, at, move |from| projection.copy(unit, from, into))?;
+        Ok(is_there.then(|| projection.value(key, &words)))
+    }
+
+    /// As [`Table::get_found`], of a record. Apart for the same reason as above.
+    #[inline(never)]
+    fn get_units<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        units: Units,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let mut words = Pr::EMPTY;
+        for unit in units {
             let (at, into) = (self.core.layout.at(record, unit), &mut words);
             if !state.read(tx.engine, at, move |from| projection.copy(unit, from, into))? {
                 return Ok(None);
@@ -570,12 +608,17 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     }
 
     /// Asks the processor to bring columns nearer that are about to be read or updated.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
         let Found::Record(record) = self.found else { return };
         let layout = &self.table.core.layout;
         for unit in layout.units_of(projection.groups()) {
             let at = layout.at(record, unit);
+            // Of many columns some share a line.
+            if Pr::COLUMNS > 2 && at.prefetch_small() {
+                continue;
+            }
+            at.prefetch_cell();
             projection.runs(unit, &mut |first, count| at.prefetch(first, count));
         }
     }

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod filter;
+mod operations;
 mod write_set;
 
 pub(crate) use write_set::{Failure, Mark, WriteItem};

@@ -9,8 +9,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::filter::{Filter, mix};
+use super::operations::{NONE, Operations};
 use crate::error::Abort;
-use crate::record::{CellAt, Code, Op, UserUpdate, Words};
+use crate::record::{CellAt, Op, UserUpdate, Words};
 use crate::sync::{AtomicU64, Ordering};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +43,7 @@ impl Intent {
 
 /// A moment in the life of a write set: everything staged before it, nothing staged after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark(u32);
+pub(crate) struct Mark(pub(super) u32);
 
 impl Mark {
     /// Behind everything staged so far.
@@ -60,13 +62,14 @@ pub(crate) struct WriteItem {
     pub(crate) untouched: bool,
     /// For the protocol: what the cell said when it was locked, the pending version, ….
     pub(crate) note: u64,
-    first_op: u32,
+    pub(super) first_op: u32,
     last_op: u32,
-    /// Where the image of the unit lies in the arena, if its operations have to work on one.
+    /// Whether its operations have to be evaluated before they are installed, and on an image of the whole unit.
+    needs_evaluation: bool,
+    needs_image: bool,
+    /// Where that image begins, once it has been evaluated.
     image: u32,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl WriteItem {
     /// Whether its expectation holds for a row that `is_present`.
@@ -88,25 +91,23 @@ pub(crate) enum Failure {
 #[derive(Default)]
 pub struct WriteSet {
     items: Vec<WriteItem>,
-    /// In the order in which they were staged, each with its successor within its item.
-    ops: Vec<(Op, u32)>,
-    arena: Vec<u64>,
-    /// As large as the largest image, so that evaluating one allocates nothing.
-    scratch: Vec<u64>,
-    users: Vec<UserUpdate>,
-    /// Whether any operation has to be evaluated; a set that only replaces words need not be looked at before it is
-    /// installed.
+    operations: Operations,
+    /// The images of the items that need one, in their order; made when they are evaluated.
+    images: Vec<u64>,
+    /// The words of all images there may be. So much is reserved, so that evaluating allocates nothing.
+    image_words: usize,
+    /// Whether any item needs evaluation; a set that only replaces words need not be looked at before it is installed.
     needs_evaluation: bool,
     /// What the last mark may still want to see: operations below it are kept, though later ones replace what they did.
     marked: u32,
-    /// One bit per unit, so that most lookups of units that are not in the set end here.
-    filter: u64,
+    /// The units of all items, so that most lookups of others end here.
+    filter: Filter,
     /// From addresses to items plus one, by open addressing; empty while the set is small.
     table: Vec<u32>,
 }
 
 /// Sets up to this size are searched from end to end.
-const SCANNED_MAX: usize = 8;
+const SCANNED_MAX: usize = 64;
 
 impl WriteSet {
     #[inline]
@@ -134,17 +135,16 @@ impl WriteSet {
             }
         }
         self.items.clear();
-        self.ops.clear();
-        self.arena.clear();
-        self.users.clear();
+        self.operations.clear();
+        self.image_words = 0;
         self.needs_evaluation = false;
         self.marked = 0;
-        self.filter = 0;
+        self.filter = Filter::default();
     }
 
     /// Now, as something to look back to.
     pub(crate) fn mark(&mut self) -> Mark {
-        self.marked = self.ops.len() as u32;
+        self.marked = self.operations.next();
         Mark(self.marked)
     }
 
@@ -156,29 +156,26 @@ impl WriteSet {
     /// Appends operand words, returning where they begin.
     #[inline(always)]
     pub(crate) fn push_operands(&mut self, words: impl Iterator<Item = u64>) -> u32 {
-        let first = self.arena.len() as u32;
-        self.arena.extend(words);
-        first
+        self.operations.push_operands(words)
     }
 
     /// Keeps a user's updater, returning its number.
     pub(crate) fn push_user(&mut self, update: UserUpdate) -> u32 {
-        self.users.push(update);
-        self.users.len() as u32 - 1
+        self.operations.push_user(update)
     }
 
     /// The item of a unit.
     #[inline(always)]
     pub(crate) fn find(&self, at: CellAt) -> Option<usize> {
-        if self.filter == 0 { None } else { self.find_filtered(at.address()) }
+        let may_be_there = !self.items.is_empty() && self.filter.may_have(at.address());
+        if may_be_there { self.find_among(at.address()) } else { None }
     }
 
-    fn find_filtered(&self, address: u64) -> Option<usize> {
-        if self.filter & filter_bit(address) == 0 {
-            return None;
-        }
+    #[inline(never)]
+    fn find_among(&self, address: u64) -> Option<usize> {
         if self.items.len() <= SCANNED_MAX {
-            return self.items.iter().position(|item| item.at.address() == address);
+            // Latest first: what is asked for twice is asked for soon.
+            return self.items.iter().rposition(|item| item.at.address() == address);
         }
         let mut place = self.probe_start(address);
         loop {
@@ -192,13 +189,14 @@ impl WriteSet {
 
     /// Adds an operation to a unit's item; returns the item's number.
     pub(crate) fn stage(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
-        let index = match self.find(at) {
-            Some(index) => index,
-            None => self.add_item(at, intent.expects()),
-        };
-        self.items[index].present = intent != Intent::Delete;
-        self.add_op(index, op);
-        index
+        match self.find(at) {
+            Some(index) => {
+                self.items[index].present = intent != Intent::Delete;
+                self.add_op(index, op);
+                index
+            }
+            None => self.add_item(at, intent, op),
+        }
     }
 
     /// What an item was at a mark: `None` if nothing had been staged, otherwise whether the row existed.
@@ -207,23 +205,31 @@ impl WriteSet {
         if item.last_op < mark.0 {
             return Some(item.present);
         }
-        let last = self.ops_of(item).take_while(|&(number, _)| number < mark.0).last()?;
-        Some(last.1.code != Code::Delete)
+        let last = self.operations.of(item).take_while(|&(number, _)| number < mark.0).last()?;
+        Some(!last.1.is_delete())
     }
 
-    fn add_item(&mut self, at: CellAt, expects: Option<bool>) -> usize {
-        let item = WriteItem {
+    #[inline(always)]
+    fn add_item(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
+        let number = self.operations.push(op);
+        let (needs_image, needs_evaluation) = (op.is_user(), !op.is_plain());
+        if needs_image {
+            self.reserve_image(at);
+        }
+        self.needs_evaluation |= needs_evaluation;
+        self.items.push(WriteItem {
             at,
-            expects,
-            present: true,
+            expects: intent.expects(),
+            present: intent != Intent::Delete,
             untouched: false,
             note: 0,
-            first_op: NONE,
-            last_op: NONE,
+            first_op: number,
+            last_op: number,
+            needs_evaluation,
+            needs_image,
             image: NONE,
-        };
-        self.items.push(item);
-        self.filter |= filter_bit(at.address());
+        });
+        self.filter.add(at.address());
         if self.items.len() > SCANNED_MAX {
             self.index_items();
         }
@@ -252,55 +258,43 @@ impl WriteSet {
         (mix(address) >> 32) as usize & (self.table.len() - 1)
     }
 
+    /// Adds an operation to an item that has some. Apart, so that the first one of an item is quickly staged.
+    #[inline(never)]
     fn add_op(&mut self, index: usize, op: Op) {
-        let added = self.ops.len() as u32;
-        self.needs_evaluation |= !op.is_plain();
-        self.ops.push((op, NONE));
-        let item = self.items[index];
+        let added = self.operations.push(op);
+        let mut item = self.items[index];
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
-        let replaceable = || item.first_op >= self.marked && self.ops_of(&item).all(|(_, op)| op.is_plain());
-        if item.first_op == NONE || replaces_unit && replaceable() {
+        let replaceable = || item.first_op >= self.marked && self.operations.of(&item).all(|(_, op)| op.is_plain());
+        if replaces_unit && replaceable() {
             // Nothing that could fail comes before it, nor anything a scan looks back to, so nothing of it is missed.
-            let item = &mut self.items[index];
             (item.first_op, item.last_op) = (added, added);
-            item.image = NONE;
+            (item.needs_evaluation, item.needs_image) = (false, false);
         } else {
-            let overlaps = |other: &Op| {
-                other.code == Code::User || other.word < op.word + op.words && op.word < other.word + other.words
-            };
-            if item.image == NONE && (op.code == Code::User || self.ops_of(&item).any(|(_, other)| overlaps(other))) {
-                self.items[index].image = self.reserve_image(item.at.payload_words());
+            let overlaps = |(_, other): (u32, &Op)| other.overlaps(&op);
+            if !item.needs_image && (op.is_user() || self.operations.of(&item).any(overlaps)) {
+                item.needs_image = true;
+                self.reserve_image(item.at);
             }
-            self.ops[item.last_op as usize].1 = added;
-            self.items[index].last_op = added;
+            item.needs_evaluation |= item.needs_image || !op.is_plain();
+            self.operations.link(item.last_op, added);
+            item.last_op = added;
         }
-        if op.code == Code::User && self.items[index].image == NONE {
-            self.items[index].image = self.reserve_image(item.at.payload_words());
-        }
+        self.needs_evaluation |= item.needs_evaluation;
+        self.items[index] = item;
     }
 
-    fn reserve_image(&mut self, words: usize) -> u32 {
-        self.needs_evaluation = true;
-        let first = self.arena.len();
-        self.arena.resize(first + words, 0);
-        self.scratch.resize(words.max(self.scratch.len()), 0);
-        first as u32
-    }
-
-    /// The operations of an item in order, with their numbers.
-    fn ops_of<'a>(&'a self, item: &WriteItem) -> impl Iterator<Item = (u32, &'a Op)> {
-        let mut next = item.first_op;
-        std::iter::from_fn(move || {
-            let (op, after) = self.ops.get(next as usize)?;
-            Some((std::mem::replace(&mut next, *after), op))
-        })
+    /// Makes sure that there is room for one more image.
+    fn reserve_image(&mut self, at: CellAt) {
+        self.image_words += at.payload_words();
+        self.images.clear();
+        self.images.reserve(self.image_words);
     }
 
     /// Whether the item's operations begin by replacing the whole unit, so that what was there does not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
         let item = &self.items[index];
-        let first = self.ops.get(item.first_op as usize);
-        first.is_some_and(|(op, _)| op.is_plain() && usize::from(op.words) == item.at.payload_words())
+        let first = self.operations.of(item).next();
+        first.is_some_and(|(_, op)| op.is_plain() && usize::from(op.words) == item.at.payload_words())
     }
 
     /// Applies an item's operations to an image of its unit.
@@ -313,25 +307,7 @@ impl WriteSet {
 
     /// As [`WriteSet::overlay`], with the operations staged before a mark.
     pub(crate) fn overlay_at(&self, index: usize, mark: Mark, image: &mut [u64]) -> Result<(), (u32, Abort)> {
-        let item = &self.items[index];
-        for (number, op) in self.ops_of(item).take_while(|&(number, _)| number < mark.0) {
-            self.apply(item.at, op, image).map_err(|abort| (number, abort))?;
-        }
-        Ok(())
-    }
-
-    fn apply(&self, at: CellAt, op: &Op, image: &mut [u64]) -> Result<(), Abort> {
-        let (word, operand) = (usize::from(op.word), op.operand as usize);
-        if op.code == Code::User {
-            return self.users[operand].apply(at.record(), image);
-        }
-        if op.is_plain() {
-            let count = usize::from(op.words);
-            image[word..word + count].copy_from_slice(&self.arena[operand..operand + count]);
-        } else {
-            image[word] = op.compute(&self.arena[operand..], image[word])?;
-        }
-        Ok(())
+        self.operations.apply(&self.items[index], mark, image)
     }
 
     /// Evaluates every item against the words it will replace, so that installing cannot fail any more.
@@ -340,11 +316,12 @@ impl WriteSet {
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
+    #[inline]
     pub(crate) fn evaluate(&mut self, base: impl Fn(&WriteItem) -> Words<'_>) -> Result<(), Failure> {
         if !self.needs_evaluation {
             return Ok(());
         }
-        if self.users.is_empty() {
+        if !self.operations.has_users() {
             return self.evaluate_items(base).map_err(Failure::Outcome);
         }
         match catch_unwind(AssertUnwindSafe(|| self.evaluate_items(base))) {
@@ -355,12 +332,15 @@ impl WriteSet {
 
     fn evaluate_items(&mut self, base: impl Fn(&WriteItem) -> Words<'_>) -> Result<(), Abort> {
         let mut first_failure = None;
-        for index in 0..self.items.len() {
-            let item = self.items[index];
-            let evaluated = if item.image == NONE {
-                self.evaluate_in_place(&item, base(&item))
+        self.images.clear();
+        for item in self.items.iter_mut().filter(|item| item.needs_evaluation) {
+            let evaluated = if item.needs_image {
+                let first = self.images.len();
+                base(item).extend(item.at.payload_words(), &mut self.images);
+                item.image = first as u32;
+                self.operations.apply(item, Mark::NOW, &mut self.images[first..])
             } else {
-                self.evaluate_image(index, base(&item))
+                self.operations.evaluate(item, base(item))
             };
             if let Err(failure) = evaluated
                 && first_failure.is_none_or(|(number, _)| failure.0 < number)
@@ -369,32 +349,6 @@ impl WriteSet {
             }
         }
         first_failure.map_or(Ok(()), |(_, abort)| Err(abort))
-    }
-
-    /// Replaces the operands of each operation by the word it makes.
-    #[inline]
-    fn evaluate_in_place(&mut self, item: &WriteItem, base: Words<'_>) -> Result<(), (u32, Abort)> {
-        let mut number = item.first_op;
-        while let Some(&(op, next)) = self.ops.get(number as usize) {
-            if !op.is_plain() {
-                let operands = &mut self.arena[op.operand as usize..];
-                operands[0] = op.compute(operands, base.get(usize::from(op.word))).map_err(|abort| (number, abort))?;
-            }
-            number = next;
-        }
-        Ok(())
-    }
-
-    fn evaluate_image(&mut self, index: usize, base: Words<'_>) -> Result<(), (u32, Abort)> {
-        let item = self.items[index];
-        let (first, count) = (item.image as usize, item.at.payload_words());
-        // Images are allocated with their operands in one arena; the operations read the one and write the other.
-        let mut image = std::mem::take(&mut self.scratch);
-        base.copy(0, count, |word, value| image[word] = value);
-        let applied = self.overlay(index, &mut image[..count]);
-        self.arena[first..first + count].copy_from_slice(&image[..count]);
-        self.scratch = image;
-        applied
     }
 
     /// The first failure in program order if the operations were applied to `images`, unit after unit.
@@ -416,16 +370,17 @@ impl WriteSet {
     #[inline]
     pub(crate) fn install(&self, index: usize, payload: &[AtomicU64]) {
         let item = &self.items[index];
-        let store = |first: usize, operand: usize, count: usize| {
-            for (word, &value) in payload[first..first + count].iter().zip(&self.arena[operand..operand + count]) {
+        let store = |words: &[AtomicU64], values: &[u64]| {
+            for (word, &value) in words.iter().zip(values) {
                 word.store(value, Ordering::Release); // E3
             }
         };
-        if item.image != NONE {
-            return store(0, item.image as usize, payload.len());
+        if item.needs_image {
+            return store(payload, &self.images[item.image as usize..][..payload.len()]);
         }
-        for (_, op) in self.ops_of(item) {
-            store(usize::from(op.word), op.operand as usize, usize::from(op.words));
+        for (_, op) in self.operations.of(item) {
+            let count = usize::from(op.words);
+            store(&payload[usize::from(op.word)..][..count], self.operations.operands(op.operand, count));
         }
     }
 
@@ -437,15 +392,4 @@ impl WriteSet {
             self.index_items();
         }
     }
-}
-
-/// A multiplication that spreads an address over all bits.
-#[inline(always)]
-fn mix(address: u64) -> u64 {
-    address.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-#[inline(always)]
-fn filter_bit(address: u64) -> u64 {
-    1 << (mix(address) >> 58)
 }

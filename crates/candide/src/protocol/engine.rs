@@ -177,8 +177,12 @@ impl Local {
         }
     }
 
-    /// Queues what the index of a table has left behind.
+    /// Queues what the index of a table has left behind, which mostly is nothing.
+    #[inline]
     pub(crate) fn retire_parts(&mut self, table: u16) {
+        if self.retired_parts.is_empty() {
+            return;
+        }
         let parts = self.retired_parts.drain(..).map(|part| Retired::Index { table, part });
         self.retired.extend(parts);
     }

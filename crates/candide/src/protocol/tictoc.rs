@@ -151,14 +151,12 @@ impl Protocol for TicToc {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        let read = match look(at, &mut copy) {
-            Ok(read) => read,
+        let (wts, rts) = match look(at, &mut copy) {
+            Ok(seen) => seen,
             Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
         };
-        let (present, unwritten) = (!read.rts.has(Tid::ABSENT), read.rts.has(Tid::UNWRITTEN));
-        let version = if unwritten { 0 } else { read.wts };
-        attempt.observe(read);
-        Ok(Seen { present, version })
+        attempt.observe(Read { at, wts, rts });
+        Ok(Seen { present: !rts.has(Tid::ABSENT), version: if rts.has(Tid::UNWRITTEN) { 0 } else { wts } })
     }
 
     fn read_for_update(
@@ -281,10 +279,10 @@ impl Protocol for TicToc {
     }
 }
 
-/// Looks at a cell, copies the words, and looks again: a version with its words; as an error, what the cell said if they may
-/// belong to none.
+/// Looks at a cell, copies the words, and looks again: the wts and the rts of their version; as an error, what the cell said if
+/// they may belong to none.
 #[inline(always)]
-fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Read, Tid> {
+fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid> {
     let (cell, cell_wts) = (at.cell_word(RTS), at.cell_word(WTS));
     let before = Tid(cell.load(Ordering::Relaxed));
     if before.has(Tid::INSTALL) {
@@ -298,7 +296,7 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Read, Tid> {
     // makes its wts visible (E3). Otherwise all we have loaded is of one version.
     let rts = Tid(cell.load(Ordering::Acquire));
     let same = !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts;
-    if same || mutant(Mutant::SecondLookSkipped) { Ok(Read { at, wts, rts }) } else { Err(before) }
+    if same || mutant(Mutant::SecondLookSkipped) { Ok((wts, rts)) } else { Err(before) }
 }
 
 /// Unlocks a new record's cell, absent and with these timestamps.

@@ -233,6 +233,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const INDEXED: bool;
 
+    /// How many columns it names; a whole row is one.
+    #[doc(hidden)]
+    const COLUMNS: usize;
+
     /// The set of groups that hold its columns; empty if the key holds them all.
     #[doc(hidden)]
     fn column_groups(&self) -> u64;
@@ -299,6 +303,7 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     type Words = T::Buffer;
     const EMPTY: T::Buffer = T::Buffer::ZERO;
     const INDEXED: bool = A::INDEXED;
+    const COLUMNS: usize = 1;
 
     #[inline(always)]
     fn column_groups(&self) -> u64 {
@@ -339,6 +344,7 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
     type Words = ();
     const EMPTY: () = ();
     const INDEXED: bool = false;
+    const COLUMNS: usize = 0;
 
     #[inline(always)]
     fn column_groups(&self) -> u64 {
@@ -378,6 +384,7 @@ impl<R: Record> Projection<R> for Whole {
     type Words = R::Image;
     const EMPTY: R::Image = R::Image::ZERO;
     const INDEXED: bool = !R::INDEXES.is_empty();
+    const COLUMNS: usize = 1;
 
     fn column_groups(&self) -> u64 {
         u64::MAX >> (64 - R::GROUPS.len())
@@ -426,6 +433,7 @@ impl<R: Record> Projection<R> for () {
     type Words = ();
     const EMPTY: () = ();
     const INDEXED: bool = false;
+    const COLUMNS: usize = 0;
 
     fn column_groups(&self) -> u64 {
         0
@@ -453,6 +461,7 @@ macro_rules! tuple_projections {
             type Words = ($($name::Words,)+);
             const EMPTY: Self::Words = ($($name::EMPTY,)+);
             const INDEXED: bool = $($name::INDEXED)||+;
+            const COLUMNS: usize = 0 $(+ $name::COLUMNS)+;
 
             #[inline(always)]
             fn column_groups(&self) -> u64 {

@@ -224,15 +224,37 @@ impl CellAt {
         self.place.words()
     }
 
-    /// Brings the cell, and words `first..first + count` of the payload, nearer.
+    /// Brings the cell nearer.
+    #[inline(always)]
+    pub(crate) fn prefetch_cell(&self) {
+        prefetch(self.record.0.hint(self.place.cell()));
+    }
+
+    /// Brings the cell and the whole payload nearer, if they are small; says whether it did.
+    #[inline(always)]
+    pub(crate) fn prefetch_small(&self) -> bool {
+        /// Two lines' worth: the first word, the one a line behind it, and the last are in all the lines there are.
+        const SMALL: usize = 16;
+        let (cell, end) = (self.place.cell(), self.payload_start() + self.place.words());
+        let is_small = end - cell <= SMALL;
+        if is_small {
+            for word in [cell, (cell + SMALL / 2).min(end - 1), end - 1] {
+                prefetch(self.record.0.hint(word));
+            }
+        }
+        is_small
+    }
+
+    /// Brings words `first..first + count` of the payload nearer.
     #[inline(always)]
     pub(crate) fn prefetch(&self, first: usize, count: usize) {
-        prefetch(self.record.0.hint(self.place.cell()));
         let begin = self.payload_start() + first;
         for line in 0..count.div_ceil(8) {
             prefetch(self.record.0.hint(begin + line * 8));
         }
-        prefetch(self.record.0.hint(begin + count - 1));
+        if count > 1 {
+            prefetch(self.record.0.hint(begin + count - 1));
+        }
     }
 }
 
@@ -271,6 +293,15 @@ impl Words<'_> {
                     sink(index, word);
                 }
             }
+        }
+    }
+
+    /// Appends the unit's words, which are so many, to `sink`.
+    #[inline]
+    pub(crate) fn extend(&self, count: usize, sink: &mut Vec<u64>) {
+        match self {
+            Words::Shared(words) => sink.extend(words[..count].iter().map(|word| word.load(Ordering::Acquire))), // E3
+            Words::Own(words) => sink.extend_from_slice(&words[..count]),
         }
     }
 }
@@ -319,6 +350,15 @@ impl Unit {
 pub(crate) struct Units {
     split: bool,
     left: u64,
+}
+
+impl Units {
+    /// The unit, if there is only one in the set, which is not empty.
+    #[inline(always)]
+    pub(crate) fn only(self) -> Option<Unit> {
+        let index = self.left.trailing_zeros() as u8;
+        self.left.is_power_of_two().then_some(Unit { split: self.split, index })
+    }
 }
 
 impl Iterator for Units {

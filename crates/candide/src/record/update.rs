@@ -79,9 +79,27 @@ impl Op {
         matches!(self.code, Code::Set | Code::Delete) && self.mask == u64::MAX && !self.at_least && !self.at_most
     }
 
+    #[inline]
+    pub(crate) fn is_user(&self) -> bool {
+        self.code == Code::User
+    }
+
+    #[inline]
+    pub(crate) fn is_delete(&self) -> bool {
+        self.code == Code::Delete
+    }
+
+    /// Whether it works on words of another operation on the same unit.
+    pub(crate) fn overlaps(&self, other: &Op) -> bool {
+        self.is_user() || self.word < other.word + other.words && other.word < self.word + self.words
+    }
+
     /// The one word that this operation, which is neither plain nor a user's, makes of `current`.
     #[inline]
     pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
+        if self.code == Code::Set && !self.at_least && !self.at_most {
+            return Ok(current & !(self.mask << self.shift) | (operands[0] & self.mask) << self.shift);
+        }
         let old = self.widen(current >> self.shift);
         let operand = self.widen(operands[0]);
         let new = match self.code {

@@ -669,7 +669,7 @@ fn a_large_transaction_does_not_slow_the_session_for_ever() {
         .unwrap_or_else(|e: Abort| panic!("{e}"));
     for _ in 0..2 {
         session
-            .run(|tx| (0..20).try_for_each(|key| table.put(tx, Item::new(key, 1))))
+            .run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, 1))))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
     }
     assert!(session.core_for_tests().state.borrow().writes.table_len_for_tests() <= 1_024);

@@ -64,11 +64,12 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     pub(crate) fn stage_row(&mut self, row: &R, intent: Intent) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
         row.store(image.words());
+        let first = self.state.writes.push_operands(image.words().iter().copied());
         for unit in self.table.layout.units() {
             let at = self.table.layout.at(self.record, unit);
             let (start, count) = unit.image_range(R::GROUPS);
-            let operand = self.state.writes.push_operands(image.words()[start..start + count].iter().copied());
-            self.state.stage(self.engine, at, intent, Op { operand, ..Op::set_words(0, count as u16) })?;
+            let op = Op { operand: first + start as u32, ..Op::set_words(0, count as u16) };
+            self.state.stage(self.engine, at, intent, op)?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Scans: one leaf after another, each observed before anything in it is given out.
 //!
-//! A cursor has a *frame* for each layer it is in: a copy of one leaf's slots in order, and how far it has come. The next
-//! leaf of a layer is the one that the slice beyond the last one's fence belongs to, found from the layer's root; so
+//! A cursor has a *frame* for each layer it is in: a copy of one leaf's slots in order, and how far it has come. If these are
+//! records all of whose keys are in range, as mostly, they are in the cursor's *hand* instead, which is all that a step has to look
+//! at. The next leaf of a layer is the one that the slice beyond the last one's fence belongs to, found from the layer's root; so
 //! nothing in the tree has to stay as it is between two steps, and no leaf has to know its neighbours.
 //!
 //! # Where it begins
@@ -77,16 +78,42 @@ impl WordRange {
     }
 }
 
+/// Room for the slots of a leaf: a power of two, so that a masked index is in bounds.
+const ROOM: usize = 16;
+const _: () = assert!(WIDTH <= ROOM && ROOM.is_power_of_two());
+
+/// Value words of one leaf, in the cursor's direction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Values {
+    words: [u64; ROOM],
+    next: usize,
+    count: usize,
+}
+
+impl Values {
+    /// The next one, with its number.
+    #[inline(always)]
+    fn take(&mut self) -> Option<(usize, Value)> {
+        if self.next == self.count {
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        Some((number, Value::of(self.words[number % ROOM])))
+    }
+}
+
 /// A cursor's place in one layer.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,
     depth: usize,
     part: Part,
-    /// The slots of the current leaf that belong to the range, in the cursor's direction: slice and value word.
-    slots: [(u64, u64); WIDTH],
-    next: usize,
-    count: usize,
+    /// What the current leaf has in the range, unless it is in the cursor's hand.
+    values: Values,
+    /// Those of them whose keys the range's ends cut through.
+    lower_cut: Option<usize>,
+    upper_cut: Option<usize>,
     /// The slice that the next leaf is found by; nothing if there is no next leaf.
     target: Option<u64>,
     /// Whether a leaf of this layer has been observed.
@@ -114,80 +141,89 @@ impl Trail for Ahead {
 pub(crate) struct Cursor {
     range: WordRange,
     direction: Direction,
-    frames: Vec<Frame>,
+    /// Records that are in the range, to be given out before anything else.
+    hand: Values,
+    /// The layer that the cursor is in, and those above it.
+    frame: Option<Frame>,
+    above: Vec<Frame>,
     has_begun: bool,
 }
 
 impl Cursor {
     fn push(&mut self, root: Node, depth: usize, part: Part) {
         let target = Some(if self.direction == Direction::Forward { part.from } else { part.to });
-        let slots = [(0, 0); WIDTH];
-        self.frames.push(Frame { root, depth, part, slots, next: 0, count: 0, target, has_observed: false });
+        let values = Values::default();
+        let frame = Frame { root, depth, part, values, lower_cut: None, upper_cut: None, target, has_observed: false };
+        self.above.extend(self.frame.replace(frame));
+    }
+
+    fn pop(&mut self) {
+        self.frame = self.above.pop();
     }
 
     /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of the range's ends.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
-        let frame = self.frames.last_mut()?;
-        let &(_, value) = frame.slots[..frame.count].get(frame.next)?;
-        match Value::of(value) {
-            Value::Record(record) if !(frame.part.from_is_cut || frame.part.to_is_cut) => {
-                frame.next += 1;
-                Some(record)
-            }
-            _ => None,
+        match self.hand.take()? {
+            (_, Value::Record(record)) => Some(record),
+            _ => unreachable!("only records are taken into the hand"),
         }
     }
 }
 
 impl Frame {
-    /// Whether the range's ends cut through the keys with this slice.
-    fn cuts(&self, slice: u64) -> (bool, bool) {
+    /// The next value, and whether the range's ends cut through its keys.
+    fn take(&mut self) -> Option<(Value, (bool, bool))> {
+        let (number, value) = self.values.take()?;
+        Some((value, (self.lower_cut == Some(number), self.upper_cut == Some(number))))
+    }
+
+    /// Copies what the leaf that `target` belongs to has in the range, to the empty hand if possible; the leaf and the version of
+    /// the copy, or nothing if the layer is over.
+    fn load(&mut self, target: u64, direction: Direction, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
-        (from_is_cut && slice == from, to_is_cut && slice == to)
-    }
-
-    /// The next slot.
-    #[inline(always)]
-    fn take(&mut self) -> Option<(u64, Value)> {
-        let (slice, value) = *self.slots[..self.count].get(self.next)?;
-        self.next += 1;
-        Some((slice, Value::of(value)))
-    }
-
-    /// Copies the leaf that `target` belongs to; the leaf and the version of the copy, or nothing if the layer is over.
-    fn load(&mut self, target: u64, direction: Direction) -> Option<(Node, u64)> {
-        let Part { from, to, .. } = self.part;
         let is_forward = direction == Direction::Forward;
         // The leaf may hold slices on the near side of the target: it has inherited them, or they have been scanned.
-        let wanted = if is_forward { target..=to } else { from..=target };
+        let (first, last) = if is_forward { (target, to) } else { (from, target) };
         let mut spin = Spin::default();
         loop {
             let spot = descend::<true>(self.root, target, &mut Ahead(direction))?;
-            let mut count = 0;
+            let mut slices = [0; ROOM];
+            let (mut count, mut all) = (0, 0);
             for slot in spot.leaf.permutation().live() {
                 let (slice, value) = (spot.leaf.slice(slot), spot.leaf.value(slot));
                 // Never more than there are slots; the compiler does not see it.
-                self.slots[count.min(WIDTH - 1)] = (slice, value);
+                slices[count % ROOM] = slice;
+                hand.words[count % ROOM] = value;
+                all |= value;
                 Node::prefetch_value(value);
                 // A value that is gone has been unlinked since the permutation was loaded (T2).
-                count += usize::from((value != 0) & (*wanted.start() <= slice) & (slice <= *wanted.end()));
+                count += usize::from((value != 0) & (slice.wrapping_sub(first) <= last - first));
             }
-            if !is_forward {
-                self.slots[..count].reverse();
+            if !spot.leaf.is_still(spot.version) {
+                spin.wait();
+                continue;
             }
-            if spot.leaf.is_still(spot.version) {
-                (self.next, self.count) = (0, count);
-                self.target = if is_forward {
-                    (spot.high < to).then(|| spot.high + 1)
-                } else {
-                    let next = spot.low.saturating_sub(1 + u64::from(mutant(Mutant::ReverseOffByOne)));
-                    (spot.low > from).then_some(next)
-                };
-                self.has_observed = true;
-                return Some((spot.leaf, spot.version));
+            (hand.next, hand.count) = (0, count);
+            self.target = if is_forward {
+                (spot.high < to).then(|| spot.high + 1)
+            } else {
+                let next = spot.low.saturating_sub(1 + u64::from(mutant(Mutant::ReverseOffByOne)));
+                (spot.low > from).then_some(next)
+            };
+            self.has_observed = true;
+            if count > 0 {
+                let (lowest, highest) = if is_forward { (0, count - 1) } else { (count - 1, 0) };
+                if !is_forward {
+                    hand.words[..count].reverse();
+                }
+                self.lower_cut = (from_is_cut && slices[0] == from).then_some(lowest);
+                self.upper_cut = (to_is_cut && slices[count - 1] == to).then_some(highest);
+                if Node::may_be_layer(all) || self.lower_cut.is_some() || self.upper_cut.is_some() {
+                    self.values = std::mem::take(hand);
+                }
             }
-            spin.wait();
+            return Some((spot.leaf, spot.version));
         }
     }
 }
@@ -196,22 +232,25 @@ impl OrderedIndex {
     /// A cursor before the first record of a range. Nothing is loaded or observed yet.
     pub(crate) fn cursor(&self, range: &WordRange, direction: Direction) -> Cursor {
         debug_assert_eq!(range.lower.words().len(), self.key_words);
-        Cursor { range: *range, direction, frames: Vec::new(), has_begun: false }
+        let hand = Values::default();
+        Cursor { range: *range, direction, hand, frame: None, above: Vec::new(), has_begun: false }
     }
 
     /// The next record of a range. `observe` is called with each leaf, and the version at which it was read, before any
     /// of its records is given out. The caller is pinned, and has been since the cursor's first step.
     pub(crate) fn advance(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Advance {
         loop {
+            if let Some(record) = cursor.at_hand() {
+                return Advance::Next(record);
+            }
             if !cursor.has_begun
                 && let Some(record) = self.begin(cursor, observe)
             {
                 return Advance::Next(record);
             }
-            let Some(frame) = cursor.frames.last_mut() else { return Advance::End };
-            if let Some((slice, value)) = frame.take() {
+            let Some(frame) = &mut cursor.frame else { return Advance::End };
+            if let Some((value, (lower_cuts, upper_cuts))) = frame.take() {
                 let depth = frame.depth;
-                let (lower_cuts, upper_cuts) = frame.cuts(slice);
                 match value {
                     Value::Record(record) => {
                         if !(lower_cuts || upper_cuts) || cursor.range.holds(record, depth, lower_cuts, upper_cuts) {
@@ -229,20 +268,20 @@ impl OrderedIndex {
                 continue;
             }
             let Some(target) = frame.target else {
-                cursor.frames.pop();
+                cursor.pop();
                 continue;
             };
-            match frame.load(target, cursor.direction) {
+            match frame.load(target, cursor.direction, &mut cursor.hand) {
                 Some((leaf, version)) => observe(leaf.handle(), version),
                 None if frame.has_observed => {
-                    cursor.frames.pop();
+                    cursor.pop();
                     return Advance::Doomed;
                 }
                 None => {
                     // It ended before we came. If nothing vouches for that yet, the way there has to.
                     Spin::default().wait();
-                    cursor.frames.pop();
-                    cursor.has_begun = !cursor.frames.is_empty();
+                    cursor.pop();
+                    cursor.has_begun = cursor.frame.is_some();
                 }
             }
         }

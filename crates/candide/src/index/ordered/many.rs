@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::node::{DEAD, INNER, Node, Value};
-use super::{Found, OrderedIndex};
+use super::{Found, OrderedIndex, look};
 use crate::record::RecordAt;
 use crate::sync::prefetch;
 
@@ -21,8 +21,8 @@ struct Descent {
 impl OrderedIndex {
     /// As [`OrderedIndex::find`] for each of many keys.
     pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {
-        let begun = Descent { node: self.root(), above: None, depth: 0, candidate: None };
-        let mut descents = [begun; N];
+        let (root, depth) = self.common_layer(keys);
+        let mut descents = [Descent { node: root, above: None, depth, candidate: None }; N];
         let mut found = [None; N];
         let mut left = N;
         while left > 0 {
@@ -34,6 +34,20 @@ impl OrderedIndex {
             }
         }
         found.map(|found| found.expect("all have been found"))
+    }
+
+    /// The last layer that all keys lead to, and its depth.
+    fn common_layer<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> (Node, usize) {
+        let (mut root, mut depth) = (self.root(), 0);
+        while depth + 1 < self.key_words {
+            let slice = keys[0].as_ref()[depth];
+            if keys.iter().any(|key| key.as_ref()[depth] != slice) {
+                break;
+            }
+            let Some((_, Value::Layer(next))) = look::<false>(root, slice) else { break };
+            (root, depth) = (next, depth + 1);
+        }
+        (root, depth)
     }
 
     /// Goes one node further; what the lookup comes to if it ends there. When anything has changed underneath, it is done over at

@@ -108,29 +108,35 @@ struct Linking<'a, B> {
     born: B,
 }
 
-impl Place {
-    /// The leaf, and the depth of its layer, if the key belongs there and nothing has changed it since.
-    #[inline]
-    fn recall(&self, key: &[u64]) -> Option<(Spot, usize)> {
-        let Near { spot, depth, record } = self.0?;
-        let near =
-            (spot.low..=spot.high).contains(&key[depth]) && record.is_none_or(|record| record.has_key(&key[..depth]));
-        // A first look like any other: with Acquire, and before the contents.
-        (near && spot.leaf.stable() == spot.version).then_some((spot, depth))
+impl Near {
+    /// Whether the key belongs to the leaf, as long as that is of this version.
+    #[inline(always)]
+    fn is_home_of(&self, key: &[u64]) -> bool {
+        let Near { spot, depth, record } = self;
+        (spot.low..=spot.high).contains(&key[*depth]) && record.is_none_or(|record| record.has_key(&key[..*depth]))
     }
+}
 
-    /// Links a record in the leaf itself, if that is all it takes.
+impl Place {
+    /// Links a record in the leaf itself, if the key belongs there, nothing has changed the leaf since, and that is all it takes.
     #[inline]
     fn link_near(&mut self, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<Linked> {
-        let (spot, depth) = self.recall(linking.key)?;
-        let is_missing = spot.leaf.value_of(linking.key[depth]) == 0;
-        let has_room = spot.leaf.permutation().count() < WIDTH;
-        if !(is_missing && has_room && spot.leaf.is_still(spot.version)) {
+        let near = self.0.as_mut()?;
+        let Spot { leaf, version: before, .. } = near.spot;
+        // What the version says is certain under the lock, so this is the only look.
+        if !(near.is_home_of(linking.key) && leaf.lock_at(before)) {
             return None;
         }
-        let (near, linked) = link_at(spot, depth, linking)?;
-        self.0 = Some(near);
-        Some(linked)
+        let slice = linking.key[near.depth];
+        let permutation = leaf.permutation();
+        let is_missing = leaf.is_beyond(permutation, slice) || leaf.value_of(slice) == 0;
+        if !is_missing || permutation.count() == WIDTH {
+            leaf.unlock(before);
+            return None;
+        }
+        let after = link_locked(leaf, before, slice, linking);
+        (near.spot.version, near.record) = (after, Some(linking.record));
+        Some(Linked::New { node: leaf.handle(), before, after })
     }
 }
 
@@ -342,10 +348,17 @@ fn link_at(spot: Spot, depth: usize, linking: &mut Linking<'_, impl FnMut(NodeAt
         return None;
     }
     // The version is the same, so at most something has been unlinked: the slice is still missing, and there is room.
-    leaf.insert(linking.key[depth], Value::Record(linking.record));
+    let after = link_locked(leaf, version, linking.key[depth], linking);
+    let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
+    Some((near, Linked::New { node: leaf.handle(), before: version, after }))
+}
+
+/// Links a record in a leaf that the caller has locked, which has room for it, and unlocks the leaf; its version then.
+#[inline(always)]
+fn link_locked(leaf: Node, version: u64, slice: u64, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> u64 {
+    leaf.insert(slice, Value::Record(linking.record));
     (linking.born)(leaf.handle());
     let after = version + VERSION_ONE;
     leaf.unlock(after); // T1
-    let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
-    Some((near, Linked::New { node: leaf.handle(), before: version, after }))
+    after
 }

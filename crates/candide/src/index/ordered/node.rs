@@ -156,6 +156,12 @@ impl Node {
         }
     }
 
+    /// Whether a value word, of those that were put together by `or`, may be that of a layer.
+    #[inline(always)]
+    pub(super) fn may_be_layer(words: u64) -> bool {
+        words & LAYER != 0
+    }
+
     /// Makes loom consider a switch of threads here. By itself it would not: it forgets that one thread has loaded a word
     /// once another loads it too, and so does not see that the other's next store might have come before the first load.
     #[cfg(loom)]
@@ -290,17 +296,27 @@ impl Node {
         self.permutation().live().position(|slot| self.value(slot) == value.word())
     }
 
-    /// How many live slices are smaller, in a leaf the caller has locked.
+    /// Whether all live slices are smaller, as they are where keys ascend, in a leaf the caller has locked.
     #[inline(always)]
-    pub(super) fn rank_of_slice(self, slice: u64) -> usize {
-        self.permutation().live().filter(|&slot| self.slice(slot) < slice).count()
+    pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
+        let count = permutation.count();
+        count == 0 || self.slice(permutation.slot(count - 1)) < slice
+    }
+
+    /// How many live slices are smaller, in a leaf the caller has locked or nobody can reach yet.
+    #[inline(always)]
+    fn rank_of_slice(self, permutation: Permutation, slice: u64) -> usize {
+        if self.is_beyond(permutation, slice) {
+            return permutation.count();
+        }
+        permutation.live().filter(|&slot| self.slice(slot) < slice).count()
     }
 
     /// Adds a slot to a leaf that has a free one, and that the caller has locked or nobody can reach yet.
     #[inline(always)]
     pub(super) fn insert(self, slice: u64, value: Value) {
         let permutation = self.permutation();
-        let rank = self.rank_of_slice(slice);
+        let rank = self.rank_of_slice(permutation, slice);
         let slot = permutation.slot(permutation.count());
         self.set(SLICES + slot, slice);
         self.set_value(slot, value);

@@ -137,7 +137,7 @@ impl OrderedIndex {
             // An absent reader raises the leaf's timestamp and then looks at the version; we have locked and now copy (E1).
             full_fence();
         }
-        let appending = high == u64::MAX && leaf.rank_of_slice(slice) == WIDTH;
+        let appending = high == u64::MAX && leaf.is_beyond(permutation, slice);
         let kept = if appending { WIDTH } else { WIDTH.div_ceil(2) };
         let separator = leaf.slice(permutation.slot(kept - 1));
         let right = self.new_leaf_from(leaf, permutation, kept..WIDTH, spare.take());
