@@ -35,7 +35,12 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench ycsb --rows 15", "from 16");
     assert_refused("bench smallbank --accounts 1", "at least 2");
     assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");
-    assert_refused("bench smallbank --weights 1,2,3", "six whole numbers");
+    assert_refused("bench smallbank --weights 1,2,3", "6 whole numbers separated by commas");
+    assert_refused("bench rubis --items 0", "items must be from 1 to");
+    assert_refused("bench rubis --stock 0", "stock of each item must be from 1 to");
+    assert_refused("bench rubis --theta-items 2.5", "from 0 (uniform) to 2");
+    assert_refused("bench rubis --weights 0,0,0", "place-bid, buy-now, view-item");
+    assert_refused("bench rubis --weights 1,2", "3 whole numbers separated by commas");
     assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
     assert_refused("bench tpcc --customers 5", "from 10 to 3000");
     assert_refused("bench tpcc --rollbacks 101", "at most 100");

@@ -138,6 +138,25 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
 }
 
 #[test]
+fn rubis_reports_its_types_and_what_it_does_as_published() {
+    let size = "rubis --items 500 --users 50 --runs 2 --threads 1,3";
+    let (printed, report) = bench(&format!("{size} --protocol occ,tictoc,serial --stock 30"), "rubis");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 5);
+    for result in results {
+        assert_eq!(keys(&result["transactions"]), BTreeSet::from(["place-bid", "buy-now", "view-item"]));
+        assert!(number(&result["transactions"]["buy-now"]["user_aborted"]) > 0.0, "items sell out");
+        // Seven conditions in each way of reading, and whether both read the same, after each run.
+        assert_eq!(result["consistency"]["checked"], 30);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert!(!printed.contains("note: rubis: "), "{printed}");
+    let (printed, report) = bench(&format!("{size} --profile paper"), "rubis-paper");
+    assert!(printed.contains("so none raises a price") && printed.contains("beyond what there is"), "{printed}");
+    assert_eq!(number(&report["results"][0]["user_aborted"]), 0.0);
+}
+
+#[test]
 fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
     let arguments =
         "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes | point reads and writes of single columns |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
+//! | [`rubis::Rubis`] | items, bids, purchases | bidding, buying and looking at an item of an auction site |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
 //!
@@ -25,6 +26,7 @@ pub mod random;
 mod read_back;
 mod replay;
 mod rng;
+pub mod rubis;
 pub mod smallbank;
 pub mod tpcc;
 mod workload;

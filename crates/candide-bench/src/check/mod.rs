@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use candide_workloads::clients::{Lists, Registers};
 use candide_workloads::random::Random;
+use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
@@ -78,6 +79,12 @@ impl Run<'_> {
                 // Deliveries that began at the beginning would have the checker go through all that were delivered before.
                 let small = Tpcc { customers: 20, items: 50, ..Tpcc::strict() };
                 let workload = Tpcc { delivery_hint: true, audit_every: 1_000, ..small };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Rubis => {
+                // Few items, which sell out.
+                let small = Rubis { items: 200, users: 50, bids: 3, purchases: 100, stock: 100, ..Rubis::strict() };
+                let workload = Rubis { transactions: 20_000, ..small };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Lists => protocol.run(clients::Asking::<Lists>::new(threads, self)),
