@@ -2,6 +2,7 @@
 
 mod rubis;
 mod tpcc;
+mod wikipedia;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use crate::registry::Choices;
 pub(crate) use rubis::RubisArgs;
 pub(crate) use tpcc::TpccArgs;
+pub(crate) use wikipedia::WikipediaArgs;
 
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
@@ -28,7 +30,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc|rubis")]
+    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc|rubis|wikipedia")]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -108,6 +110,8 @@ pub(crate) enum Subject {
     Tpcc,
     /// An auction site
     Rubis,
+    /// An encyclopedia
+    Wikipedia,
     /// Clients that append to lists and read them
     Lists,
     /// Clients that write registers and read them
@@ -134,6 +138,9 @@ pub(crate) enum Bench {
     /// RUBiS: bids, purchases and looks at the items of an auction site
     #[command(name = "rubis")]
     Rubis(RubisArgs),
+    /// Wikipedia: looking at pages, listing, editing and watching them
+    #[command(name = "wikipedia")]
+    Wikipedia(WikipediaArgs),
 }
 
 /// What the workloads have in common.

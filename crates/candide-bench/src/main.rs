@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::Tpcc(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::Rubis(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::Wikipedia(args)) => run(&[args.workload()], &args.common),
         Command::Check(args) => check::run(&args),
     };
     match outcome {

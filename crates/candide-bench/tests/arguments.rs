@@ -41,6 +41,9 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench rubis --theta-items 2.5", "from 0 (uniform) to 2");
     assert_refused("bench rubis --weights 0,0,0", "place-bid, buy-now, view-item");
     assert_refused("bench rubis --weights 1,2", "3 whole numbers separated by commas");
+    assert_refused("bench wikipedia --pages 0", "pages must be from 1 to");
+    assert_refused("bench wikipedia --users 0", "users must be from 1 to");
+    assert_refused("bench wikipedia --weights 1,2,3,4,5", "6 whole numbers separated by commas");
     assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
     assert_refused("bench tpcc --customers 5", "from 10 to 3000");
     assert_refused("bench tpcc --rollbacks 101", "at most 100");

@@ -157,6 +157,26 @@ fn rubis_reports_its_types_and_what_it_does_as_published() {
 }
 
 #[test]
+fn wikipedia_reports_its_types_and_its_texts() {
+    let size = "wikipedia --users 50 --pages 20 --runs 2 --threads 3 --weights 3,2,5,3,3,1";
+    let (printed, report) = bench(&format!("{size} --protocol occ,tictoc"), "wikipedia");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 2);
+    for result in results {
+        let looking = ["list-namespace", "get-page-anonymous", "get-page-authenticated"];
+        let writing = ["add-watch", "remove-watch", "update-page"];
+        assert_eq!(keys(&result["transactions"]), looking.into_iter().chain(writing).collect());
+        assert!(number(&result["transactions"]["update-page"]["committed"]) > 0.0);
+        // 14 conditions in each way of reading, whether both read the same, and what was read meanwhile, after each run.
+        assert_eq!(result["consistency"]["checked"], 60);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert!(printed.contains("quantiles") && !printed.contains("for ever"), "{printed}");
+    let (printed, _) = bench(&format!("{size} --profile paper"), "wikipedia-paper");
+    assert!(printed.contains("for ever, as published") && printed.contains("safe from phantoms"), "{printed}");
+}
+
+#[test]
 fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
     let arguments =
         "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";

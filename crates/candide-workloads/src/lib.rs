@@ -10,6 +10,7 @@
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
 //! | [`rubis::Rubis`] | items, bids, purchases | bidding, buying and looking at an item of an auction site |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
+//! | [`wikipedia::Wikipedia`] | ten: users, pages, revisions, texts, watched pages | looking at pages, listing, editing, watching |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
 //!
 //! [`clients`] are for checking only: they note what they are told.
@@ -29,6 +30,7 @@ mod rng;
 pub mod rubis;
 pub mod smallbank;
 pub mod tpcc;
+pub mod wikipedia;
 mod workload;
 pub mod ycsb;
 mod zipf;

@@ -12,6 +12,7 @@ use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcc::Tpcc;
+use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
 use crate::cli::{CheckArgs, CheckMode, Subject};
@@ -85,6 +86,12 @@ impl Run<'_> {
                 // Few items, which sell out.
                 let small = Rubis { items: 200, users: 50, bids: 3, purchases: 100, stock: 100, ..Rubis::strict() };
                 let workload = Rubis { transactions: 20_000, ..small };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Wikipedia => {
+                // Few pages, which are edited and watched by everybody.
+                let weights = [3, 2, 5, 3, 3, 1];
+                let workload = Wikipedia { users: 20, pages: 10, weights, transactions: 20_000, ..Wikipedia::strict() };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Lists => protocol.run(clients::Asking::<Lists>::new(threads, self)),
