@@ -1,7 +1,9 @@
 //! The command line.
 
 mod rubis;
+mod tpcb;
 mod tpcc;
+mod voter;
 mod wikipedia;
 
 use std::num::NonZeroUsize;
@@ -15,7 +17,9 @@ use serde::Serialize;
 
 use crate::registry::Choices;
 pub(crate) use rubis::RubisArgs;
+pub(crate) use tpcb::TpcBArgs;
 pub(crate) use tpcc::TpccArgs;
+pub(crate) use voter::VoterArgs;
 pub(crate) use wikipedia::WikipediaArgs;
 
 /// A main-memory transactional engine, measured and checked.
@@ -30,7 +34,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc|rubis|wikipedia")]
+    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc|rubis|wikipedia|tpcb|voter")]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -112,6 +116,10 @@ pub(crate) enum Subject {
     Rubis,
     /// An encyclopedia
     Wikipedia,
+    /// Branches of a bank, their tellers and accounts
+    Tpcb,
+    /// Votes by telephone
+    Voter,
     /// Clients that append to lists and read them
     Lists,
     /// Clients that write registers and read them
@@ -141,6 +149,12 @@ pub(crate) enum Bench {
     /// Wikipedia: looking at pages, listing, editing and watching them
     #[command(name = "wikipedia")]
     Wikipedia(WikipediaArgs),
+    /// TPC-B: small deposits at the branches of a bank
+    #[command(name = "tpcb")]
+    TpcB(TpcBArgs),
+    /// Voter: votes by telephone, counted by caller, contestant and state
+    #[command(name = "voter")]
+    Voter(VoterArgs),
 }
 
 /// What the workloads have in common.

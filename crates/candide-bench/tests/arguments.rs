@@ -44,6 +44,12 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench wikipedia --pages 0", "pages must be from 1 to");
     assert_refused("bench wikipedia --users 0", "users must be from 1 to");
     assert_refused("bench wikipedia --weights 1,2,3,4,5", "6 whole numbers separated by commas");
+    assert_refused("bench tpcb --branches 0", "at least one branch");
+    assert_refused("bench tpcb --accounts 15", "a multiple of its 10 tellers, not 15");
+    assert_refused("bench tpcb --remote 101", "at most 100");
+    assert_refused("bench voter --contestants 13", "from 1 to 12, not 13");
+    assert_refused("bench voter --votes 0", "at least one vote");
+    assert_refused("bench voter --telephones 0", "from 1 to 10000000");
     assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
     assert_refused("bench tpcc --customers 5", "from 10 to 3000");
     assert_refused("bench tpcc --rollbacks 101", "at most 100");

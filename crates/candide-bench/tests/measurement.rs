@@ -177,6 +177,31 @@ fn wikipedia_reports_its_types_and_its_texts() {
 }
 
 #[test]
+fn tpcb_and_voter_report_their_type_and_their_departures() {
+    let size = "tpcb --branches 2 --accounts 1000 --runs 2 --threads 1,3 --protocol occ,tictoc,serial";
+    let (printed, report) = bench(size, "tpcb");
+    assert!(printed.contains("note: tpcb: there are fewer accounts") && !printed.contains("follow"), "{printed}");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 5);
+    for result in results {
+        assert_eq!(keys(&result["transactions"]), BTreeSet::from(["deposit"]));
+        // Seven conditions in each way of reading, and whether both read the same, after each run.
+        assert_eq!(result["consistency"]["checked"], 30);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    let (printed, _) = bench("tpcb --branches 2 --accounts 1000 --runs 1 --profile paper", "tpcb-paper");
+    assert!(printed.contains("tellers follow from accounts") && printed.contains("balance is not given"), "{printed}");
+
+    let (_, report) = bench("voter --telephones 100 --runs 2 --threads 3 --protocol occ,tictoc", "voter");
+    for result in report["results"].as_array().expect("a list") {
+        assert_eq!(keys(&result["transactions"]), BTreeSet::from(["vote"]));
+        assert!(number(&result["user_aborted"]) > 0.0, "some votes are for nobody");
+        assert_eq!(result["consistency"]["checked"], 30);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
     let arguments =
         "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";

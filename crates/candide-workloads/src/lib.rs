@@ -11,6 +11,8 @@
 //! | [`rubis::Rubis`] | items, bids, purchases | bidding, buying and looking at an item of an auction site |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
 //! | [`wikipedia::Wikipedia`] | ten: users, pages, revisions, texts, watched pages | looking at pages, listing, editing, watching |
+//! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, of which a branch sees many |
+//! | [`voter::Voter`] | contestants, area codes, votes, two counts of them | votes by telephone |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
 //!
 //! [`clients`] are for checking only: they note what they are told.
@@ -29,7 +31,9 @@ mod replay;
 mod rng;
 pub mod rubis;
 pub mod smallbank;
+pub mod tpcb;
 pub mod tpcc;
+pub mod voter;
 pub mod wikipedia;
 mod workload;
 pub mod ycsb;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candide::{Abort, Protocol, Session, Stats};
+use candide::{Abort, Protocol, Session, Stats, Tx};
 
 use super::Store;
 use super::delivery::{Delivered, Hints};
@@ -12,7 +12,6 @@ use super::knobs::OrderIds;
 use super::new_order::Refusal;
 use super::rows::{DISTRICTS, ItemId, WarehouseId};
 use super::tables::district_index;
-use crate::workload::run_counted;
 use crate::{Step, Worker, rng};
 
 /// The transaction types, as [`super::KINDS`] numbers them.
@@ -154,7 +153,7 @@ impl<P: Protocol> TpccWorker<P> {
             OrderIds::Once => store.numbers.draw_order(input.warehouse, input.district),
             OrderIds::PerAttempt | OrderIds::District => 0,
         };
-        let (end, retries) = run_counted(session, |tx| store.new_order(tx, &input, drawn));
+        let (end, retries) = run(session, |tx| store.new_order(tx, &input, drawn));
         let committed = match end {
             Ok(total) => {
                 std::hint::black_box(total);
@@ -171,7 +170,7 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, tally, .. } = self;
         let input = inputs.payment(&store.knobs);
         let number = store.numbers.draw_payment(input.customer_warehouse);
-        let (end, retries) = run_counted(session, |tx| store.payment(tx, &input, number));
+        let (end, retries) = run(session, |tx| store.payment(tx, &input, number));
         let () = end?;
         tally.payments += 1;
         tally.paid += input.amount;
@@ -181,7 +180,7 @@ impl<P: Protocol> TpccWorker<P> {
     fn order_status(&mut self) -> Result<Step, Abort> {
         let TpccWorker { session, store, inputs, .. } = self;
         let input = inputs.order_status(&store.knobs);
-        let (end, retries) = run_counted(session, |tx| store.order_status(tx, &input));
+        let (end, retries) = run(session, |tx| store.order_status(tx, &input));
         let () = end?;
         Ok(Step { kind: ORDER_STATUS, committed: true, retries })
     }
@@ -189,7 +188,7 @@ impl<P: Protocol> TpccWorker<P> {
     fn delivery(&mut self, warehouse: WarehouseId) -> Result<Step, Abort> {
         let TpccWorker { session, store, inputs, hints, tally, .. } = self;
         let input = inputs.delivery(warehouse);
-        let (end, retries) = run_counted(session, |tx| store.delivery(tx, &input, hints.of(warehouse)));
+        let (end, retries) = run(session, |tx| store.delivery(tx, &input, hints.of(warehouse)));
         let delivered = end?;
         // Only now: an attempt that was aborted has delivered nothing.
         if store.knobs.delivery_hint {
@@ -202,7 +201,7 @@ impl<P: Protocol> TpccWorker<P> {
     fn stock_level(&mut self) -> Result<Step, Abort> {
         let TpccWorker { session, store, inputs, items, .. } = self;
         let input = inputs.stock_level();
-        let (end, retries) = run_counted(session, |tx| store.stock_level(tx, &input, items));
+        let (end, retries) = run(session, |tx| store.stock_level(tx, &input, items));
         std::hint::black_box(end?);
         Ok(Step { kind: STOCK_LEVEL, committed: true, retries })
     }
@@ -210,7 +209,7 @@ impl<P: Protocol> TpccWorker<P> {
     fn audit(&mut self) -> Result<Step, Abort> {
         let TpccWorker { session, store, inputs, tally, .. } = self;
         let (warehouse, district) = (inputs.warehouse(), inputs.district());
-        let (end, retries) = run_counted(session, |tx| store.audit(tx, warehouse, district));
+        let (end, retries) = run(session, |tx| store.audit(tx, warehouse, district));
         tally.failures.extend(end?);
         tally.audits += 1;
         Ok(Step { kind: AUDIT, committed: true, retries })
@@ -265,4 +264,17 @@ pub(super) fn drain<P: Protocol>(session: &mut Session<P>, store: &Store<P>, tal
         }
     }
     Ok(drained)
+}
+
+/// Runs a transaction and counts the attempts that were in vain.
+fn run<T, E: From<Abort>, P: Protocol>(
+    session: &mut Session<P>,
+    mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> (Result<T, E>, u64) {
+    let mut attempts = 0;
+    let end = session.run(|tx| {
+        attempts += 1;
+        body(tx)
+    });
+    (end, attempts - 1)
 }
