@@ -24,6 +24,7 @@
 
 pub mod clients;
 mod consistency;
+mod counter;
 mod load;
 pub mod random;
 mod read_back;

@@ -127,4 +127,6 @@ fn what_departs_from_the_standard_is_admitted() {
     for words in ["tellers follow from accounts", "balance is not given", "fewer accounts"] {
         assert!(differences.contains(words), "{differences}");
     }
+    let differences = TpcB { remote_pct: 0, ..TpcB::strict() }.differences().join("\n");
+    assert!(differences.contains("than TPC-B's 15 %"), "{differences}");
 }

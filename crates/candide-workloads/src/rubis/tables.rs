@@ -1,10 +1,9 @@
 //! The tables, how they are filled, and where numbers of bids and purchases come from.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use candide::{Abort, Database, Error, Protocol, Record, Table, TableOptions, Text, Tx};
 
 use super::Rubis;
+use crate::counter::Counter;
 use crate::{Failure, Loading, Zipf, rng};
 
 /// What every item costs at first, and what has been bid for it.
@@ -178,29 +177,16 @@ pub(super) fn load<P: Protocol>(
     })
 }
 
-/// A counter on cache lines of its own.
-#[repr(align(128))]
-struct Counter(AtomicU64);
-
-/// Numbers that are given away outside of concurrency control: whoever has drawn one keeps it, whatever becomes of his
-/// transaction.
+/// Where the numbers of bids and purchases come from.
 pub(super) struct Numbers {
-    bids: Counter,
-    purchases: Counter,
+    pub(super) bids: Counter,
+    pub(super) purchases: Counter,
 }
 
 impl Numbers {
     /// The numbers after those of the loaded rows.
     pub(super) fn after(knobs: &Rubis) -> Self {
-        let counter = |loaded| Counter(AtomicU64::new(loaded + 1));
-        Numbers { bids: counter(knobs.items * u64::from(knobs.bids)), purchases: counter(knobs.purchases) }
-    }
-
-    pub(super) fn draw_bid(&self) -> u64 {
-        self.bids.0.fetch_add(1, Ordering::Relaxed)
-    }
-
-    pub(super) fn draw_purchase(&self) -> u64 {
-        self.purchases.0.fetch_add(1, Ordering::Relaxed)
+        let bids = knobs.items * u64::from(knobs.bids);
+        Numbers { bids: Counter::after(bids), purchases: Counter::after(knobs.purchases) }
     }
 }

@@ -91,12 +91,12 @@ impl<P: Protocol> Worker for RubisWorker<P> {
         let date = self.date;
         let (end, retries) = match request {
             Request::PlaceBid { item, user, bid, max_bid } => {
-                let (item, user, id) = (u64::from(item), u64::from(user), numbers.draw_bid());
+                let (item, user, id) = (u64::from(item), u64::from(user), numbers.bids.draw());
                 let bid = Bid { item, user, id, quantity: QUANTITY, bid, max_bid, date };
                 run_counted(session, |tx| auction.place_bid(tx, bid))
             }
             Request::BuyNow { item, user } => {
-                let (item, user, id) = (u64::from(item), u64::from(user), numbers.draw_purchase());
+                let (item, user, id) = (u64::from(item), u64::from(user), numbers.purchases.draw());
                 let purchase = Purchase { item, user, id, quantity: QUANTITY, date };
                 let sell = Sell { date, refuse_sold_out: self.refuse_sold_out };
                 run_counted(session, |tx| auction.buy_now(tx, purchase, sell))

@@ -95,6 +95,10 @@ impl Workload for TpcB {
                 self.account_first,
                 "tellers follow from accounts, where TPC-B draws them and 15 % come from other branches",
             ),
+            (
+                !self.account_first && self.remote_pct != 15,
+                "another share of the customers than TPC-B's 15 % come to tellers of other branches",
+            ),
             (!self.observe_balance, "the account's balance is not given"),
             (self.accounts < ACCOUNTS, "there are fewer accounts to a branch than TPC-B has"),
         ];

@@ -1,7 +1,5 @@
 //! The tables, where numbers of new rows come from, and how texts are kept.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
 use super::Wikipedia;
@@ -9,6 +7,7 @@ use super::rows::{
     Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, Part, RecentChange, Revision, TextId, User, Watch, Watcher,
     text,
 };
+use crate::counter::Counter;
 
 /// So many parts of a text are looked up at once.
 const AT_ONCE: usize = 8;
@@ -92,22 +91,7 @@ pub(super) fn parts_of(len: u32) -> u32 {
     len.div_ceil(PART_BYTES as u32)
 }
 
-/// A counter on cache lines of its own.
-#[repr(align(128))]
-struct Counter(AtomicU64);
-
-impl Counter {
-    fn after(loaded: u64) -> Self {
-        Counter(AtomicU64::new(loaded + 1))
-    }
-
-    fn draw(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// Numbers that are given away outside of concurrency control: whoever has drawn one keeps it, whatever becomes of his
-/// transaction.
+/// Where the numbers of what edits add come from.
 pub(super) struct Numbers {
     revisions: Counter,
     texts: Counter,
@@ -146,12 +130,11 @@ impl Numbers {
 
     /// What the next edit would draw.
     pub(super) fn next(&self) -> EditNumbers {
-        let next = |counter: &Counter| counter.0.load(Ordering::Relaxed);
         EditNumbers {
-            revision: next(&self.revisions),
-            text: next(&self.texts),
-            recent_change: next(&self.recent_changes),
-            log: next(&self.log),
+            revision: self.revisions.peek(),
+            text: self.texts.peek(),
+            recent_change: self.recent_changes.peek(),
+            log: self.log.peek(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Wikipedia;
-use super::books::Books;
+use super::books::{Books, ChangeEntry, TextEntry};
 use super::rows::{PageId, RevisionId, UserId, WatchKey};
 use super::tables::parts_of;
 use super::watching::TALK;
@@ -99,9 +99,9 @@ impl Verdict<'_> {
             format!("{way}: {parts} parts of texts are there where the lengths ask for {expected}")
         });
         let Tally { added, removed, .. } = account.tally;
-        let rows = [watches.len() as u64, watchers.len() as u64];
-        let expected =
-            [account.watches + added.watches - removed.watches, account.watches + added.watchers - removed.watchers];
+        let rows = [watches.len() as i64, watchers.len() as i64];
+        let expected = [(added.watches, removed.watches), (added.watchers, removed.watchers)];
+        let expected = expected.map(|(added, removed)| account.watches as i64 + added as i64 - removed as i64);
         self.consistency.expect(rows == expected, || {
             format!("{way}: watched pages and their watchers have {rows:?} rows where {expected:?} were entered and not struck")
         });
@@ -137,7 +137,7 @@ impl Verdict<'_> {
             texts.get(&revision.text).is_some_and(|text| text.page == revision.page && text.len == revision.len)
         };
         self.none(revisions.keys().filter(|id| !has_text(id)), "revisions have no text of the same page and length");
-        let is_whole = |text: &&super::books::TextEntry| text.parts == parts_of(text.len);
+        let is_whole = |text: &&TextEntry| text.parts == parts_of(text.len);
         self.none(texts.values().filter(|text| !is_whole(text)), "texts lack characters or have too many");
     }
 
@@ -151,7 +151,7 @@ impl Verdict<'_> {
 
     fn lists(&mut self) {
         let Books { texts, changes, log, .. } = self.books;
-        let is_true = |change: &&super::books::ChangeEntry| {
+        let is_true = |change: &&ChangeEntry| {
             texts.get(&change.text).is_some_and(|text| text.page == change.page && text.len == change.len)
         };
         self.none(
