@@ -116,10 +116,6 @@ pub(crate) enum Subject {
     Rubis,
     /// An encyclopedia
     Wikipedia,
-    /// Branches of a bank, their tellers and accounts
-    Tpcb,
-    /// Votes by telephone
-    Voter,
     /// Clients that append to lists and read them
     Lists,
     /// Clients that write registers and read them

@@ -11,9 +11,7 @@ use candide_workloads::clients::{Lists, Registers};
 use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
-use candide_workloads::tpcb::TpcB;
 use candide_workloads::tpcc::Tpcc;
-use candide_workloads::voter::Voter;
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
@@ -94,15 +92,6 @@ impl Run<'_> {
                 // Few pages, which are edited and watched by everybody.
                 let weights = [3, 2, 5, 3, 3, 1];
                 let workload = Wikipedia { users: 20, pages: 10, weights, transactions: 20_000, ..Wikipedia::strict() };
-                protocol.run(record::Recording { workload: &workload, threads, run: self })
-            }
-            Subject::Tpcb => {
-                let workload = TpcB { branches: 2, accounts: 100, transactions: 20_000, ..TpcB::strict() };
-                protocol.run(record::Recording { workload: &workload, threads, run: self })
-            }
-            Subject::Voter => {
-                // Few telephones, which run out of votes.
-                let workload = Voter { telephones: 10, votes_max: 100, ..Voter::strict() };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Lists => protocol.run(clients::Asking::<Lists>::new(threads, self)),
