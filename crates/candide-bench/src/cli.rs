@@ -1,6 +1,10 @@
 //! The command line.
 
+mod rubis;
+mod tpcb;
 mod tpcc;
+mod voter;
+mod wikipedia;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,7 +17,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::registry::Choices;
+pub(crate) use rubis::RubisArgs;
+pub(crate) use tpcb::TpcBArgs;
 pub(crate) use tpcc::TpccArgs;
+pub(crate) use voter::VoterArgs;
+pub(crate) use wikipedia::WikipediaArgs;
 
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
@@ -27,7 +35,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc")]
+    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc|rubis|wikipedia|tpcb|voter")]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -105,6 +113,10 @@ pub(crate) enum Subject {
     Smallbank,
     /// Warehouses
     Tpcc,
+    /// An auction site
+    Rubis,
+    /// An encyclopedia
+    Wikipedia,
     /// Clients that append to lists and read them
     Lists,
     /// Clients that write registers and read them
@@ -128,6 +140,18 @@ pub(crate) enum Bench {
     /// TPC-C: orders, payments and deliveries of warehouses
     #[command(name = "tpcc")]
     Tpcc(TpccArgs),
+    /// RUBiS: bids, purchases and looks at the items of an auction site
+    #[command(name = "rubis")]
+    Rubis(RubisArgs),
+    /// Wikipedia: looking at pages, listing, editing and watching them
+    #[command(name = "wikipedia")]
+    Wikipedia(WikipediaArgs),
+    /// TPC-B: small deposits at the branches of a bank
+    #[command(name = "tpcb")]
+    TpcB(TpcBArgs),
+    /// Voter: votes by telephone, counted by caller, contestant and state
+    #[command(name = "voter")]
+    Voter(VoterArgs),
 }
 
 /// What the workloads have in common.
@@ -316,7 +340,7 @@ pub(crate) struct SmallBankArgs {
 
     /// How often each type is drawn: amalgamate, balance, deposit-checking, send-payment, transact-savings, write-check
     /// [default: 15,15,15,25,15,15, or 1,1,1,0,1,1 with --profile paper]
-    #[arg(long, value_parser = weights)]
+    #[arg(long, value_parser = weights::<6>)]
     weights: Option<[u32; 6]>,
 
     /// Transactions generated per thread beforehand, and replayed
@@ -341,9 +365,11 @@ impl SmallBankArgs {
     }
 }
 
-fn weights(list: &str) -> Result<[u32; 6], String> {
+/// As many weights as there are transaction types.
+fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
     let weights: Option<Vec<u32>> = list.split(',').map(|weight| weight.trim().parse().ok()).collect();
-    weights
-        .and_then(|weights| weights.try_into().ok())
-        .ok_or_else(|| "expected six whole numbers separated by commas, such as 15,15,15,25,15,15".to_string())
+    weights.and_then(|weights| weights.try_into().ok()).ok_or_else(|| {
+        let example = ["15"; N].join(",");
+        format!("expected {N} whole numbers separated by commas, such as {example}")
+    })
 }

@@ -37,6 +37,10 @@ fn main() -> ExitCode {
         Command::Bench(Bench::Ycsb(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::Tpcc(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::Rubis(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::Wikipedia(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::TpcB(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::Voter(args)) => run(&[args.workload()], &args.common),
         Command::Check(args) => check::run(&args),
     };
     match outcome {

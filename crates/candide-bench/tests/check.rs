@@ -31,7 +31,7 @@ fn kept(name: &str, contents: &str) -> String {
 #[test]
 fn every_workload_is_serializable_under_every_protocol() {
     let strict = "serializable in the order of real time";
-    for workload in ["random", "ycsb", "smallbank"] {
+    for workload in ["random", "ycsb", "smallbank", "rubis", "wikipedia"] {
         let (status, results, message) = check(&[workload, "--duration", "200ms", "--seed", "3"]);
         assert_eq!(status, Some(0), "{workload}: {results}{message}");
         // As they promise: occ; tictoc; mvcc, serial and global-lock.

@@ -138,6 +138,70 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
 }
 
 #[test]
+fn rubis_reports_its_types_and_what_it_does_as_published() {
+    let size = "rubis --items 500 --users 50 --runs 2 --threads 1,3";
+    let (printed, report) = bench(&format!("{size} --protocol occ,tictoc,serial --stock 30"), "rubis");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 5);
+    for result in results {
+        assert_eq!(keys(&result["transactions"]), BTreeSet::from(["place-bid", "buy-now", "view-item"]));
+        assert!(number(&result["transactions"]["buy-now"]["user_aborted"]) > 0.0, "items sell out");
+        // Seven conditions in each way of reading, and whether both read the same, after each run.
+        assert_eq!(result["consistency"]["checked"], 30);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert!(!printed.contains("note: rubis: "), "{printed}");
+    let (printed, report) = bench(&format!("{size} --profile paper"), "rubis-paper");
+    assert!(printed.contains("so none raises a price") && printed.contains("beyond what there is"), "{printed}");
+    assert_eq!(number(&report["results"][0]["user_aborted"]), 0.0);
+}
+
+#[test]
+fn wikipedia_reports_its_types_and_its_texts() {
+    let size = "wikipedia --users 50 --pages 20 --runs 2 --threads 3 --weights 3,2,5,3,3,1";
+    let (printed, report) = bench(&format!("{size} --protocol occ,tictoc"), "wikipedia");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 2);
+    for result in results {
+        let looking = ["list-namespace", "get-page-anonymous", "get-page-authenticated"];
+        let writing = ["add-watch", "remove-watch", "update-page"];
+        assert_eq!(keys(&result["transactions"]), looking.into_iter().chain(writing).collect());
+        assert!(number(&result["transactions"]["update-page"]["committed"]) > 0.0);
+        // 14 conditions in each way of reading, whether both read the same, and what was read meanwhile, after each run.
+        assert_eq!(result["consistency"]["checked"], 60);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert!(printed.contains("quantiles") && !printed.contains("for ever"), "{printed}");
+    let (printed, _) = bench(&format!("{size} --profile paper"), "wikipedia-paper");
+    assert!(printed.contains("for ever, as published") && printed.contains("safe from phantoms"), "{printed}");
+}
+
+#[test]
+fn tpcb_and_voter_report_their_type_and_their_departures() {
+    let size = "tpcb --branches 2 --accounts 1000 --runs 2 --threads 1,3 --protocol occ,tictoc,serial";
+    let (printed, report) = bench(size, "tpcb");
+    assert!(printed.contains("note: tpcb: there are fewer accounts") && !printed.contains("follow"), "{printed}");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 5);
+    for result in results {
+        assert_eq!(keys(&result["transactions"]), BTreeSet::from(["deposit"]));
+        // Seven conditions in each way of reading, and whether both read the same, after each run.
+        assert_eq!(result["consistency"]["checked"], 30);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    let (printed, _) = bench("tpcb --branches 2 --accounts 1000 --runs 1 --profile paper", "tpcb-paper");
+    assert!(printed.contains("tellers follow from accounts") && printed.contains("balance is not given"), "{printed}");
+
+    let (_, report) = bench("voter --telephones 100 --runs 2 --threads 3 --protocol occ,tictoc", "voter");
+    for result in report["results"].as_array().expect("a list") {
+        assert_eq!(keys(&result["transactions"]), BTreeSet::from(["vote"]));
+        assert!(number(&result["user_aborted"]) > 0.0, "some votes are for nobody");
+        assert_eq!(result["consistency"]["checked"], 30);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
     let arguments =
         "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";

@@ -8,7 +8,11 @@
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes | point reads and writes of single columns |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
+//! | [`rubis::Rubis`] | items, bids, purchases | bidding, buying and looking at an item of an auction site |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
+//! | [`wikipedia::Wikipedia`] | ten: users, pages, revisions, texts, watched pages | looking at pages, listing, editing, watching |
+//! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, of which a branch sees many |
+//! | [`voter::Voter`] | contestants, area codes, votes, two counts of them | votes by telephone |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
 //!
 //! [`clients`] are for checking only: they note what they are told.
@@ -21,13 +25,18 @@
 mod causes;
 pub mod clients;
 mod consistency;
+mod counter;
 mod load;
 pub mod random;
 mod read_back;
 mod replay;
 mod rng;
+pub mod rubis;
 pub mod smallbank;
+pub mod tpcb;
 pub mod tpcc;
+pub mod voter;
+pub mod wikipedia;
 mod workload;
 pub mod ycsb;
 mod zipf;

@@ -1,4 +1,4 @@
-//! Independent random streams out of one seed.
+//! Independent random streams out of one seed, and lots by weight.
 
 use fastrand::Rng;
 
@@ -11,4 +11,16 @@ pub fn stream(seed: u64, stream: u64) -> Rng {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     Rng::with_seed(word ^ (word >> 31))
+}
+
+/// Draws the number of a type by weight. One weight at least must be more than 0.
+pub(crate) fn draw_kind(weights: &[u32], rng: &mut Rng) -> usize {
+    let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
+    let mut lot = rng.u64(..total);
+    let mut kind = 0;
+    while lot >= u64::from(weights[kind]) {
+        lot -= u64::from(weights[kind]);
+        kind += 1;
+    }
+    kind
 }

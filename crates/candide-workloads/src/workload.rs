@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use candide::{Abort, Database, Error, Protocol, Session, Stats};
+use candide::{Abort, Database, Error, Protocol, Session, Stats, Tx};
 use serde::Serialize;
 
 use crate::{Causes, Consistency, Loading, THETA_MAX};
@@ -104,6 +104,26 @@ pub(crate) fn require_theta(theta: f64) -> Result<(), String> {
 /// The range of the number of pregenerated transactions.
 pub(crate) fn require_transactions(transactions: usize) -> Result<(), String> {
     require(transactions > 0, || "at least one transaction must be generated per thread".to_string())
+}
+
+/// That something can be drawn by the weights of `kinds`.
+pub(crate) fn require_weights(weights: &[u32], kinds: &[&str]) -> Result<(), String> {
+    require(weights.iter().any(|&weight| weight > 0), || {
+        format!("at least one weight must be more than 0; they are for {}", kinds.join(", "))
+    })
+}
+
+/// Runs a transaction, and counts the attempts that were in vain.
+pub(crate) fn run_counted<T, E: From<Abort>, P: Protocol>(
+    session: &mut Session<P>,
+    mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> (Result<T, E>, u64) {
+    let mut attempts = 0;
+    let end = session.run(|tx| {
+        attempts += 1;
+        body(tx)
+    });
+    (end, attempts - 1)
 }
 
 /// Why a workload could not be loaded or checked.

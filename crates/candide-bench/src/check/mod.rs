@@ -9,8 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use candide_workloads::clients::{Lists, Registers};
 use candide_workloads::random::Random;
+use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcc::Tpcc;
+use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
 use crate::cli::{CheckArgs, CheckMode, Subject};
@@ -78,6 +80,18 @@ impl Run<'_> {
                 // Deliveries that began at the beginning would have the checker go through all that were delivered before.
                 let small = Tpcc { customers: 20, items: 50, ..Tpcc::strict() };
                 let workload = Tpcc { delivery_hint: true, audit_every: 1_000, ..small };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Rubis => {
+                // Few items, which sell out.
+                let small = Rubis { items: 200, users: 50, bids: 3, purchases: 100, stock: 100, ..Rubis::strict() };
+                let workload = Rubis { transactions: 20_000, ..small };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Wikipedia => {
+                // Few pages, which are edited and watched by everybody.
+                let weights = [3, 2, 5, 3, 3, 1];
+                let workload = Wikipedia { users: 20, pages: 10, weights, transactions: 20_000, ..Wikipedia::strict() };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Lists => protocol.run(clients::Asking::<Lists>::new(threads, self)),

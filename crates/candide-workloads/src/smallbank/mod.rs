@@ -12,7 +12,7 @@ use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
 use crate::replay::Replay;
-use crate::workload::{require, require_theta, require_transactions};
+use crate::workload::{require, require_theta, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
 use request::Request;
 pub use tables::{Account, Balance, Bank, Customer};
@@ -98,9 +98,7 @@ impl Workload for SmallBank {
                 format!("the hotspot must be smaller than the {} accounts and not empty", self.accounts)
             })?,
         }
-        require(self.weights.iter().any(|&weight| weight > 0), || {
-            format!("at least one weight must be more than 0; they are for {}", KINDS.join(", "))
-        })?;
+        require_weights(&self.weights, &KINDS)?;
         require_transactions(self.transactions)
     }
 

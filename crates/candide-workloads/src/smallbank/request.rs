@@ -4,6 +4,7 @@ use fastrand::Rng;
 
 use super::{Customers, HOT_SHARE, SmallBank};
 use crate::Zipf;
+use crate::rng::draw_kind;
 
 /// What BenchBase lets its customers move, in cents.
 const DEPOSIT: i64 = 130;
@@ -54,18 +55,6 @@ impl Request {
             _ => Request::WriteCheck { customer, cents: CHECK },
         }
     }
-}
-
-/// Draws the number of a type by weight.
-fn draw_kind(weights: &[u32], rng: &mut Rng) -> usize {
-    let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
-    let mut lot = rng.u64(..total);
-    let mut kind = 0;
-    while lot >= u64::from(weights[kind]) {
-        lot -= u64::from(weights[kind]);
-        kind += 1;
-    }
-    kind
 }
 
 /// Who comes.

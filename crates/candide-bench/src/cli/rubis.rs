@@ -1,0 +1,84 @@
+//! The arguments of RUBiS.
+
+use candide_workloads::rubis::Rubis;
+use clap::Args;
+
+use super::{Common, Profile, Switch, weights};
+
+#[derive(Debug, Args)]
+pub(crate) struct RubisArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Items for sale; each takes about a kilobyte with its bids [default: 100000, or 500000 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    items: Option<u64>,
+
+    /// Users [default: 20000, or 100000 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    users: Option<u64>,
+
+    /// Bids on each item at first
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    bids: u32,
+
+    /// Purchases at first [default: 100000, or 500000 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    purchases: Option<u64>,
+
+    /// How many of each item there are to be bought [default: 10000, or 10 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    stock: Option<u32>,
+
+    /// Skew of the items, from 0 (uniform) to 2
+    #[arg(long, value_name = "THETA", default_value_t = 1.0)]
+    theta_items: f64,
+
+    /// Skew of the users, from 0 (uniform) to 2
+    #[arg(long, value_name = "THETA", default_value_t = 0.2)]
+    theta_users: f64,
+
+    /// How often each type is drawn: place-bid, buy-now, view-item
+    #[arg(long, value_parser = weights::<3>, default_value = "30,20,50")]
+    weights: [u32; 3],
+
+    /// Bids vary, so that they raise prices, which they do not in the published measurements [default: on, or off with --profile
+    /// paper]
+    #[arg(long, value_enum)]
+    vary_bids: Option<Switch>,
+
+    /// What is sold out is not sold, as it is in the published measurements [default: on, or off with --profile paper]
+    #[arg(long, value_enum)]
+    refuse_sold_out: Option<Switch>,
+
+    /// Items are hashed (on) or ordered (off) [default: on, or off with --profile paper]
+    #[arg(long, value_enum)]
+    hash_index: Option<Switch>,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+}
+
+impl RubisArgs {
+    pub(crate) fn workload(&self) -> Rubis {
+        let profile = match self.common.profile {
+            Profile::Strict => Rubis::strict(),
+            Profile::Paper => Rubis::published(),
+        };
+        Rubis {
+            items: self.items.unwrap_or(profile.items),
+            users: self.users.unwrap_or(profile.users),
+            bids: self.bids,
+            purchases: self.purchases.unwrap_or(profile.purchases),
+            stock: self.stock.unwrap_or(profile.stock),
+            theta_items: self.theta_items,
+            theta_users: self.theta_users,
+            weights: self.weights,
+            vary_bids: self.vary_bids.map_or(profile.vary_bids, Switch::is_on),
+            refuse_sold_out: self.refuse_sold_out.map_or(profile.refuse_sold_out, Switch::is_on),
+            hash_index: self.hash_index.map_or(profile.hash_index, Switch::is_on),
+            transactions: self.transactions,
+        }
+    }
+}

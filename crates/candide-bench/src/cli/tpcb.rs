@@ -1,0 +1,50 @@
+//! The arguments of TPC-B.
+
+use candide_workloads::tpcb::TpcB;
+use clap::Args;
+
+use super::{Common, Profile, Switch};
+
+#[derive(Debug, Args)]
+pub(crate) struct TpcBArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Branches [default: 10, or 100 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    branches: Option<u64>,
+
+    /// Accounts of each branch, a multiple of its ten tellers; each takes about 130 bytes
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    accounts: u64,
+
+    /// How many of a hundred customers come to a teller of another branch [default: 15, or 0 with --profile paper]
+    #[arg(long, value_name = "PERCENT")]
+    remote: Option<u32>,
+
+    /// A transaction reads the account's balance after it has changed it [default: on, or off with --profile paper]
+    #[arg(long, value_enum)]
+    observe_balance: Option<Switch>,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+}
+
+impl TpcBArgs {
+    pub(crate) fn workload(&self) -> TpcB {
+        let profile = match self.common.profile {
+            Profile::Strict => TpcB::strict(),
+            Profile::Paper => TpcB::published(),
+        };
+        TpcB {
+            branches: self.branches.unwrap_or(profile.branches),
+            accounts: self.accounts,
+            remote_pct: self.remote.unwrap_or(profile.remote_pct),
+            // Who says how many come from elsewhere wants tellers to be drawn.
+            account_first: profile.account_first && self.remote.is_none(),
+            observe_balance: self.observe_balance.map_or(profile.observe_balance, Switch::is_on),
+            transactions: self.transactions,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The arguments of Voter.
+
+use candide_workloads::voter::Voter;
+use clap::Args;
+
+use super::{Common, Profile};
+
+#[derive(Debug, Args)]
+pub(crate) struct VoterArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Contestants, at most 12
+    #[arg(long, value_name = "COUNT", default_value_t = 6)]
+    contestants: u32,
+
+    /// How many votes a telephone has [default: 2, or 1000 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    votes: Option<u32>,
+
+    /// Telephones of each of the 305 areas
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000_000)]
+    telephones: u32,
+
+    /// How many of a hundred calls are for a contestant who does not exist
+    #[arg(long, value_name = "PERCENT", default_value_t = 1)]
+    invalid: u32,
+}
+
+impl VoterArgs {
+    pub(crate) fn workload(&self) -> Voter {
+        let profile = match self.common.profile {
+            Profile::Strict => Voter::strict(),
+            Profile::Paper => Voter::published(),
+        };
+        Voter {
+            contestants: self.contestants,
+            votes_max: self.votes.unwrap_or(profile.votes_max),
+            telephones: self.telephones,
+            invalid_pct: self.invalid,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The arguments of Wikipedia.
+
+use candide_workloads::wikipedia::Wikipedia;
+use clap::Args;
+
+use super::{Common, Profile, Switch, weights};
+
+#[derive(Debug, Args)]
+pub(crate) struct WikipediaArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Users [default: 2000, or 20000 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    users: Option<u64>,
+
+    /// Pages; each takes about 200 KB with its revisions [default: 1000, or 10000 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    pages: Option<u64>,
+
+    /// How often each type is drawn: add-watch, remove-watch, update-page, list-namespace, get-page-anonymous,
+    /// get-page-authenticated
+    #[arg(long, value_parser = weights::<6>, default_value = "700,700,46725,474218,468438,9219")]
+    weights: [u32; 6],
+
+    /// Who watches an article's talk is listed there and can stop, which is not so in the published measurements [default: on,
+    /// or off with --profile paper]
+    #[arg(long, value_enum)]
+    index_talk: Option<Switch>,
+
+    /// Tables that are not scanned are hashed (on) or ordered (off) [default: on, or off with --profile paper]
+    #[arg(long, value_enum)]
+    hash_index: Option<Switch>,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+}
+
+impl WikipediaArgs {
+    pub(crate) fn workload(&self) -> Wikipedia {
+        let profile = match self.common.profile {
+            Profile::Strict => Wikipedia::strict(),
+            Profile::Paper => Wikipedia::published(),
+        };
+        Wikipedia {
+            users: self.users.unwrap_or(profile.users),
+            pages: self.pages.unwrap_or(profile.pages),
+            weights: self.weights,
+            index_talk: self.index_talk.map_or(profile.index_talk, Switch::is_on),
+            hash_index: self.hash_index.map_or(profile.hash_index, Switch::is_on),
+            transactions: self.transactions,
+        }
+    }
+}

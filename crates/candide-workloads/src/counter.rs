@@ -1,0 +1,24 @@
+//! Numbers that are given away outside of concurrency control.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Gives away numbers: whoever has drawn one keeps it, whatever becomes of his transaction. On cache lines of its own.
+#[repr(align(128))]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    /// The numbers after those of `loaded` rows, which began with 1.
+    pub(crate) fn after(loaded: u64) -> Self {
+        Counter(AtomicU64::new(loaded + 1))
+    }
+
+    /// The next number, which nobody else gets.
+    pub(crate) fn draw(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the next number would be.
+    pub(crate) fn peek(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,179 @@
+//! The core of RUBiS, an auction site: bids, purchases at a fixed price, and looks at an item, as STOv2 (VLDB 2020) takes
+//! them from the original's 26 pages. Of the two tables that only grow nothing is ever read but by the check.
+//!
+//! [`Rubis::strict`] sells no more than there is and lets bids raise the price; [`Rubis::published`] is what was measured, which
+//! differs in the ways that [`Workload::differences`] names. Dates count seconds at loading and a worker's transactions
+//! later, from the first second that loading has not used, so all of it follows from the seed.
+
+mod audit;
+mod books;
+mod request;
+mod tables;
+mod transactions;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use candide::{Database, Protocol, Session};
+use serde::Serialize;
+
+use crate::replay::Replay;
+use crate::workload::{require, require_theta, require_transactions, require_weights};
+use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use request::Request;
+pub use tables::{Auction, Bid, Item, Purchase};
+use tables::{Numbers, load};
+pub use transactions::RubisWorker;
+use transactions::Tally;
+
+/// The transaction types, in the order of the weights.
+const KINDS: [&str; 3] = ["place-bid", "buy-now", "view-item"];
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Rubis {
+    /// Items for sale, with numbers from 0.
+    pub items: u64,
+    /// Users, with numbers from 1; there is no table of them.
+    pub users: u64,
+    /// Bids on each item at first.
+    pub bids: u32,
+    /// Purchases at a fixed price at first. They do not count against the stock of their items.
+    pub purchases: u64,
+    /// How many of each item there are to be bought.
+    pub stock: u32,
+    /// Skew of the items: 0 is uniform, and the smaller the number the more often it is drawn.
+    pub theta_items: f64,
+    /// Skew of the users.
+    pub theta_users: f64,
+    /// How often each transaction type is drawn, relative to the others.
+    pub weights: [u32; KINDS.len()],
+    /// Whether bids vary so much that they raise an item's price, as they do not in the published code.
+    pub vary_bids: bool,
+    /// Whether a purchase of what is sold out is refused, as it is not in the published code.
+    pub refuse_sold_out: bool,
+    /// Whether items are hashed; if not, they are ordered like the other tables.
+    pub hash_index: bool,
+    /// Transactions generated per thread beforehand and replayed over and over.
+    pub transactions: usize,
+}
+
+impl Rubis {
+    /// What was measured: half a million items, ten bids on each.
+    pub fn published() -> Self {
+        Rubis {
+            items: 500_000,
+            users: 100_000,
+            bids: 10,
+            purchases: 500_000,
+            stock: 10,
+            theta_items: 1.0,
+            theta_users: 0.2,
+            weights: [30, 20, 50],
+            vary_bids: false,
+            refuse_sold_out: false,
+            hash_index: false,
+            transactions: 200_000,
+        }
+    }
+
+    /// A fifth of that, and an honest seller, who has so much of each item that only the most wanted ones sell out within
+    /// seconds.
+    pub fn strict() -> Self {
+        Rubis {
+            items: 100_000,
+            users: 20_000,
+            purchases: 100_000,
+            stock: 10_000,
+            vary_bids: true,
+            refuse_sold_out: true,
+            hash_index: true,
+            ..Self::published()
+        }
+    }
+}
+
+impl Workload for Rubis {
+    type Loaded<P: Protocol> = RubisTables<P>;
+
+    const KINDS: &'static [&'static str] = &KINDS;
+
+    fn name(&self) -> String {
+        "rubis".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        self.items + self.purchases
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn differences(&self) -> Vec<&'static str> {
+        let differences = [
+            (!self.vary_bids, "all bids have the same maximum, as published, so none raises a price"),
+            (
+                !self.refuse_sold_out,
+                "items are sold beyond what there is, as published, though not with unsigned numbers",
+            ),
+        ];
+        differences.into_iter().filter(|(differs, _)| *differs).map(|(_, how)| how).collect()
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        let most = u64::from(u32::MAX);
+        require((1..=most).contains(&self.items), || format!("items must be from 1 to {most}, not {}", self.items))?;
+        require((1..=most).contains(&self.users), || format!("users must be from 1 to {most}, not {}", self.users))?;
+        require((1..=i32::MAX as u32).contains(&self.stock), || {
+            format!("the stock of each item must be from 1 to {}, not {}", i32::MAX, self.stock)
+        })?;
+        require_theta(self.theta_items)?;
+        require_theta(self.theta_users)?;
+        require_weights(&self.weights, &KINDS)?;
+        require_transactions(self.transactions)
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<RubisTables<P>, Failure> {
+        let auction = Auction::create(db, self)?;
+        load(&auction, db, self, loading)?;
+        let numbers = Arc::new(Numbers::after(self));
+        Ok(RubisTables { auction, numbers, knobs: self.clone(), seed: loading.seed, tally: Mutex::default() })
+    }
+}
+
+/// The auction, open.
+pub struct RubisTables<P: Protocol> {
+    /// The tables.
+    pub auction: Auction<P>,
+    numbers: Arc<Numbers>,
+    knobs: Rubis,
+    seed: u64,
+    tally: Mutex<Tally>,
+}
+
+impl<P: Protocol> RubisTables<P> {
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().expect("nobody panics while counting")
+    }
+}
+
+impl<P: Protocol> Loaded<P> for RubisTables<P> {
+    type Worker = RubisWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> RubisWorker<P> {
+        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64));
+        RubisWorker::new(session, self.auction.clone(), self.numbers.clone(), &self.knobs, Replay::new(requests, 1))
+    }
+
+    fn absorb(&self, worker: RubisWorker<P>) {
+        self.tally().add(&worker.into_tally());
+    }
+
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        audit::check(&self.auction, session, &self.knobs, &self.tally())
+    }
+}

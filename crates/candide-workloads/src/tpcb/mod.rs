@@ -1,0 +1,171 @@
+//! TPC-B: a bank's tellers move money in and out of accounts, one small update after another. The transaction and the consistency
+//! conditions of the standard (revision 2.0), without terminals and durability; so its figures are none of the Transaction
+//! Processing Performance Council's.
+//!
+//! [`TpcB::strict`] follows the standard. [`TpcB::published`] is what FOEDUS (SIGMOD 2015) measures, which differs in the ways
+//! that [`Workload::differences`] names. The standard's history has no key; here it has the worker and the number of his
+//! transaction, so everybody writes at a place of his own.
+
+mod audit;
+mod books;
+mod request;
+mod tables;
+mod worker;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use candide::{Database, Protocol, Session};
+use serde::Serialize;
+
+use crate::replay::Replay;
+use crate::workload::{require, require_transactions};
+use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use request::Request;
+pub use tables::{Account, Bank, Branch, History, TELLERS, Teller};
+use worker::Tally;
+pub use worker::TpcBWorker;
+
+/// The only transaction type.
+const KINDS: [&str; 1] = ["deposit"];
+
+/// Accounts of a branch in the standard.
+const ACCOUNTS: u64 = 100_000;
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct TpcB {
+    /// Branches, with ten tellers each.
+    pub branches: u64,
+    /// Accounts of each branch. The standard has 100,000.
+    pub accounts: u64,
+    /// How many of a hundred customers come to a teller of another branch, if there is one.
+    pub remote_pct: u32,
+    /// Whether customers are drawn and go to the tellers of their accounts, instead of tellers being drawn and then customers.
+    pub account_first: bool,
+    /// Whether a transaction gives the account's balance, and so observes it.
+    pub observe_balance: bool,
+    /// Transactions generated per thread beforehand and replayed over and over.
+    pub transactions: usize,
+}
+
+impl TpcB {
+    /// The standard's transaction, for ten branches.
+    pub fn strict() -> Self {
+        TpcB {
+            branches: 10,
+            accounts: ACCOUNTS,
+            remote_pct: 15,
+            account_first: false,
+            observe_balance: true,
+            transactions: 200_000,
+        }
+    }
+
+    /// What FOEDUS measures: a hundred branches, and updates that look at nothing.
+    pub fn published() -> Self {
+        TpcB { branches: 100, remote_pct: 0, account_first: true, observe_balance: false, ..Self::strict() }
+    }
+
+    fn accounts_in_all(&self) -> u64 {
+        self.branches * self.accounts
+    }
+}
+
+impl Workload for TpcB {
+    type Loaded<P: Protocol> = TpcBTables<P>;
+
+    const KINDS: &'static [&'static str] = &KINDS;
+
+    fn name(&self) -> String {
+        "tpcb".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        self.branches + self.accounts_in_all()
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn differences(&self) -> Vec<&'static str> {
+        let differences = [
+            (
+                self.account_first,
+                "tellers follow from accounts, where TPC-B draws them and 15 % come from other branches",
+            ),
+            (
+                !self.account_first && self.remote_pct != 15,
+                "another share of the customers than TPC-B's 15 % come to tellers of other branches",
+            ),
+            (!self.observe_balance, "the account's balance is not given"),
+            (self.accounts < ACCOUNTS, "there are fewer accounts to a branch than TPC-B has"),
+        ];
+        differences.into_iter().filter(|(differs, _)| *differs).map(|(_, how)| how).collect()
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        let most = u64::from(u32::MAX);
+        require(self.branches > 0, || "there must be at least one branch".to_string())?;
+        require(self.accounts > 0 && self.accounts.is_multiple_of(TELLERS), || {
+            format!("accounts of a branch must be a multiple of its {TELLERS} tellers, not {}", self.accounts)
+        })?;
+        require(self.branches.checked_mul(self.accounts).is_some_and(|accounts| accounts <= most), || {
+            format!("branches times accounts must be at most {most}")
+        })?;
+        require(self.remote_pct <= 100, || {
+            format!("the percentage of customers of other branches must be at most 100, not {}", self.remote_pct)
+        })?;
+        require_transactions(self.transactions)
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<TpcBTables<P>, Failure> {
+        let bank = Bank::create(db, self)?;
+        loading.fill(db, self.branches, |tx, id| bank.open_branch(tx, id))?;
+        loading.fill(db, self.accounts_in_all(), |tx, id| bank.open_account(tx, id, id / self.accounts))?;
+        let (tally, workers) = (Mutex::default(), AtomicU64::new(0));
+        Ok(TpcBTables { bank, knobs: self.clone(), seed: loading.seed, tally, workers })
+    }
+}
+
+/// The bank, open.
+pub struct TpcBTables<P: Protocol> {
+    /// The tables.
+    pub bank: Bank<P>,
+    knobs: TpcB,
+    seed: u64,
+    tally: Mutex<Tally>,
+    /// How many workers there have been. Each keeps its history under a number of its own.
+    workers: AtomicU64,
+}
+
+impl<P: Protocol> TpcBTables<P> {
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().expect("nobody panics while counting")
+    }
+}
+
+impl<P: Protocol> Loaded<P> for TpcBTables<P> {
+    type Worker = TpcBWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> TpcBWorker<P> {
+        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64));
+        let number = self.workers.fetch_add(1, Ordering::Relaxed);
+        let observe_balance = self.knobs.observe_balance;
+        TpcBWorker::new(session, self.bank.clone(), number, Replay::new(requests, 1), observe_balance)
+    }
+
+    fn absorb(&self, worker: TpcBWorker<P>) {
+        self.tally().add(&worker.into_tally());
+    }
+
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        let workers = self.workers.load(Ordering::Relaxed);
+        audit::check(&self.bank, session, &self.knobs, workers, &self.tally())
+    }
+}

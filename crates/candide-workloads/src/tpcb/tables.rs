@@ -1,0 +1,130 @@
+//! The tables, with rows as long as the standard asks for. Each has its balance apart from the rest.
+
+use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
+
+use super::TpcB;
+
+/// Tellers of a branch.
+pub const TELLERS: u64 = 10;
+
+/// A branch.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+pub struct Branch {
+    /// Its number.
+    #[key]
+    pub id: u64,
+    /// What is paid in there, less what is paid out.
+    #[group(money)]
+    pub balance: i64,
+    /// Whatever else there is to say.
+    pub filler: Bytes<84>,
+}
+
+/// A teller of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+pub struct Teller {
+    /// His number.
+    #[key]
+    pub id: u64,
+    /// His branch.
+    pub branch: u64,
+    /// What is paid in to him, less what he pays out.
+    #[group(money)]
+    pub balance: i64,
+    /// Whatever else there is to say.
+    pub filler: Bytes<76>,
+}
+
+/// An account.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+pub struct Account {
+    /// Its number.
+    #[key]
+    pub id: u64,
+    /// Its branch.
+    pub branch: u64,
+    /// What is on it.
+    #[group(money)]
+    pub balance: i64,
+    /// Whatever else there is to say.
+    pub filler: Bytes<76>,
+}
+
+/// What was paid when to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+#[record(ordered)]
+pub struct History {
+    /// The worker who wrote it.
+    #[key]
+    pub worker: u64,
+    /// The number of his transaction, from 0.
+    #[key]
+    pub number: u64,
+    /// The account.
+    pub account: u64,
+    /// The teller.
+    pub teller: u64,
+    /// His branch.
+    pub branch: u64,
+    /// How much.
+    pub amount: i64,
+    /// When.
+    pub time: u64,
+    /// Whatever else there is to say.
+    pub filler: Bytes<22>,
+}
+
+/// All tables.
+pub struct Bank<P: Protocol> {
+    /// Branches.
+    pub branches: Table<Branch, P>,
+    /// Tellers.
+    pub tellers: Table<Teller, P>,
+    /// Accounts.
+    pub accounts: Table<Account, P>,
+    /// What was done.
+    pub history: Table<History, P>,
+}
+
+impl<P: Protocol> Clone for Bank<P> {
+    fn clone(&self) -> Self {
+        Bank {
+            branches: self.branches.clone(),
+            tellers: self.tellers.clone(),
+            accounts: self.accounts.clone(),
+            history: self.history.clone(),
+        }
+    }
+}
+
+impl<P: Protocol> Bank<P> {
+    /// Creates the tables.
+    pub(super) fn create(db: &Database<P>, knobs: &TpcB) -> Result<Self, Error> {
+        let room = |rows: u64| TableOptions::default().capacity(rows as usize);
+        Ok(Bank {
+            branches: db.table_with("branches", room(knobs.branches))?,
+            tellers: db.table_with("tellers", room(knobs.branches * TELLERS))?,
+            accounts: db.table_with("accounts", room(knobs.accounts_in_all()))?,
+            history: db.table("history")?,
+        })
+    }
+
+    /// Opens a branch with its tellers.
+    pub(super) fn open_branch(&self, tx: &Tx<'_, P>, id: u64) -> Result<(), Abort> {
+        self.branches.insert(tx, Branch { id, balance: 0, filler: blank() })?;
+        (0..TELLERS).try_for_each(|teller| {
+            let teller = Teller { id: id * TELLERS + teller, branch: id, balance: 0, filler: blank() };
+            self.tellers.insert(tx, teller)
+        })
+    }
+
+    /// Opens an account.
+    pub(super) fn open_account(&self, tx: &Tx<'_, P>, id: u64, branch: u64) -> Result<(), Abort> {
+        self.accounts.insert(tx, Account { id, branch, balance: 0, filler: blank() })
+    }
+}
+
+/// Nothing else to say.
+pub(super) fn blank<const N: usize>() -> Bytes<N> {
+    Bytes::new([b' '; N])
+}

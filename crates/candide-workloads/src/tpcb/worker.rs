@@ -1,0 +1,89 @@
+//! The transaction, and the worker that carries it out.
+
+use candide::{Abort, Protocol, Session, Stats, Tx};
+
+use super::request::Request;
+use super::tables::{Account, Bank, Branch, History, Teller, blank};
+use crate::replay::Replay;
+use crate::workload::run_counted;
+use crate::{Step, Worker};
+
+/// What committed transactions have done.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) transactions: u64,
+    pub(super) amount: i128,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Tally) {
+        self.transactions += other.transactions;
+        self.amount += other.amount;
+    }
+}
+
+/// Carries out the transactions of one thread.
+pub struct TpcBWorker<P: Protocol> {
+    session: Session<P>,
+    bank: Bank<P>,
+    number: u64,
+    requests: Replay<Request>,
+    observe_balance: bool,
+    tally: Tally,
+}
+
+impl<P: Protocol> TpcBWorker<P> {
+    pub(super) fn new(
+        session: Session<P>,
+        bank: Bank<P>,
+        number: u64,
+        requests: Replay<Request>,
+        observe_balance: bool,
+    ) -> Self {
+        TpcBWorker { session, bank, number, requests, observe_balance, tally: Tally::default() }
+    }
+
+    pub(super) fn into_tally(self) -> Tally {
+        self.tally
+    }
+}
+
+impl<P: Protocol> Worker for TpcBWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let TpcBWorker { session, bank, number, requests, observe_balance, tally } = self;
+        let request = requests.next()[0];
+        let row = History {
+            worker: *number,
+            number: tally.transactions,
+            account: u64::from(request.account),
+            teller: u64::from(request.teller),
+            branch: u64::from(request.branch),
+            amount: i64::from(request.amount),
+            time: tally.transactions,
+            filler: blank(),
+        };
+        let (end, retries) = run_counted(session, |tx| bank.deposit(tx, row, *observe_balance));
+        std::hint::black_box(end?);
+        tally.transactions += 1;
+        tally.amount += i128::from(row.amount);
+        Ok(Step { kind: 0, committed: true, retries })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}
+
+impl<P: Protocol> Bank<P> {
+    /// Does what `row` will say was done. Gives the account's balance, if it is asked for.
+    fn deposit(&self, tx: &Tx<'_, P>, row: History, observe_balance: bool) -> Result<Option<i64>, Abort> {
+        let History { account, teller, branch, amount, .. } = row;
+        let account = self.accounts.find(tx, &account)?;
+        account.update(Account::BALANCE.add(amount))?;
+        let balance = if observe_balance { Some(account.read(Account::BALANCE)?) } else { None };
+        self.history.insert(tx, row)?;
+        self.tellers.update(tx, &teller, Teller::BALANCE.add(amount))?;
+        self.branches.update(tx, &branch, Branch::BALANCE.add(amount))?;
+        Ok(balance)
+    }
+}

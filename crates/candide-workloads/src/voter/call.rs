@@ -1,0 +1,80 @@
+//! Who calls, and for whom.
+
+use fastrand::Rng;
+
+use super::area_codes::area_codes;
+use super::{TELEPHONES, Voter};
+
+/// Who does not exist.
+const NOBODY: u32 = 999;
+
+/// One transaction's inputs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) telephone: u64,
+    pub(super) contestant: u32,
+}
+
+/// Draws the calls of one thread. Calls that were replayed would soon all be refused, and drawing one takes a few nanoseconds.
+pub(super) struct Calls {
+    rng: Rng,
+    areas: Vec<u16>,
+    /// Whom each area favours.
+    favourites: Vec<u32>,
+    contestants: u32,
+    telephones: u32,
+    invalid_pct: u32,
+}
+
+impl Calls {
+    pub(super) fn new(knobs: &Voter, rng: Rng) -> Self {
+        let areas: Vec<u16> = area_codes().map(|(code, _)| code).collect();
+        let &Voter { contestants, telephones, invalid_pct, .. } = knobs;
+        let favourites = (0..areas.len()).map(|area| favourite(area, contestants)).collect();
+        Calls { rng, areas, favourites, contestants, telephones, invalid_pct }
+    }
+
+    pub(super) fn draw(&mut self) -> Call {
+        let rng = &mut self.rng;
+        let area = rng.usize(..self.areas.len());
+        let number = rng.u32(..self.telephones);
+        let contestant = if rng.u32(..100) < self.invalid_pct {
+            NOBODY
+        } else if rng.bool() {
+            rng.u32(1..=self.contestants)
+        } else {
+            self.favourites[area]
+        };
+        Call { telephone: u64::from(self.areas[area]) * u64::from(TELEPHONES) + u64::from(number), contestant }
+    }
+}
+
+/// Whom the area at a place of the list favours: the same in all threads. Three areas in ten favour the first contestant, the
+/// others anybody.
+fn favourite(area: usize, contestants: u32) -> u32 {
+    let mut rng = crate::stream(0, area as u64);
+    if rng.u32(..100) < 30 { 1 } else { rng.u32(1..=contestants) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream;
+
+    #[test]
+    fn calls_come_from_known_areas_and_one_in_a_hundred_is_for_nobody() {
+        let mut calls = Calls::new(&Voter { telephones: 5, ..Voter::strict() }, stream(1, 0));
+        let (mut nobody, mut first) = (0, 0);
+        for _ in 0..100_000 {
+            let call = calls.draw();
+            let (area, telephone) = (call.telephone / 10_000_000, call.telephone % 10_000_000);
+            assert!(telephone < 5 && area_codes().any(|(code, _)| u64::from(code) == area));
+            assert!(call.contestant == NOBODY || (1..=6).contains(&call.contestant));
+            nobody += u32::from(call.contestant == NOBODY);
+            first += u32::from(call.contestant == 1);
+        }
+        assert!((900..1_100).contains(&nobody), "{nobody}");
+        // A sixth of one half, and of the other half three tenths and a sixth of the rest.
+        assert!((24_000..34_000).contains(&first), "{first}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Voter: telephone votes for the contestants of a talent show, as VoltDB defined it and H-Store, BenchBase and STO took it over.
+//!
+//! A vote looks up the contestant, the caller's count, and his state by the area code, and is then added to the votes and to
+//! two counts: that of the caller, and that of the contestant in that state. In VoltDB these counts are views, of which the
+//! transaction reads the first; here they are tables. One call in a hundred is for a contestant who does not exist. Half of
+//! the others are for the area's favourite, the other half for anyone.
+//!
+//! [`Voter::strict`] allows two votes to a telephone, as VoltDB does; [`Voter::published`] a thousand, as all others do.
+
+mod area_codes;
+mod audit;
+mod books;
+mod call;
+mod tables;
+mod worker;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use candide::{Database, Protocol, Session};
+use serde::Serialize;
+
+use crate::workload::require;
+use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use call::Calls;
+pub use tables::{AreaCode, Caller, Contest, Contestant, InState, NAMES, StateCount, Vote};
+use worker::Done;
+pub use worker::VoterWorker;
+
+/// The only transaction type.
+const KINDS: [&str; 1] = ["vote"];
+
+/// Telephones of an area in the published benchmark: all numbers of seven digits.
+pub(crate) const TELEPHONES: u32 = 10_000_000;
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Voter {
+    /// Contestants, with numbers from 1.
+    pub contestants: u32,
+    /// How many votes a telephone has.
+    pub votes_max: u32,
+    /// How many telephones there are in each area. There are ten million numbers of seven digits.
+    pub telephones: u32,
+    /// How many of a hundred calls are for a contestant who does not exist.
+    pub invalid_pct: u32,
+}
+
+impl Voter {
+    /// VoltDB's rules.
+    pub fn strict() -> Self {
+        Voter { contestants: 6, votes_max: 2, telephones: TELEPHONES, invalid_pct: 1 }
+    }
+
+    /// The rules of the benchmarks that came after it.
+    pub fn published() -> Self {
+        Voter { votes_max: 1000, ..Self::strict() }
+    }
+}
+
+impl Workload for Voter {
+    type Loaded<P: Protocol> = VoterTables<P>;
+
+    const KINDS: &'static [&'static str] = &KINDS;
+
+    fn name(&self) -> String {
+        "voter".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        u64::from(self.contestants)
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn differences(&self) -> Vec<&'static str> {
+        let differences = [
+            (self.telephones < TELEPHONES, "there are fewer telephones to an area than numbers"),
+            (self.invalid_pct == 0, "no call is for a contestant who does not exist"),
+        ];
+        differences.into_iter().filter(|(differs, _)| *differs).map(|(_, how)| how).collect()
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        let contestants = NAMES.len();
+        require((1..=contestants).contains(&(self.contestants as usize)), || {
+            format!("contestants must be from 1 to {contestants}, not {}", self.contestants)
+        })?;
+        require(self.votes_max > 0, || "a telephone must have at least one vote".to_string())?;
+        require((1..=TELEPHONES).contains(&self.telephones), || {
+            format!("telephones of an area must be from 1 to {TELEPHONES}, not {}", self.telephones)
+        })?;
+        require(self.invalid_pct <= 100, || {
+            format!("the percentage of invalid calls must be at most 100, not {}", self.invalid_pct)
+        })
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<VoterTables<P>, Failure> {
+        let contest = Contest::create(db)?;
+        db.session()?.run(|tx| contest.enter_area_codes(tx))?;
+        loading.fill(db, u64::from(self.contestants), |tx, number| contest.enter(tx, number as u32 + 1))?;
+        let (done, workers) = (Mutex::default(), AtomicU64::new(0));
+        Ok(VoterTables { contest, knobs: self.clone(), seed: loading.seed, done, workers })
+    }
+}
+
+/// The contest, open.
+pub struct VoterTables<P: Protocol> {
+    /// The tables.
+    pub contest: Contest<P>,
+    knobs: Voter,
+    seed: u64,
+    done: Mutex<Done>,
+    /// How many workers there have been. Each gives its votes numbers of its own.
+    workers: AtomicU64,
+}
+
+impl<P: Protocol> VoterTables<P> {
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().expect("nobody panics while counting")
+    }
+}
+
+impl<P: Protocol> Loaded<P> for VoterTables<P> {
+    type Worker = VoterWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> VoterWorker<P> {
+        let calls = Calls::new(&self.knobs, rng::stream(self.seed, thread as u64));
+        let number = self.workers.fetch_add(1, Ordering::Relaxed);
+        VoterWorker::new(session, self.contest.clone(), number, calls, &self.knobs)
+    }
+
+    fn absorb(&self, worker: VoterWorker<P>) {
+        self.done().add(&worker.into_done());
+    }
+
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        audit::check(&self.contest, session, &self.knobs, &self.done())
+    }
+}

@@ -1,0 +1,146 @@
+//! The tables: contestants, area codes, votes, and the two counts of votes.
+
+use candide::{Abort, Bytes, Database, Error, Key, Protocol, Record, Table, Text, Tx};
+
+use super::area_codes::{NOWHERE, STATES, area_codes};
+
+/// Who may be voted for.
+pub const NAMES: [&str; 12] = [
+    "Candide",
+    "Cunégonde",
+    "Pangloss",
+    "Martin",
+    "Cacambo",
+    "Paquette",
+    "Giroflée",
+    "Jacques",
+    "Vanderdendur",
+    "Pococurante",
+    "Don Fernando",
+    "The Old Woman",
+];
+
+/// Somebody to vote for.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+pub struct Contestant {
+    /// Number, from 1.
+    #[key]
+    pub number: u32,
+    /// Name.
+    pub name: Text<50>,
+}
+
+/// In which state an area is.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+pub struct AreaCode {
+    /// The first three digits of its telephone numbers.
+    #[key]
+    pub code: u16,
+    /// The state, by its two letters.
+    pub state: Bytes<2>,
+}
+
+/// A vote.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+#[record(ordered)]
+pub struct Vote {
+    /// From which telephone.
+    #[key]
+    pub telephone: u64,
+    /// Its number among all votes.
+    #[key]
+    pub id: u64,
+    /// For whom.
+    pub contestant: u32,
+    /// From which state.
+    pub state: Bytes<2>,
+    /// When.
+    pub time: u64,
+}
+
+/// How many votes have come from a telephone. Who has not called has no row.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+pub struct Caller {
+    /// The telephone.
+    #[key]
+    pub telephone: u64,
+    /// The votes.
+    pub votes: u32,
+}
+
+/// A contestant and a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Key)]
+pub struct InState {
+    /// The contestant.
+    pub contestant: u32,
+    /// The state.
+    pub state: Bytes<2>,
+}
+
+/// How many votes a contestant has in a state. Each has a row, with no votes at first.
+#[derive(Debug, Clone, Copy, PartialEq, Record)]
+pub struct StateCount {
+    /// Who, and where.
+    #[key]
+    pub place: InState,
+    /// The votes.
+    pub votes: u64,
+}
+
+/// All tables.
+pub struct Contest<P: Protocol> {
+    /// Contestants.
+    pub contestants: Table<Contestant, P>,
+    /// Area codes.
+    pub area_codes: Table<AreaCode, P>,
+    /// Votes.
+    pub votes: Table<Vote, P>,
+    /// Votes by telephone.
+    pub callers: Table<Caller, P>,
+    /// Votes by contestant and state.
+    pub state_counts: Table<StateCount, P>,
+}
+
+impl<P: Protocol> Clone for Contest<P> {
+    fn clone(&self) -> Self {
+        Contest {
+            contestants: self.contestants.clone(),
+            area_codes: self.area_codes.clone(),
+            votes: self.votes.clone(),
+            callers: self.callers.clone(),
+            state_counts: self.state_counts.clone(),
+        }
+    }
+}
+
+impl<P: Protocol> Contest<P> {
+    /// Creates the tables.
+    pub(super) fn create(db: &Database<P>) -> Result<Self, Error> {
+        Ok(Contest {
+            contestants: db.table("contestants")?,
+            area_codes: db.table("area_code_state")?,
+            votes: db.table("votes")?,
+            callers: db.table("v_votes_by_phone_number")?,
+            state_counts: db.table("v_votes_by_contestant_number_state")?,
+        })
+    }
+
+    pub(super) fn enter_area_codes(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
+        area_codes()
+            .try_for_each(|(code, state)| self.area_codes.insert(tx, AreaCode { code, state: Bytes::new(state) }))
+    }
+
+    /// Enters contestant number `number`, for whom nobody has voted yet.
+    pub(super) fn enter(&self, tx: &Tx<'_, P>, number: u32) -> Result<(), Abort> {
+        let name = Text::new(NAMES[number as usize - 1]).expect("names are short");
+        self.contestants.insert(tx, Contestant { number, name })?;
+        states().try_for_each(|state| {
+            self.state_counts.insert(tx, StateCount { place: InState { contestant: number, state }, votes: 0 })
+        })
+    }
+}
+
+/// All states, and the one of telephones that are nowhere.
+pub(super) fn states() -> impl Iterator<Item = Bytes<2>> {
+    STATES.iter().map(|(state, _)| *state).chain([NOWHERE]).map(Bytes::new)
+}

@@ -1,0 +1,143 @@
+//! Editing a page: a new text, a new revision, an entry in two lists, and news for those who watch the page.
+
+use std::ops::RangeInclusive;
+
+use candide::{Abort, Protocol, Tx};
+
+use super::Site;
+use super::loader::{ADDRESS, COMMENT};
+use super::pages::Found;
+use super::rows::{
+    LogEntry, Page, PageName, RecentChange, Revision, Text255, Time, User, UserId, Watch, WatchKey, WatcherKey, text,
+};
+use super::tables::EditNumbers;
+
+/// An edit, made of what its author had read.
+pub(super) struct Edit<'a> {
+    pub(super) user: UserId,
+    pub(super) name: &'a PageName,
+    /// What the author had read, in a transaction before.
+    pub(super) read: Found,
+    pub(super) content: &'a [u8],
+    pub(super) numbers: EditNumbers,
+    pub(super) minor: i32,
+    pub(super) now: Time,
+}
+
+impl Edit<'_> {
+    /// A title among texts that have more room.
+    fn title(&self) -> Text255 {
+        text(self.name.title.as_str())
+    }
+
+    fn revision(&self) -> Revision {
+        Revision {
+            id: self.numbers.revision,
+            page: self.read.page,
+            text: self.numbers.text,
+            comment: text(COMMENT),
+            user: self.user,
+            user_text: text(ADDRESS),
+            timestamp: self.now,
+            minor_edit: self.minor,
+            deleted: 0,
+            len: self.content.len() as u32,
+            parent: self.read.revision,
+        }
+    }
+
+    fn recent_change(&self) -> RecentChange {
+        let len = self.content.len() as u32;
+        RecentChange {
+            id: self.numbers.recent_change,
+            timestamp: self.now,
+            cur_time: self.now,
+            user: self.user,
+            user_text: text(ADDRESS),
+            namespace: self.name.namespace,
+            title: self.title(),
+            comment: text(COMMENT),
+            minor: 0,
+            bot: 0,
+            new: 0,
+            page: self.read.page,
+            text: self.numbers.text,
+            last_text: self.read.text,
+            kind: 0,
+            moved_to_namespace: 0,
+            moved_to_title: text(""),
+            patrolled: 0,
+            ip: text(ADDRESS),
+            old_len: len,
+            new_len: len,
+            deleted: 0,
+            log: 0,
+            log_type: text(""),
+            log_action: text(""),
+            params: text(""),
+        }
+    }
+
+    fn log_entry(&self) -> LogEntry {
+        LogEntry {
+            id: self.numbers.log,
+            kind: text("patrol"),
+            action: text("patrol"),
+            timestamp: self.now,
+            user: self.user,
+            namespace: self.name.namespace,
+            title: self.title(),
+            comment: text(COMMENT),
+            params: text(""),
+            deleted: 0,
+            user_text: text(ADDRESS),
+            page: self.read.page,
+        }
+    }
+}
+
+impl<P: Protocol> Site<P> {
+    /// Puts the new text in its place and collects who watches the page. If nobody does, the edit is complete.
+    pub(super) fn update_page(&self, tx: &Tx<'_, P>, edit: &Edit<'_>, watchers: &mut Vec<UserId>) -> Result<(), Abort> {
+        let tables = &self.tables;
+        let (page, numbers) = (edit.read.page, edit.numbers);
+        tables.insert_text(tx, numbers.text, page, edit.content)?;
+        tables.revisions.insert(tx, edit.revision())?;
+        let update = (
+            Page::IS_REDIRECT.set(0),
+            Page::IS_NEW.set(0),
+            Page::TOUCHED.set(edit.now),
+            Page::LATEST.set(numbers.revision),
+            Page::LEN.set(edit.content.len() as u32),
+        );
+        tables.pages.update(tx, &page, update)?;
+        tables.recent_changes.insert(tx, edit.recent_change())?;
+
+        watchers.clear();
+        for watcher in tables.watchers.scan(tx, all_watchers(edit.name), ()) {
+            watchers.push(watcher?.0.user);
+        }
+        if watchers.is_empty() { self.conclude(tx, edit) } else { Ok(()) }
+    }
+
+    /// Tells those who watched the page, if they still do.
+    pub(super) fn notify(&self, tx: &Tx<'_, P>, edit: &Edit<'_>, watchers: &[UserId]) -> Result<(), Abort> {
+        for &user in watchers {
+            let watch = WatchKey { user, page: *edit.name };
+            self.tables.watches.update_if_present(tx, &watch, Watch::NOTIFIED.set(edit.now))?;
+        }
+        Ok(())
+    }
+
+    /// Enters the edit into the log, and counts it as its author's.
+    pub(super) fn conclude(&self, tx: &Tx<'_, P>, edit: &Edit<'_>) -> Result<(), Abort> {
+        self.tables.log.insert(tx, edit.log_entry())?;
+        self.tables.users.update(tx, &edit.user, (User::EDIT_COUNT.add(1), User::TOUCHED.set(edit.now)))
+    }
+}
+
+/// The keys of all who watch a page.
+pub(super) fn all_watchers(page: &PageName) -> RangeInclusive<WatcherKey> {
+    let key = |user| WatcherKey { page: *page, user };
+    key(0)..=key(UserId::MAX)
+}

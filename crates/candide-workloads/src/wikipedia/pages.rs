@@ -1,0 +1,56 @@
+//! Looking at a page, and at the list of a namespace's pages.
+
+use candide::{Abort, Protocol, Tx};
+
+use super::Site;
+use super::rows::{NamedPage, Page, PageId, PageName, Revision, RevisionId, TextId, User, UserId, text};
+
+/// So many pages of a namespace are listed.
+const LISTED: usize = 20;
+
+/// What was found of a page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) page: PageId,
+    pub(super) revision: RevisionId,
+    pub(super) text: TextId,
+    /// Whether the text says that it is the page's.
+    pub(super) is_own: bool,
+}
+
+impl<P: Protocol> Site<P> {
+    /// Looks a page up by name and copies its newest text.
+    pub(super) fn get_page(&self, tx: &Tx<'_, P>, name: &PageName, content: &mut Vec<u8>) -> Result<Found, Abort> {
+        let tables = &self.tables;
+        let page = tables.page_names.read(tx, name, NamedPage::PAGE)?;
+        let revision = tables.pages.read(tx, &page, Page::LATEST)?;
+        let text = tables.revisions.read(tx, &revision, Revision::TEXT)?;
+        let owner = tables.read_text(tx, text, content)?;
+        Ok(Found { page, revision, text, is_own: owner == page })
+    }
+
+    /// The same for a user, whose name stands above the page.
+    pub(super) fn get_page_for(
+        &self,
+        tx: &Tx<'_, P>,
+        user: UserId,
+        name: &PageName,
+        content: &mut Vec<u8>,
+    ) -> Result<Found, Abort> {
+        std::hint::black_box(self.tables.users.read(tx, &user, User::NAME)?);
+        self.get_page(tx, name, content)
+    }
+
+    /// Lists the first pages of a namespace. Gives how many of them are called something else than they are listed as.
+    pub(super) fn list_namespace(&self, tx: &Tx<'_, P>, namespace: i32) -> Result<u64, Abort> {
+        let tables = &self.tables;
+        let first = |namespace| PageName { namespace, title: text("") };
+        let range = first(namespace)..first(namespace + 1);
+        let mut misnamed = 0;
+        for found in tables.page_names.scan(tx, range, NamedPage::PAGE).take(LISTED) {
+            let (name, page) = found?;
+            misnamed += u64::from(tables.pages.read(tx, &page, Page::TITLE)? != name.title);
+        }
+        Ok(misnamed)
+    }
+}

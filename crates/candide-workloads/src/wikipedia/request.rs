@@ -1,0 +1,59 @@
+//! Who wants what of which page, drawn before the clock starts.
+
+use fastrand::Rng;
+
+use super::{THETA_PAGES, Wikipedia};
+use crate::Zipf;
+use crate::rng::draw_kind;
+
+/// The transaction types, as [`super::KINDS`] numbers them.
+pub(super) const ADD_WATCH: usize = 0;
+pub(super) const REMOVE_WATCH: usize = 1;
+pub(super) const UPDATE_PAGE: usize = 2;
+pub(super) const LIST_NAMESPACE: usize = 3;
+pub(super) const GET_PAGE_ANONYMOUS: usize = 4;
+pub(super) const GET_PAGE_AUTHENTICATED: usize = 5;
+
+/// One transaction's inputs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) kind: usize,
+    pub(super) user: u32,
+    pub(super) page: u32,
+}
+
+impl Request {
+    /// The requests of one thread.
+    pub(super) fn draw_all(knobs: &Wikipedia, rng: &mut Rng) -> Vec<Request> {
+        let pages = Zipf::new(knobs.pages, THETA_PAGES);
+        let draw = |_| Request {
+            kind: draw_kind(&knobs.weights, rng),
+            user: rng.u32(1..=knobs.users as u32),
+            page: pages.sample(rng) as u32 + 1,
+        };
+        (0..knobs.transactions).map(draw).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream;
+
+    #[test]
+    fn the_mix_the_users_and_the_pages_are_as_published() {
+        let knobs = Wikipedia { transactions: 200_000, ..Wikipedia::published() };
+        let (mut kinds, mut first) = ([0; 6], 0);
+        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+            assert!((1..=20_000).contains(&request.user) && (1..=10_000).contains(&request.page));
+            kinds[request.kind] += 1;
+            first += u32::from(request.page == 1);
+        }
+        for (drawn, weight) in kinds.into_iter().zip(knobs.weights) {
+            let expected = f64::from(weight) / 5.0;
+            assert!((f64::from(drawn) - expected).abs() < 4.0 * expected.sqrt(), "{kinds:?}");
+        }
+        // One in the sum of i^-1.0001, which is 9.78.
+        assert!((20_000..21_000).contains(&first), "{first}");
+    }
+}

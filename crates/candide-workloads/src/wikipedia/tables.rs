@@ -1,0 +1,140 @@
+//! The tables, where numbers of new rows come from, and how texts are kept.
+
+use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
+
+use super::Wikipedia;
+use super::rows::{
+    Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, Part, RecentChange, Revision, TextId, User, Watch, Watcher,
+    text,
+};
+use crate::counter::Counter;
+
+/// So many parts of a text are looked up at once.
+const AT_ONCE: usize = 8;
+
+/// All tables.
+pub struct Tables<P: Protocol> {
+    /// Users.
+    pub users: Table<User, P>,
+    /// Pages.
+    pub pages: Table<Page, P>,
+    /// Pages by name.
+    pub page_names: Table<NamedPage, P>,
+    /// Revisions.
+    pub revisions: Table<Revision, P>,
+    /// Texts.
+    pub texts: Table<Article, P>,
+    /// What they consist of.
+    pub parts: Table<Part, P>,
+    /// Recent changes.
+    pub recent_changes: Table<RecentChange, P>,
+    /// The log.
+    pub log: Table<LogEntry, P>,
+    /// Watched pages by user.
+    pub watches: Table<Watch, P>,
+    /// Users by watched page.
+    pub watchers: Table<Watcher, P>,
+}
+
+impl<P: Protocol> Tables<P> {
+    /// Creates the tables.
+    pub(super) fn create(db: &Database<P>, knobs: &Wikipedia) -> Result<Self, Error> {
+        Ok(Tables {
+            users: numbered(db, "useracct", knobs)?,
+            pages: numbered(db, "page", knobs)?,
+            page_names: db.table("page_idx")?,
+            revisions: numbered(db, "revision", knobs)?,
+            texts: numbered(db, "text", knobs)?,
+            parts: numbered(db, "text_part", knobs)?,
+            recent_changes: numbered(db, "recentchanges", knobs)?,
+            log: numbered(db, "logging", knobs)?,
+            watches: db.table("watchlist")?,
+            watchers: db.table("watchlist_idx")?,
+        })
+    }
+
+    /// Reads a text. Gives the page that it says it is of.
+    pub(super) fn read_text(&self, tx: &Tx<'_, P>, id: TextId, content: &mut Vec<u8>) -> Result<PageId, Abort> {
+        let (page, len) = self.texts.read(tx, &id, (Article::PAGE, Article::LEN))?;
+        content.clear();
+        let count = parts_of(len);
+        for first in (0..count).step_by(AT_ONCE) {
+            let keys = std::array::from_fn::<_, AT_ONCE, _>(|number| (id, (first + number as u32).min(count - 1)));
+            let parts = self.parts.find_many(tx, &keys)?;
+            for part in parts.iter().take((count - first) as usize) {
+                content.extend_from_slice(part.read(Part::BYTES)?.as_bytes());
+            }
+        }
+        content.truncate(len as usize);
+        Ok(page)
+    }
+
+    /// Inserts a text.
+    pub(super) fn insert_text(&self, tx: &Tx<'_, P>, id: TextId, page: PageId, content: &[u8]) -> Result<(), Abort> {
+        self.texts.insert(tx, Article { id, flags: text("utf-8"), page, len: content.len() as u32 })?;
+        let part = |(number, bytes): (u32, &[u8])| {
+            let bytes = Bytes::from_fn(|index| bytes.get(index).copied().unwrap_or(0));
+            Part { text: id, number, bytes }
+        };
+        self.parts.insert_many(tx, (0..).zip(content.chunks(PART_BYTES)).map(part))
+    }
+}
+
+/// A table whose rows are only ever looked up one by one.
+fn numbered<R: Record, P: Protocol>(db: &Database<P>, name: &str, knobs: &Wikipedia) -> Result<Table<R, P>, Error> {
+    let options = TableOptions::default();
+    db.table_with(name, if knobs.hash_index { options } else { options.ordered() })
+}
+
+/// How many parts a text of `len` bytes has.
+pub(super) fn parts_of(len: u32) -> u32 {
+    len.div_ceil(PART_BYTES as u32)
+}
+
+/// Where the numbers of what edits add come from.
+pub(super) struct Numbers {
+    revisions: Counter,
+    texts: Counter,
+    recent_changes: Counter,
+    log: Counter,
+}
+
+/// The numbers of the rows that one edit adds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EditNumbers {
+    pub(super) revision: u64,
+    pub(super) text: u64,
+    pub(super) recent_change: u64,
+    pub(super) log: u64,
+}
+
+impl Numbers {
+    /// The numbers after those of so many loaded revisions, each with a text.
+    pub(super) fn after(revisions: u64) -> Self {
+        Numbers {
+            revisions: Counter::after(revisions),
+            texts: Counter::after(revisions),
+            recent_changes: Counter::after(0),
+            log: Counter::after(0),
+        }
+    }
+
+    pub(super) fn draw(&self) -> EditNumbers {
+        EditNumbers {
+            revision: self.revisions.draw(),
+            text: self.texts.draw(),
+            recent_change: self.recent_changes.draw(),
+            log: self.log.draw(),
+        }
+    }
+
+    /// What the next edit would draw.
+    pub(super) fn next(&self) -> EditNumbers {
+        EditNumbers {
+            revision: self.revisions.peek(),
+            text: self.texts.peek(),
+            recent_change: self.recent_changes.peek(),
+            log: self.log.peek(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The worker: carries out what is requested, and counts what was done.
+
+use std::sync::Arc;
+
+use candide::{Abort, Protocol, Session, Stats};
+use fastrand::Rng;
+
+use super::editing::Edit;
+use super::request::{
+    ADD_WATCH, GET_PAGE_ANONYMOUS, GET_PAGE_AUTHENTICATED, LIST_NAMESPACE, REMOVE_WATCH, Request, UPDATE_PAGE,
+};
+use super::rows::{PageId, RevisionId, UserId, time};
+use super::watching::Rows;
+use super::{Site, content};
+use crate::replay::Replay;
+use crate::workload::run_counted;
+use crate::{Step, Worker};
+
+/// What committed transactions have done.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Edits, all of their parts.
+    pub(super) edits: u64,
+    pub(super) added: Rows,
+    pub(super) removed: Rows,
+    /// Texts and titles that were found to belong to another page.
+    pub(super) misplaced: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Tally) {
+        self.edits += other.edits;
+        self.added.add(other.added);
+        self.removed.add(other.removed);
+        self.misplaced += other.misplaced;
+    }
+}
+
+/// Carries out the transactions of one thread.
+pub struct WikipediaWorker<P: Protocol> {
+    session: Session<P>,
+    site: Arc<Site<P>>,
+    requests: Replay<Request>,
+    rng: Rng,
+    /// In which round of workers it works.
+    round: u64,
+    time: u64,
+    /// Room for a text and for the users who watch a page.
+    content: Vec<u8>,
+    watchers: Vec<UserId>,
+    tally: Tally,
+    /// The last revision that this worker has made of each page; 0 if none.
+    latest: Vec<RevisionId>,
+}
+
+impl<P: Protocol> WikipediaWorker<P> {
+    pub(super) fn new(session: Session<P>, site: Arc<Site<P>>, mut rng: Rng, round: u64) -> Self {
+        let requests = Replay::new(Request::draw_all(&site.knobs, &mut rng), 1);
+        let latest = vec![0; site.names.len()];
+        let (content, watchers, tally) = (Vec::new(), Vec::new(), Tally::default());
+        WikipediaWorker { session, site, requests, rng, round, time: 1, content, watchers, tally, latest }
+    }
+
+    /// Its round, what it has done, and the last revision it has made of each page.
+    pub(super) fn into_account(self) -> (u64, Tally, Vec<RevisionId>) {
+        (self.round, self.tally, self.latest)
+    }
+
+    /// Reads the page, writes a new text, and tells those who watch. These are up to four transactions, and one step.
+    fn update_page(&mut self, user: UserId, page: PageId) -> Result<u64, Abort> {
+        let WikipediaWorker { session, site, rng, content, watchers, tally, latest, .. } = self;
+        let place = page as usize - 1;
+        let name = &site.names[place];
+        let (read, mut retries) = run_counted(session, |tx| site.get_page(tx, name, content));
+        let read = read?;
+        content::edit(content, rng);
+        let (numbers, minor, now) = (site.numbers.draw(), content::minor_edit(rng), time(self.time));
+        let edit = Edit { user, name, read, content, numbers, minor, now };
+        let (end, vain) = run_counted(session, |tx| site.update_page(tx, &edit, watchers));
+        let () = end?;
+        retries += vain;
+        if !watchers.is_empty() {
+            let (end, vain) = run_counted(session, |tx| site.notify(tx, &edit, watchers));
+            let () = end?;
+            retries += vain;
+            let (end, vain) = run_counted(session, |tx| site.conclude(tx, &edit));
+            let () = end?;
+            retries += vain;
+        }
+        tally.misplaced += u64::from(!read.is_own);
+        tally.edits += 1;
+        latest[place] = numbers.revision;
+        Ok(retries)
+    }
+
+    fn watch(&mut self, kind: usize, user: UserId, page: PageId) -> Result<u64, Abort> {
+        let WikipediaWorker { session, site, tally, .. } = self;
+        let (name, now) = (&site.names[page as usize - 1], time(self.time));
+        if kind == ADD_WATCH {
+            let (rows, retries) = run_counted(session, |tx| site.add_watch(tx, user, name, now));
+            tally.added.add(rows?);
+            Ok(retries)
+        } else {
+            let (rows, retries) = run_counted(session, |tx| site.remove_watch(tx, user, name, now));
+            tally.removed.add(rows?);
+            Ok(retries)
+        }
+    }
+
+    fn look(&mut self, kind: usize, user: UserId, page: PageId) -> Result<u64, Abort> {
+        let WikipediaWorker { session, site, content, tally, .. } = self;
+        let name = &site.names[page as usize - 1];
+        let (misplaced, retries) = match kind {
+            LIST_NAMESPACE => run_counted(session, |tx| site.list_namespace(tx, name.namespace)),
+            GET_PAGE_AUTHENTICATED => {
+                run_counted(session, |tx| Ok(u64::from(!site.get_page_for(tx, user, name, content)?.is_own)))
+            }
+            _ => run_counted(session, |tx| Ok(u64::from(!site.get_page(tx, name, content)?.is_own))),
+        };
+        std::hint::black_box(content);
+        tally.misplaced += misplaced?;
+        Ok(retries)
+    }
+}
+
+impl<P: Protocol> Worker for WikipediaWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let Request { kind, user, page } = self.requests.next()[0];
+        let (user, page) = (UserId::from(user), PageId::from(page));
+        self.time += 1;
+        let retries = match kind {
+            UPDATE_PAGE => self.update_page(user, page)?,
+            ADD_WATCH | REMOVE_WATCH => self.watch(kind, user, page)?,
+            LIST_NAMESPACE | GET_PAGE_ANONYMOUS | GET_PAGE_AUTHENTICATED => self.look(kind, user, page)?,
+            _ => unreachable!("there are six types"),
+        };
+        Ok(Step { kind, committed: true, retries })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}
