@@ -1,18 +1,22 @@
 //! The command line.
 
 mod tpcc;
+mod ycsb_hot;
+mod ycsb_narrow;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use candide_workloads::smallbank::{Customers, SmallBank};
-use candide_workloads::ycsb::{Mode, Verify, Ycsb};
+use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::registry::Choices;
 pub(crate) use tpcc::TpccArgs;
+pub(crate) use ycsb_hot::YcsbHotArgs;
+pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
@@ -26,7 +30,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc")]
+    #[command(subcommand, subcommand_value_name = "ycsb|ycsb-narrow|ycsb-hot|smallbank|tpcc")]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -100,6 +104,10 @@ pub(crate) enum Subject {
     Random,
     /// Reads and writes of single columns
     Ycsb,
+    /// Reads and writes of single columns, even and odd ones apart in a row of three cache lines
+    YcsbNarrow,
+    /// Reads and read-modify-writes of fifty rows
+    YcsbHot,
     /// A bank
     Smallbank,
     /// Warehouses
@@ -121,6 +129,12 @@ pub(crate) enum CheckMode {
 pub(crate) enum Bench {
     /// Point reads and writes of 100-byte columns, with keys from a Zipf distribution
     Ycsb(YcsbArgs),
+    /// Point reads and blind writes of 10-byte columns: what finer timestamps are worth
+    #[command(name = "ycsb-narrow")]
+    YcsbNarrow(YcsbNarrowArgs),
+    /// Reads and read-modify-writes of fifty rows: contention beyond what optimism bears
+    #[command(name = "ycsb-hot")]
+    YcsbHot(YcsbHotArgs),
     /// Six kinds of bank transactions over savings and checking accounts
     #[command(name = "smallbank")]
     SmallBank(SmallBankArgs),
@@ -290,15 +304,15 @@ impl YcsbArgs {
             Profile::Paper => published,
         };
         Ycsb {
-            mode,
             rows: self.rows.unwrap_or(profile.rows),
             operations: self.operations.unwrap_or(profile.operations),
-            write_probability: self.write_probability.unwrap_or(profile.write_probability),
+            writes: self.write_probability.map_or(profile.writes, Writes::Probability),
             theta: self.theta.unwrap_or(profile.theta),
             sorted: !self.unsorted,
             distinct: !self.duplicates,
             transactions: self.transactions,
             verify: self.verify.unwrap_or(profile.verify),
+            ..profile
         }
     }
 }

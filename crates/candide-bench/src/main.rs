@@ -34,6 +34,8 @@ use suite::Suite;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Bench(Bench::Ycsb(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::YcsbNarrow(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::YcsbHot(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::Tpcc(args)) => run(&args.workloads(), &args.common),
         Command::Check(args) => check::run(&args),

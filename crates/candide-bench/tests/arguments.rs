@@ -17,6 +17,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcd", "ycsb");
     assert_refused("bench ycsb --protocol magic", "use a list of occ, tictoc, serial, global-lock, or all");
     assert_refused("bench ycsb --mode d", "expected a, b or c");
+    assert_refused("bench ycsb-narrow --contention low", "expected high, medium or read-only");
     assert_refused("bench ycsb --verify maybe", "expected counts, values, increment or tag");
     assert_refused("bench ycsb --profile loose", "[possible values: strict, paper]");
     assert_refused("bench tpcc --mix half", "expected full, three, two or new-order");
@@ -33,6 +34,8 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench ycsb --theta 3", "from 0 (uniform) to 2");
     assert_refused("bench ycsb --operations 65", "from 1 to 64");
     assert_refused("bench ycsb --rows 15", "from 16");
+    assert_refused("bench ycsb-hot --rmws 11", "of 10 operations from 0 to 10 can write, not 11");
+    assert_refused("bench ycsb-hot --rows 9", "from 10");
     assert_refused("bench smallbank --accounts 1", "at least 2");
     assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");
     assert_refused("bench smallbank --weights 1,2,3", "six whole numbers");

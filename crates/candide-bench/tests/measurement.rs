@@ -118,6 +118,22 @@ fn what_is_not_checked_is_admitted() {
 }
 
 #[test]
+fn narrow_columns_and_hot_rows_are_run_under_every_protocol() {
+    let narrow = "ycsb-narrow --rows 5000 --transactions 1000 --contention high,read-only --ts on,off";
+    let hot = "ycsb-hot --rmws 0,1,10 --transactions 1000";
+    for (arguments, name, settings) in [(narrow, "narrow", 4), (hot, "hot", 3)] {
+        let (_, report) = bench(&format!("{arguments} --protocol all --threads 1,4 --runs 1"), name);
+        let results = report["results"].as_array().expect("a list");
+        assert_eq!(results.len(), settings * 7, "`serial` with one thread only");
+        for result in results {
+            assert!(number(&result["committed"]) > 0.0);
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+            assert_eq!(result["params"]["verify"], "increment");
+        }
+    }
+}
+
+#[test]
 fn smallbank_reports_its_six_types_and_its_rollbacks() {
     let (_, report) = bench("smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff", "bank");
     for result in report["results"].as_array().expect("a list") {

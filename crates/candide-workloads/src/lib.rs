@@ -6,7 +6,7 @@
 //!
 //! | workload | tables | transactions |
 //! |---|---|---|
-//! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes | point reads and writes of single columns |
+//! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
