@@ -1,5 +1,6 @@
 //! The command line.
 
+mod long_scan;
 mod tpcc;
 mod ycsb_hot;
 mod ycsb_narrow;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::registry::Choices;
+pub(crate) use long_scan::LongScanArgs;
 pub(crate) use tpcc::TpccArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
@@ -30,7 +32,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|ycsb-narrow|ycsb-hot|smallbank|tpcc")]
+    #[command(subcommand, subcommand_value_name = "ycsb|ycsb-narrow|ycsb-hot|long-scan|smallbank|tpcc")]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -104,10 +106,10 @@ pub(crate) enum Subject {
     Random,
     /// Reads and writes of single columns
     Ycsb,
-    /// Reads and writes of single columns, even and odd ones apart in a row of three cache lines
-    YcsbNarrow,
     /// Reads and read-modify-writes of fifty rows
     YcsbHot,
+    /// Scans between a read and a write of a row that all want
+    LongScan,
     /// A bank
     Smallbank,
     /// Warehouses
@@ -135,6 +137,9 @@ pub(crate) enum Bench {
     /// Reads and read-modify-writes of fifty rows: contention beyond what optimism bears
     #[command(name = "ycsb-hot")]
     YcsbHot(YcsbHotArgs),
+    /// Scans of a thousand rows, between a read and a write of a row that all want
+    #[command(name = "long-scan")]
+    LongScan(LongScanArgs),
     /// Six kinds of bank transactions over savings and checking accounts
     #[command(name = "smallbank")]
     SmallBank(SmallBankArgs),

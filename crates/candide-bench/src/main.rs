@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Bench(Bench::Ycsb(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::YcsbNarrow(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::YcsbHot(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::LongScan(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::Tpcc(args)) => run(&args.workloads(), &args.common),
         Command::Check(args) => check::run(&args),

@@ -134,6 +134,19 @@ fn narrow_columns_and_hot_rows_are_run_under_every_protocol() {
 }
 
 #[test]
+fn long_scans_are_run_under_every_protocol() {
+    let (printed, report) =
+        bench("long-scan --rows 5000 --transactions 500 --protocol all --threads 1,4 --runs 1", "long-scan");
+    assert!(printed.contains("note: long-scan: where a scan begins is not published"), "{printed}");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 7, "`serial` with one thread only");
+    for result in results {
+        assert!(number(&result["committed"]) > 0.0);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn smallbank_reports_its_six_types_and_its_rollbacks() {
     let (_, report) = bench("smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff", "bank");
     for result in report["results"].as_array().expect("a list") {

@@ -7,6 +7,7 @@
 //! | workload | tables | transactions |
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
+//! | [`two_tables::LongScan`] | a row that all want, and a million | a read, a scan, a write |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
@@ -27,6 +28,7 @@ mod replay;
 mod rng;
 pub mod smallbank;
 pub mod tpcc;
+pub mod two_tables;
 mod workload;
 pub mod ycsb;
 mod zipf;

@@ -11,7 +11,8 @@ use candide_workloads::clients::{Lists, Registers};
 use candide_workloads::random::Random;
 use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcc::Tpcc;
-use candide_workloads::ycsb::{Contention, Mode as Mix, Verify, Ycsb};
+use candide_workloads::two_tables::LongScan;
+use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
 use crate::cli::{CheckArgs, CheckMode, Subject};
 use crate::failure::Failure;
@@ -70,13 +71,12 @@ impl Run<'_> {
                 let workload = Ycsb { verify: Verify::Increment, ..mix };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
-            Subject::YcsbNarrow => {
-                let mix = Ycsb { rows: 1_000, transactions: 20_000, ..Ycsb::granularity(Contention::High) };
-                let workload = Ycsb { verify: Verify::Increment, ..mix };
-                protocol.run(record::Recording { workload: &workload, threads, run: self })
-            }
             Subject::YcsbHot => {
                 let workload = Ycsb { transactions: 20_000, verify: Verify::Increment, ..Ycsb::hot(5) };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::LongScan => {
+                let workload = LongScan { rows: 1_000, scan: 100, transactions: 20_000 };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Smallbank => {

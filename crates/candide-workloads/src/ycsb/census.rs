@@ -36,7 +36,7 @@ impl Verify {
 /// Compares the table with the knobs it was loaded by and the tally of what was committed.
 pub(super) fn check<P: Protocol, L: Layout>(
     table: &Table<UserRow<L>, P>,
-    mut session: Session<P>,
+    session: &mut Session<P>,
     knobs: &Ycsb<L>,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
@@ -47,7 +47,7 @@ pub(super) fn check<P: Protocol, L: Layout>(
         return Ok(consistency);
     }
     let mut looked_up = Census::default();
-    by_transactions(&mut session, table, knobs.rows, |row| looked_up.count(row, knobs.verify, tally))?;
+    by_transactions(session, table, knobs.rows, |row| looked_up.count(row, knobs.verify, tally))?;
     let mut iterated = Census::default();
     table.for_each_quiescent(|row| iterated.count(row, knobs.verify, tally))?;
 
@@ -80,8 +80,7 @@ impl Census {
         self.rows += 1;
         for (column, value) in row.columns.as_ref().iter().enumerate() {
             let bytes = value.bytes();
-            let head = bytes.first_chunk().map_or(0, |head| u64::from_le_bytes(*head));
-            self.heads = self.heads.wrapping_add(head);
+            self.heads = self.heads.wrapping_add(value.head());
             self.fingerprint = self.fingerprint.wrapping_add(fingerprint(row.key ^ (column as u64) << 56, bytes));
             if !verify.explains(UserRow::<L>::slot(row.key, column), value, tally) {
                 let place = (row.key, column);

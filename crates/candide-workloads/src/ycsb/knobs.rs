@@ -149,7 +149,7 @@ pub struct Ycsb<L: Layout = Wide> {
 
 impl<L: Layout> Ycsb<L> {
     /// Sixteen blind operations on ten million rows, half of them writes.
-    fn blind(name: String, layout: L) -> Self {
+    pub(crate) fn blind(name: String, layout: L) -> Self {
         Ycsb {
             name,
             layout,

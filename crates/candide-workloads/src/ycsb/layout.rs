@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use candide::{Buffer, Bytes, Field, Group, Hashed, IndexKind};
+use candide::{Buffer, Bytes, Field, Group, Hashed, IndexKind, Ordered};
 use serde::Serializer;
 
 /// The most columns that a layout has.
@@ -18,6 +18,11 @@ pub trait Value: Field + Eq + fmt::Debug {
 
     /// Its bytes.
     fn bytes(&self) -> &[u8];
+
+    /// The counter at its head.
+    fn head(&self) -> u64 {
+        self.bytes().first_chunk().map_or(0, |head| u64::from_le_bytes(*head))
+    }
 }
 
 impl<const N: usize> Value for Bytes<N> {
@@ -104,6 +109,19 @@ impl Layout for Joint {
     type Image = [u64; 20];
     const NAME: &'static str = "JointRow";
     const GROUPS: &'static [Group] = &[Group::new("all", 20)];
+}
+
+/// As [`Joint`], with the keys in order, so that they can be scanned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JointInOrder;
+
+impl Layout for JointInOrder {
+    type Value = <Joint as Layout>::Value;
+    type Values = <Joint as Layout>::Values;
+    type Index = Ordered;
+    type Image = <Joint as Layout>::Image;
+    const NAME: &'static str = "JointInOrderRow";
+    const GROUPS: &'static [Group] = Joint::GROUPS;
 }
 
 /// Says in a report what a layout is.

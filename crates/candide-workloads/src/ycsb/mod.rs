@@ -23,15 +23,16 @@ use candide::{Database, Protocol, Session, Table, TableOptions};
 use crate::replay::Replay;
 use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
 pub use knobs::{Access, Contention, Mode, OPERATIONS_MAX, Verify, Writes, Ycsb};
-pub use layout::{COLUMNS_MAX, Joint, Layout, Narrow, Value, Values, Wide};
-use operation::Operation;
-pub(crate) use row::Pool;
+pub use layout::{COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Value, Values, Wide};
+pub(crate) use operation::Operation;
+use row::Pool;
 pub use row::UserRow;
 pub use transaction::YcsbWorker;
-use writer::{Tally, Writer};
+use writer::Tally;
+pub(crate) use writer::Writer;
 
 /// The random stream of the loader's values; the small ones belong to the keys and the threads.
-pub(crate) const POOL_STREAM: u64 = u64::MAX - 1;
+const POOL_STREAM: u64 = u64::MAX - 1;
 
 impl<L: Layout> Workload for Ycsb<L> {
     type Loaded<P: Protocol> = YcsbTables<P, L>;
@@ -59,8 +60,20 @@ impl<L: Layout> Workload for Ycsb<L> {
     }
 
     fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<YcsbTables<P, L>, Failure> {
+        self.load_as("usertable", db, loading)
+    }
+}
+
+impl<L: Layout> Ycsb<L> {
+    /// Creates and fills a table with this name.
+    pub(crate) fn load_as<P: Protocol>(
+        &self,
+        name: &str,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<YcsbTables<P, L>, Failure> {
         let options = TableOptions::default().capacity(self.rows as usize);
-        let table = db.table_with("usertable", if self.ordered { options.ordered() } else { options })?;
+        let table = db.table_with(name, if self.ordered { options.ordered() } else { options })?;
         let seed = loading.seed;
         let pool = Pool::new(&mut rng::stream(seed, POOL_STREAM));
         loading.fill(db, self.rows, |tx, key| {
@@ -85,24 +98,39 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
     fn tally(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().expect("nobody panics while holding the tally")
     }
+
+    /// The operations of thread number `thread`, and what it writes.
+    pub(crate) fn inputs(&self, thread: usize) -> (Replay<Operation>, Writer<L::Value>) {
+        let mut rng = rng::stream(self.seed, thread as u64);
+        let operations = Operation::draw_all(&self.knobs, &mut rng);
+        let writer = Writer::new(&self.knobs, thread, &mut rng, &mut self.tally());
+        (Replay::new(operations, self.knobs.operations), writer)
+    }
+
+    /// Enters what was written.
+    pub(crate) fn absorb_writer(&self, writer: Writer<L::Value>) {
+        self.tally().absorb(writer);
+    }
+
+    /// What the check finds in the table.
+    pub(crate) fn census(&self, session: &mut Session<P>) -> Result<Consistency, Failure> {
+        census::check(&self.table, session, &self.knobs, &self.tally())
+    }
 }
 
 impl<P: Protocol, L: Layout> Loaded<P> for YcsbTables<P, L> {
     type Worker = YcsbWorker<P, L>;
 
     fn worker(&self, session: Session<P>, thread: usize) -> YcsbWorker<P, L> {
-        let mut rng = rng::stream(self.seed, thread as u64);
-        let operations = Operation::draw_all(&self.knobs, &mut rng);
-        let writer = Writer::new(&self.knobs, thread, &mut rng, &mut self.tally());
-        let operations = Replay::new(operations, self.knobs.operations);
+        let (operations, writer) = self.inputs(thread);
         YcsbWorker::new(session, self.table.clone(), operations, self.knobs.access, writer)
     }
 
     fn absorb(&self, worker: YcsbWorker<P, L>) {
-        self.tally().absorb(worker.into_writer());
+        self.absorb_writer(worker.into_writer());
     }
 
-    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
-        census::check(&self.table, session, &self.knobs, &self.tally())
+    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
+        self.census(&mut session)
     }
 }

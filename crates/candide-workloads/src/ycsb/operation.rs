@@ -8,18 +8,18 @@ use crate::Zipf;
 
 /// One access to a row. Eight bytes, so that a transaction's inputs are two cache lines.
 #[derive(Clone, Copy)]
-pub(super) struct Operation {
-    pub(super) key: u32,
+pub(crate) struct Operation {
+    pub(crate) key: u32,
     /// The column that is written, or read.
-    pub(super) column: u8,
+    pub(crate) column: u8,
     /// The column that is read before one is written, if any is.
-    pub(super) observed: u8,
-    pub(super) write: bool,
+    pub(crate) observed: u8,
+    pub(crate) write: bool,
 }
 
 impl Operation {
     /// The operations of all transactions of one thread, one transaction after another.
-    pub(super) fn draw_all<L: Layout>(knobs: &Ycsb<L>, rng: &mut Rng) -> Vec<Operation> {
+    pub(crate) fn draw_all<L: Layout>(knobs: &Ycsb<L>, rng: &mut Rng) -> Vec<Operation> {
         let zipf = Zipf::new(knobs.rows, knobs.theta);
         let columns = L::Values::COUNT as u8;
         let mut operations = Vec::with_capacity(knobs.transactions * knobs.operations);

@@ -44,7 +44,7 @@ impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
         let mut attempts = 0;
         let torn = session.run(|tx| {
             attempts += 1;
-            Attempt { tx, table, access: *access, writer, position: 0, torn: 0 }.run(operations)
+            Attempt::new(tx, table, *access, writer).run(operations)
         })?;
         writer.committed::<L>(operations, torn);
         let writes = operations.iter().any(|operation| operation.write);
@@ -56,7 +56,7 @@ impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
     }
 }
 
-/// One attempt at a transaction.
+/// One attempt at the operations of a transaction on one table.
 struct Attempt<'a, P: Protocol, L: Layout> {
     tx: &'a Tx<'a, P>,
     table: &'a Table<UserRow<L>, P>,
@@ -69,6 +69,10 @@ struct Attempt<'a, P: Protocol, L: Layout> {
 }
 
 impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
+    fn new(tx: &'a Tx<'a, P>, table: &'a Table<UserRow<L>, P>, access: Access, writer: &'a Writer<L::Value>) -> Self {
+        Attempt { tx, table, access, writer, position: 0, torn: 0 }
+    }
+
     /// Goes through `operations` in batches whose cache misses overlap, the largest first. Gives the number of torn reads.
     fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
         let rest = self.batches::<16>(operations)?;

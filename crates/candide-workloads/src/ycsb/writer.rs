@@ -3,7 +3,7 @@
 use candide::{Abort, Protocol, Row};
 use fastrand::Rng;
 
-use super::knobs::{Access, Verify, Ycsb};
+use super::knobs::{Access, Verify, Writes, Ycsb};
 use super::layout::{Layout, Value};
 use super::operation::Operation;
 use super::row::{Pool, UserRow};
@@ -11,7 +11,7 @@ use super::row::{Pool, UserRow};
 /// One thread's source of values.
 ///
 /// Within a transaction it is not changed, so that every attempt writes the same; a commit moves it on.
-pub(super) enum Writer<V> {
+pub(crate) enum Writer<V> {
     /// Random values, from number `next` of the pool.
     Values { pool: Pool<V>, next: usize },
     /// Increments, of which so many were committed.
@@ -28,7 +28,10 @@ impl<V: Value> Writer<V> {
             Verify::Increment => Writer::Increments { committed: 0 },
             Verify::Tag => {
                 let mut log = tally.take_log(thread);
-                log.last.resize(UserRow::<L>::slot(knobs.rows, 0), 0);
+                // Who never writes needs no room to note it.
+                if knobs.writes != Writes::First(0) {
+                    log.last.resize(UserRow::<L>::slot(knobs.rows, 0), 0);
+                }
                 Writer::Tags { thread, log, torn: 0 }
             }
         }
@@ -69,7 +72,7 @@ impl<V: Value> Writer<V> {
 
     /// Enters a committed transaction, which met `torn_reads`, into the account.
     #[inline]
-    pub(super) fn committed<L: Layout<Value = V>>(&mut self, operations: &[Operation], torn_reads: u64) {
+    pub(crate) fn committed<L: Layout<Value = V>>(&mut self, operations: &[Operation], torn_reads: u64) {
         let writes = (0u64..).zip(operations).filter(|(_, operation)| operation.write);
         match self {
             Writer::Values { next, .. } => *next += operations.len(),
@@ -129,7 +132,7 @@ impl Tally {
 
 /// The tags that one thread has committed. Its commits are ordered, so of its writes to a column only the last can survive.
 #[derive(Default)]
-pub(super) struct TagLog {
+pub(crate) struct TagLog {
     /// The last sequence number used. Numbers go on from run to run.
     sequence: u64,
     /// For each column of each row, the sequence number of the thread's last committed write, or 0.
