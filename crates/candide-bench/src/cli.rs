@@ -1,6 +1,7 @@
 //! The command line.
 
 mod long_scan;
+mod shifting;
 mod tpcc;
 mod ycsb_hot;
 mod ycsb_narrow;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use crate::registry::Choices;
 pub(crate) use long_scan::LongScanArgs;
+pub(crate) use shifting::ShiftingArgs;
 pub(crate) use tpcc::TpccArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
@@ -32,7 +34,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|ycsb-narrow|ycsb-hot|long-scan|smallbank|tpcc")]
+    #[command(subcommand, subcommand_value_name = "ycsb|ycsb-narrow|ycsb-hot|long-scan|shifting|smallbank|tpcc")]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -110,6 +112,8 @@ pub(crate) enum Subject {
     YcsbHot,
     /// Scans between a read and a write of a row that all want
     LongScan,
+    /// Reads beside an operation on a row that all want, by turns a read and a write
+    Shifting,
     /// A bank
     Smallbank,
     /// Warehouses
@@ -140,6 +144,8 @@ pub(crate) enum Bench {
     /// Scans of a thousand rows, between a read and a write of a row that all want
     #[command(name = "long-scan")]
     LongScan(LongScanArgs),
+    /// Reads beside an operation on a row that all want, which changes from read to write and back; reported over time
+    Shifting(ShiftingArgs),
     /// Six kinds of bank transactions over savings and checking accounts
     #[command(name = "smallbank")]
     SmallBank(SmallBankArgs),

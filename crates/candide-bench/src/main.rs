@@ -18,9 +18,11 @@ mod measurement;
 mod plan;
 mod progress;
 mod registry;
+mod rendezvous;
 mod report;
 mod suite;
 mod table;
+mod timeline;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,10 @@ fn main() -> ExitCode {
         Command::Bench(Bench::YcsbNarrow(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::YcsbHot(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::LongScan(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::Shifting(args)) => {
+            let workload = args.workload();
+            run(&[workload], &args.into_common())
+        }
         Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::Tpcc(args)) => run(&args.workloads(), &args.common),
         Command::Check(args) => check::run(&args),

@@ -37,6 +37,8 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench ycsb-hot --rmws 11", "of 10 operations from 0 to 10 can write, not 11");
     assert_refused("bench ycsb-hot --rows 9", "from 10");
     assert_refused("bench long-scan --rows 500", "of 500 rows from 1 to 500 can be scanned, not 1000");
+    assert_refused("bench shifting --reads 65", "from 1 to 64");
+    assert_refused("bench shifting --phase 1ms --slice 2ms", "no longer than the phase of 1ms");
     assert_refused("bench smallbank --accounts 1", "at least 2");
     assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");
     assert_refused("bench smallbank --weights 1,2,3", "six whole numbers");

@@ -147,6 +147,44 @@ fn long_scans_are_run_under_every_protocol() {
 }
 
 #[test]
+fn shifts_are_reported_over_time() {
+    let page = file("shifting.html");
+    let arguments =
+        "shifting --rows 2000 --transactions 500 --phase 60ms --slice 7ms --protocol all --threads 1,4 --runs 2";
+    let (printed, report) = bench(&format!("{arguments} --report {}", page.display()), "shifting");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 7, "`serial` with one thread only");
+    for result in results {
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+        let timeline = &result["timeline"];
+        assert_eq!((&timeline["phase_s"], &timeline["slice_s"]), (&0.06.into(), &0.007.into()));
+        let phases = timeline["phases"].as_array().expect("a list");
+        let names: Vec<_> = phases.iter().map(|phase| &phase["name"]).collect();
+        // 200 ms: the last one is shorter.
+        assert_eq!(names, ["read", "read-modify-write", "read", "read-modify-write"]);
+        let sum = |phase: &Value, field: &str| phase[field].as_array().expect("a list").iter().map(number).sum::<f64>();
+        for (field, total) in [("seconds", "duration_s"), ("committed", "committed"), ("aborted", "aborted")] {
+            let slices: f64 = phases.iter().map(|phase| sum(phase, field)).sum();
+            let total = number(&result[total]);
+            assert!((slices - total).abs() <= 1e-6 * total, "{field}: {slices} in slices, {total} in all");
+        }
+        for (name, others) in [("read", [0, 2]), ("read-modify-write", [1, 3])] {
+            let committed: f64 = others.iter().map(|&phase| sum(&phases[phase], "committed")).sum();
+            assert_eq!(
+                number(&result["transactions"][name]["committed"]),
+                committed,
+                "no phase has transactions of another"
+            );
+        }
+        assert!(sum(&phases[1], "seconds") >= 0.12, "two runs");
+    }
+    assert!(printed.contains("Over time: txn/s in the fifths of each phase"), "{printed}");
+    assert_eq!(printed.lines().filter(|line| line.contains("0.120 s")).count(), 7, "{printed}");
+    let page = fs::read_to_string(page).expect("written");
+    assert_eq!(page.matches("<polyline").count(), 7);
+}
+
+#[test]
 fn smallbank_reports_its_six_types_and_its_rollbacks() {
     let (_, report) = bench("smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff", "bank");
     for result in report["results"].as_array().expect("a list") {

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
 //! | [`two_tables::LongScan`] | a row that all want, and a million | a read, a scan, a write |
+//! | [`two_tables::Shifting`] | the same | by turns a read and a write of that row, before 20 reads |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
@@ -36,5 +37,5 @@ mod zipf;
 pub use consistency::Consistency;
 pub use load::Loading;
 pub use rng::stream;
-pub use workload::{Failure, Loaded, Step, Worker, Workload};
+pub use workload::{Failure, Loaded, Step, Timeline, Worker, Workload};
 pub use zipf::{THETA_MAX, Zipf};

@@ -2,10 +2,12 @@
 
 mod common;
 
+use std::time::Duration;
+
 use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Whole};
-use candide_workloads::Workload;
-use candide_workloads::two_tables::{LongScan, LongScanTables};
+use candide_workloads::two_tables::{LongScan, LongScanTables, Shifting};
 use candide_workloads::ycsb::{Joint, UserRow, Value};
+use candide_workloads::{Loaded, Workload};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
 
 /// More than cores, on machines where it matters.
@@ -100,4 +102,67 @@ fn knobs_out_of_range_are_refused_with_the_range() {
         assert!(message.contains(words), "{message}");
     }
     assert_eq!(LongScan::published().validate(), Ok(()));
+}
+
+fn shifting() -> Shifting {
+    Shifting { rows: 100, transactions: 200, ..Shifting::published() }
+}
+
+fn shifts_hold<P: Protocol>(threads: usize) {
+    for (updates, splitting) in SWITCHES {
+        let db = database::<P>(updates, splitting);
+        let loaded = load(&db, &shifting(), threads);
+        let mut modified = 0;
+        for phase in 0..4 {
+            loaded.enter_phase(phase);
+            let committed = run(&db, &loaded, threads, 100);
+            assert_eq!(committed, threads * 100);
+            modified += committed * (phase % 2);
+        }
+        let consistency = check(&db, &loaded);
+        assert_eq!(consistency.failed, Vec::<String>::new(), "{}, {updates}, {splitting}", P::NAME);
+        let mut found = Vec::new();
+        loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
+        assert_eq!(found, [modified as u64], "one more for each transaction of every other phase");
+    }
+}
+
+#[test]
+fn shifts_hold_under_every_protocol_and_switch() {
+    shifts_hold::<Occ>(THREADS);
+    shifts_hold::<TicToc>(THREADS);
+    shifts_hold::<GlobalLock>(THREADS);
+    shifts_hold::<Serial>(1);
+}
+
+#[test]
+fn damage_beside_shifts_is_noticed() {
+    let db = database::<Occ>(true, true);
+    let loaded = load(&db, &shifting(), 1);
+    loaded.enter_phase(1);
+    run(&db, &loaded, 1, 10);
+    run_unaccounted(&db, &loaded, 1);
+    assert_failed(&check(&db, &loaded), "small table: read by raw iteration: the counters add up to 11");
+
+    let large = &loaded.tables.large.table;
+    must(db.run(|tx| large.modify(tx, &7, Whole, |row| row.columns = [Value::from_fn(|index| index as u8); 10])));
+    run(&db, &loaded, 1, 200);
+    let consistency = check(&db, &loaded);
+    assert_failed(&consistency, "large table: read by transactions: 10 columns hold");
+    assert_failed(&consistency, "reads saw a mix of two writes");
+}
+
+#[test]
+fn phases_and_reads_out_of_range_are_refused_with_the_range() {
+    let refused = [
+        (Shifting { reads: 65, ..shifting() }, "from 1 to 64"),
+        (Shifting { rows: 19, ..shifting() }, "rows must be from 20"),
+        (Shifting { slice: Duration::ZERO, ..shifting() }, "longer than nothing"),
+        (Shifting { slice: Duration::from_secs(1), ..shifting() }, "no longer than the phase of 100ms"),
+    ];
+    for (knobs, words) in refused {
+        let message = knobs.validate().expect_err(words);
+        assert!(message.contains(words), "{message}");
+    }
+    assert_eq!(Shifting::published().validate(), Ok(()));
 }

@@ -11,7 +11,7 @@ use candide_workloads::clients::{Lists, Registers};
 use candide_workloads::random::Random;
 use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcc::Tpcc;
-use candide_workloads::two_tables::LongScan;
+use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
 use crate::cli::{CheckArgs, CheckMode, Subject};
@@ -77,6 +77,10 @@ impl Run<'_> {
             }
             Subject::LongScan => {
                 let workload = LongScan { rows: 1_000, scan: 100, transactions: 20_000 };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Shifting => {
+                let workload = Shifting { rows: 1_000, transactions: 20_000, ..Shifting::published() };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Smallbank => {

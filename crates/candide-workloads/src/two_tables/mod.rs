@@ -1,13 +1,15 @@
-//! A workload of MOCC (VLDB 2016) over two tables, of which a small one has a single row that all transactions want, and a
+//! Two workloads of MOCC (VLDB 2016) over two tables, of which a small one has a single row that all transactions want, and a
 //! large one has a million that are only read.
 
 mod long_scan;
+mod shifting;
 
 use candide::{Database, Protocol, Session};
 
 use crate::ycsb::{Joint, Layout, Verify, Writes, Ycsb, YcsbTables};
 use crate::{Consistency, Failure, Loading};
 pub use long_scan::{LongScan, LongScanTables, LongScanWorker};
+pub use shifting::{Shifting, ShiftingTables, ShiftingWorker};
 
 /// The tables, filled.
 pub struct TwoTables<P: Protocol, L: Layout> {

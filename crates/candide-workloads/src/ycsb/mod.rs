@@ -27,6 +27,7 @@ pub use layout::{COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Value, Values
 pub(crate) use operation::Operation;
 use row::Pool;
 pub use row::UserRow;
+pub(crate) use transaction::Attempt;
 pub use transaction::YcsbWorker;
 use writer::Tally;
 pub(crate) use writer::Writer;

@@ -57,7 +57,7 @@ impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
 }
 
 /// One attempt at the operations of a transaction on one table.
-struct Attempt<'a, P: Protocol, L: Layout> {
+pub(crate) struct Attempt<'a, P: Protocol, L: Layout> {
     tx: &'a Tx<'a, P>,
     table: &'a Table<UserRow<L>, P>,
     access: Access,
@@ -69,12 +69,17 @@ struct Attempt<'a, P: Protocol, L: Layout> {
 }
 
 impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
-    fn new(tx: &'a Tx<'a, P>, table: &'a Table<UserRow<L>, P>, access: Access, writer: &'a Writer<L::Value>) -> Self {
+    pub(crate) fn new(
+        tx: &'a Tx<'a, P>,
+        table: &'a Table<UserRow<L>, P>,
+        access: Access,
+        writer: &'a Writer<L::Value>,
+    ) -> Self {
         Attempt { tx, table, access, writer, position: 0, torn: 0 }
     }
 
     /// Goes through `operations` in batches whose cache misses overlap, the largest first. Gives the number of torn reads.
-    fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
+    pub(crate) fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
         let rest = self.batches::<16>(operations)?;
         let rest = self.batches::<4>(rest)?;
         let rest = self.batches::<2>(rest)?;
