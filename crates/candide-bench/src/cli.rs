@@ -1,6 +1,9 @@
 //! The command line.
 
+mod key_value;
 mod long_scan;
+mod predicate;
+mod range_scan;
 mod shifting;
 mod tpcc;
 mod ycsb_hot;
@@ -16,7 +19,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::registry::Choices;
+pub(crate) use key_value::{KeyValue, KeyValueArgs};
 pub(crate) use long_scan::LongScanArgs;
+pub(crate) use predicate::PredicateArgs;
+pub(crate) use range_scan::RangeScanArgs;
 pub(crate) use shifting::ShiftingArgs;
 pub(crate) use tpcc::TpccArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
@@ -34,7 +40,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|ycsb-narrow|ycsb-hot|long-scan|shifting|smallbank|tpcc")]
+    #[command(
+        subcommand,
+        subcommand_value_name = "ycsb|ycsb-narrow|ycsb-hot|long-scan|shifting|key-value|range-scan|predicate|smallbank|tpcc"
+    )]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -146,6 +155,14 @@ pub(crate) enum Bench {
     LongScan(LongScanArgs),
     /// Reads beside an operation on a row that all want, which changes from read to write and back; reported over time
     Shifting(ShiftingArgs),
+    /// The key-value benchmarks of other engines, by preset
+    #[command(name = "key-value")]
+    KeyValue(KeyValueArgs),
+    /// Scans of up to a hundred rows, and modifications of single ones
+    #[command(name = "range-scan")]
+    RangeScan(RangeScanArgs),
+    /// Whether a balance is above ten: one is taken off it if so, or else it is filled up
+    Predicate(PredicateArgs),
     /// Six kinds of bank transactions over savings and checking accounts
     #[command(name = "smallbank")]
     SmallBank(SmallBankArgs),

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Bench, Cli, Command, Common};
+use cli::{Bench, Cli, Command, Common, KeyValue};
 use failure::Failure;
 use report::Sink;
 use suite::Suite;
@@ -43,6 +43,13 @@ fn main() -> ExitCode {
             let workload = args.workload();
             run(&[workload], &args.into_common())
         }
+        Command::Bench(Bench::KeyValue(args)) => match args.workload() {
+            KeyValue::Word(workload) => run(&[workload], &args.common),
+            KeyValue::Single(workload) => run(&[workload], &args.common),
+            KeyValue::Joint(workload) => run(&[workload], &args.common),
+        },
+        Command::Bench(Bench::RangeScan(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::Predicate(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::Tpcc(args)) => run(&args.workloads(), &args.common),
         Command::Check(args) => check::run(&args),

@@ -18,6 +18,10 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench ycsb --protocol magic", "use a list of occ, tictoc, serial, global-lock, or all");
     assert_refused("bench ycsb --mode d", "expected a, b or c");
     assert_refused("bench ycsb-narrow --contention low", "expected high, medium or read-only");
+    assert_refused(
+        "bench key-value --preset magic",
+        "[possible values: index, counter, cicada, dbx1000, ccbench, silo]",
+    );
     assert_refused("bench ycsb --verify maybe", "expected counts, values, increment or tag");
     assert_refused("bench ycsb --profile loose", "[possible values: strict, paper]");
     assert_refused("bench tpcc --mix half", "expected full, three, two or new-order");
@@ -39,6 +43,9 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench long-scan --rows 500", "of 500 rows from 1 to 500 can be scanned, not 1000");
     assert_refused("bench shifting --reads 65", "from 1 to 64");
     assert_refused("bench shifting --phase 1ms --slice 2ms", "no longer than the phase of 1ms");
+    assert_refused("bench key-value --read-only 2", "from 0 to 1");
+    assert_refused("bench range-scan --scan 0", "from 1 to 1000000 can be scanned, not 0");
+    assert_refused("bench predicate --rows 0", "rows must be from 1");
     assert_refused("bench smallbank --accounts 1", "at least 2");
     assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");
     assert_refused("bench smallbank --weights 1,2,3", "six whole numbers");

@@ -7,6 +7,8 @@
 //! | workload | tables | transactions |
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
+//! | [`micro::Ranges`] | one of 10 columns of 10 bytes, in order | scans of up to 99 rows, and modifications of one |
+//! | [`micro::Predicate`] | balances | a look whether one is above ten, and what follows from it |
 //! | [`two_tables::LongScan`] | a row that all want, and a million | a read, a scan, a write |
 //! | [`two_tables::Shifting`] | the same | by turns a read and a write of that row, before 20 reads |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
@@ -23,6 +25,7 @@
 pub mod clients;
 mod consistency;
 mod load;
+pub mod micro;
 pub mod random;
 mod read_back;
 mod replay;

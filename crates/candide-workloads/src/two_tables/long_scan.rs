@@ -1,7 +1,6 @@
 //! The long scan: a transaction reads the row of the small table, scans a thousand of the large one, and then writes the row
 //! that it read first, which others have written meanwhile.
 
-use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +10,7 @@ use serde::Serialize;
 use super::TwoTables;
 use crate::replay::Replay;
 use crate::workload::{require, require_transactions};
-use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer};
+use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
 use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, rng};
 
 /// The random stream of a thread's scans is that of its number with this bit: the number itself has that of its columns.
@@ -154,16 +153,9 @@ impl<P: Protocol> Tables<P> {
     fn transact(&self, tx: &Tx<'_, P>, operation: &Operation, range: Range<u64>) -> Result<bool, Abort> {
         let row = self.small.find(tx, &0)?;
         let before = row.read(Whole)?;
-        let (mut next, end) = (range.start, range.end);
-        let mut in_order = true;
-        for row in self.large.scan(tx, range, Whole) {
-            let (key, row) = row?;
-            black_box(row);
-            in_order &= key == next;
-            next += 1;
-        }
+        let is_whole = scan_all(&self.large, tx, range)?;
         let column = usize::from(operation.column);
         row.update(UserRow::<Joint>::HEADS[column].set(before.columns[column].head() + 1))?;
-        Ok(in_order && next == end)
+        Ok(is_whole)
     }
 }

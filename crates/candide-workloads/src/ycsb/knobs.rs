@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::layout::{Joint, Layout, Narrow, Values, Wide, describe};
+use super::layout::{Joint, Layout, Narrow, Single, Values, Wide, Word, describe};
 use crate::workload::{require, require_theta, require_transactions};
 
 /// The most operations a transaction may have.
@@ -145,6 +145,9 @@ pub struct Ycsb<L: Layout = Wide> {
     pub transactions: usize,
     /// What is written, and what is checked.
     pub verify: Verify,
+    /// In what it differs from what it is named after.
+    #[serde(skip)]
+    pub differences: &'static [&'static str],
 }
 
 impl<L: Layout> Ycsb<L> {
@@ -164,6 +167,7 @@ impl<L: Layout> Ycsb<L> {
             ordered: false,
             transactions: 200_000,
             verify: Verify::Counts,
+            differences: &[],
         }
     }
 
@@ -213,6 +217,72 @@ impl Ycsb {
     }
 }
 
+impl Ycsb<Single> {
+    /// The YCSB of Cicada (SIGMOD 2017): 16 operations, half of which read a row of 100 bytes and the others modify one.
+    pub fn cicada() -> Self {
+        Ycsb {
+            access: Access::Modify,
+            sorted: false,
+            differences: &["hot rows are neighbours, where Cicada scatters them"],
+            ..Self::blind("kv-cicada".to_string(), Single)
+        }
+    }
+
+    /// The YCSB of Silo (SOSP 2013): one operation on an ordered table, of which one in five puts a row of 100 bytes unseen.
+    pub fn silo() -> Self {
+        Ycsb {
+            operations: 1,
+            writes: Writes::Probability(0.2),
+            theta: 0.0,
+            ordered: true,
+            ..Self::blind("kv-silo".to_string(), Single)
+        }
+    }
+}
+
+impl Ycsb<Word> {
+    /// The micro-benchmark of STO's indexes: 20 operations on words, of which one in five writes, but in four of five
+    /// transactions none does.
+    pub fn index() -> Self {
+        Ycsb {
+            operations: 20,
+            writes: Writes::Probability(0.2),
+            read_only: 0.8,
+            theta: 0.8,
+            differences: &["a value has one timestamp, where STO's has from one to eight"],
+            ..Self::blind("kv-index".to_string(), Word)
+        }
+    }
+
+    /// Cicada's single counter, which every transaction reads and writes.
+    pub fn counter() -> Self {
+        Ycsb {
+            rows: 1,
+            operations: 1,
+            writes: Writes::First(1),
+            access: Access::Modify,
+            theta: 0.0,
+            differences: &["a row has 8 bytes, where Cicada's has 16"],
+            ..Self::blind("kv-counter".to_string(), Word)
+        }
+    }
+
+    /// The YCSB of CCBench (VLDB 2020): ten operations on an ordered table, half of which write unseen; a transaction may draw
+    /// a key more than once.
+    pub fn cc_bench() -> Self {
+        Ycsb {
+            rows: 1_000_000,
+            operations: 10,
+            theta: 0.0,
+            sorted: false,
+            distinct: false,
+            ordered: true,
+            differences: &["a row has 8 bytes, where CCBench's has 4"],
+            ..Self::blind("kv-ccbench".to_string(), Word)
+        }
+    }
+}
+
 impl Ycsb<Narrow> {
     /// The study of timestamp granularity (Huang et al., 2018) as it was published, over ten million rows and without
     /// verification.
@@ -238,6 +308,21 @@ impl Ycsb<Joint> {
             theta: 0.0,
             sorted: false,
             ..Self::blind(format!("ycsb-hot-{modifications}"), Joint)
+        }
+    }
+
+    /// The YCSB of DBx1000 (VLDB 2014): 16 operations, one in ten a write, theta 0.6.
+    pub fn dbx1000() -> Self {
+        Ycsb {
+            rows: 10 << 20,
+            writes: Writes::Probability(0.1),
+            theta: 0.6,
+            sorted: false,
+            differences: &[
+                "keys that a transaction has drawn already are drawn anew, where DBx1000 makes do with fewer operations",
+                "any column is written, where DBx1000 writes eight bytes of the first",
+            ],
+            ..Self::blind("kv-dbx1000".to_string(), Joint)
         }
     }
 }

@@ -124,6 +124,32 @@ impl Layout for JointInOrder {
     const GROUPS: &'static [Group] = Joint::GROUPS;
 }
 
+/// One column of 100 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Single;
+
+impl Layout for Single {
+    type Value = Bytes<100>;
+    type Values = [Self::Value; 1];
+    type Index = Hashed;
+    type Image = [u64; 13];
+    const NAME: &'static str = "SingleRow";
+    const GROUPS: &'static [Group] = &[Group::new("all", 13)];
+}
+
+/// One column of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word;
+
+impl Layout for Word {
+    type Value = Bytes<8>;
+    type Values = [Self::Value; 1];
+    type Index = Hashed;
+    type Image = [u64; 1];
+    const NAME: &'static str = "WordRow";
+    const GROUPS: &'static [Group] = &[Group::new("all", 1)];
+}
+
 /// Says in a report what a layout is.
 pub(super) fn describe<L: Layout, S: Serializer>(_: &L, serializer: S) -> Result<S::Ok, S::Error> {
     let (columns, bytes, timestamps) = (L::Values::COUNT, L::Value::BYTES, L::GROUPS.len());

@@ -7,12 +7,16 @@
 //! | [`Ycsb::published`], A, B and C of STOv2 (VLDB 2020) | [`Wide`] | 16 or 2, blind writes |
 //! | [`Ycsb::granularity`], of the study of timestamp granularity (2018) | [`Narrow`] | 16 or 2, blind writes |
 //! | [`Ycsb::hot`], of MOCC (VLDB 2016) | [`Joint`] | 10 on fifty rows, the first of them read and write |
+//! | [`Ycsb::dbx1000`] | [`Joint`] | 16 blind ones, few of them writes |
+//! | [`Ycsb::cicada`], [`Ycsb::silo`] | [`Single`] | 16 that read or modify; one, blind |
+//! | [`Ycsb::index`], [`Ycsb::counter`], [`Ycsb::cc_bench`] | [`Word`] | 20; one, always the same; 10 |
 
 mod census;
 mod knobs;
 mod layout;
 mod operation;
 mod row;
+mod scan;
 mod transaction;
 mod writer;
 
@@ -23,10 +27,11 @@ use candide::{Database, Protocol, Session, Table, TableOptions};
 use crate::replay::Replay;
 use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
 pub use knobs::{Access, Contention, Mode, OPERATIONS_MAX, Verify, Writes, Ycsb};
-pub use layout::{COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Value, Values, Wide};
+pub use layout::{COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Single, Value, Values, Wide, Word};
 pub(crate) use operation::Operation;
 use row::Pool;
 pub use row::UserRow;
+pub(crate) use scan::scan_all;
 pub(crate) use transaction::Attempt;
 pub use transaction::YcsbWorker;
 use writer::Tally;
@@ -54,6 +59,10 @@ impl<L: Layout> Workload for Ycsb<L> {
             Verify::Values => Some("values are checked for their form only: a lost update would go unnoticed"),
             Verify::Increment | Verify::Tag => None,
         }
+    }
+
+    fn differences(&self) -> Vec<&'static str> {
+        self.differences.to_vec()
     }
 
     fn validate(&self) -> Result<(), String> {
