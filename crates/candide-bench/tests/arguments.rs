@@ -24,7 +24,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
     );
     assert_refused("bench ycsb --verify maybe", "expected counts, values, increment or tag");
     assert_refused("bench ycsb --profile loose", "[possible values: strict, paper]");
-    assert_refused("bench tpcc --mix half", "expected full, three, two or new-order");
+    assert_refused("bench tpcc --mix half", "expected full, three, two, even or new-order");
     assert_refused("bench tpcc --order-ids here", "[possible values: per-attempt, once, district]");
     assert_refused("bench ycsb --cu maybe", "[possible values: on, off]");
     assert_refused("bench ycsb --factor luck", "no-backoff");
@@ -57,6 +57,8 @@ fn numbers_out_of_range_are_answered_with_the_range() {
 #[test]
 fn contradictions_are_explained() {
     assert_refused("bench ycsb --protocol serial --threads 2", "serial runs one transaction at a time");
+    assert_refused("bench tpcc --like dbx1000 --mix full", "the mix must be two, even or new-order");
+    assert_refused("bench tpcc --like dbx1000 --order-ids once", "the numbers of orders the district's");
     assert_refused("bench smallbank --theta 0.5 --hotspot 10", "cannot be used with");
 }
 

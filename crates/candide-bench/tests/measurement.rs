@@ -276,6 +276,20 @@ fn tpcc_says_what_was_published_otherwise() {
 }
 
 #[test]
+fn tpcc_is_run_as_others_have_it() {
+    let small = "--customers 60 --items 500 --runs 1 --threads 4 --profile paper";
+    for (like, words, kinds) in
+        [("foedus", "payments do not give the balance", 5), ("dbx1000", "nothing is inserted", 2)]
+    {
+        let (printed, report) = bench(&format!("tpcc --like {like} {small}"), like);
+        assert!(printed.contains(words), "{printed}");
+        let result = &report["results"][0];
+        assert_eq!(keys(&result["transactions"]).len(), kinds);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn the_page_contains_everything_it_needs() {
     let page = file("page.html");
     let arguments = format!("ycsb --rows 10000 --transactions 5000 --runs 1 --report {}", page.display());
