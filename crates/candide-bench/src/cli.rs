@@ -1,10 +1,17 @@
 //! The command line.
 
+mod key_value;
+mod long_scan;
+mod predicate;
+mod range_scan;
 mod rubis;
+mod shifting;
 mod tpcb;
 mod tpcc;
 mod voter;
 mod wikipedia;
+mod ycsb_hot;
+mod ycsb_narrow;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,16 +19,23 @@ use std::time::Duration;
 
 use candide::Factor;
 use candide_workloads::smallbank::{Customers, SmallBank};
-use candide_workloads::ycsb::{Mode, Verify, Ycsb};
+use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::registry::Choices;
+pub(crate) use key_value::{KeyValue, KeyValueArgs};
+pub(crate) use long_scan::LongScanArgs;
+pub(crate) use predicate::PredicateArgs;
+pub(crate) use range_scan::RangeScanArgs;
 pub(crate) use rubis::RubisArgs;
+pub(crate) use shifting::ShiftingArgs;
 pub(crate) use tpcb::TpcBArgs;
 pub(crate) use tpcc::TpccArgs;
 pub(crate) use voter::VoterArgs;
 pub(crate) use wikipedia::WikipediaArgs;
+pub(crate) use ycsb_hot::YcsbHotArgs;
+pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
@@ -35,7 +49,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
     // Named in the usage line, which is all that a mistyped workload is answered with.
-    #[command(subcommand, subcommand_value_name = "ycsb|smallbank|tpcc|rubis|wikipedia|tpcb|voter")]
+    #[command(
+        subcommand,
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|voter|long-scan|shifting|key-value|\
+                                 range-scan|predicate"
+    )]
     Bench(Bench),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
@@ -109,6 +127,12 @@ pub(crate) enum Subject {
     Random,
     /// Reads and writes of single columns
     Ycsb,
+    /// Reads and read-modify-writes of fifty rows
+    YcsbHot,
+    /// Scans between a read and a write of a row that all want
+    LongScan,
+    /// Reads beside an operation on a row that all want, by turns a read and a write
+    Shifting,
     /// A bank
     Smallbank,
     /// Warehouses
@@ -134,6 +158,25 @@ pub(crate) enum CheckMode {
 pub(crate) enum Bench {
     /// Point reads and writes of 100-byte columns, with keys from a Zipf distribution
     Ycsb(YcsbArgs),
+    /// Point reads and blind writes of 10-byte columns: what finer timestamps are worth
+    #[command(name = "ycsb-narrow")]
+    YcsbNarrow(YcsbNarrowArgs),
+    /// Reads and read-modify-writes of fifty rows: contention beyond what optimism bears
+    #[command(name = "ycsb-hot")]
+    YcsbHot(YcsbHotArgs),
+    /// Scans of a thousand rows, between a read and a write of a row that all want
+    #[command(name = "long-scan")]
+    LongScan(LongScanArgs),
+    /// Reads beside an operation on a row that all want, which changes from read to write and back; reported over time
+    Shifting(ShiftingArgs),
+    /// The key-value benchmarks of other engines, by preset
+    #[command(name = "key-value")]
+    KeyValue(KeyValueArgs),
+    /// Scans of up to a hundred rows, and modifications of single ones
+    #[command(name = "range-scan")]
+    RangeScan(RangeScanArgs),
+    /// Whether a balance is above ten: one is taken off it if so, or else it is filled up
+    Predicate(PredicateArgs),
     /// Six kinds of bank transactions over savings and checking accounts
     #[command(name = "smallbank")]
     SmallBank(SmallBankArgs),
@@ -308,15 +351,15 @@ impl YcsbArgs {
             Profile::Paper => published,
         };
         Ycsb {
-            mode,
             rows: self.rows.unwrap_or(profile.rows),
             operations: self.operations.unwrap_or(profile.operations),
-            write_probability: self.write_probability.unwrap_or(profile.write_probability),
+            writes: self.write_probability.map_or(profile.writes, Writes::Probability),
             theta: self.theta.unwrap_or(profile.theta),
             sorted: !self.unsorted,
             distinct: !self.duplicates,
             transactions: self.transactions,
             verify: self.verify.unwrap_or(profile.verify),
+            ..profile
         }
     }
 }

@@ -8,21 +8,27 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use candide::{Database, Protocol, Stats};
-use candide_workloads::{Causes, Loaded, Step, Worker};
+use candide_workloads::{Causes, Loaded, Step, Timeline, Worker};
 use hdrhistogram::Histogram;
 
 use crate::affinity::Cores;
 use crate::failure::Failure;
+use crate::rendezvous::{Member, Rendezvous};
+use crate::timeline::Phase;
 
-/// What a run's threads are told to do. One byte, changed twice by the thread that keeps the time and read by all others.
+/// What a run's threads are told to do. One byte, changed by the thread that keeps the time and read by all others.
 const WARM_UP: u8 = 0;
 const MEASURE: u8 = 1;
 const STOP: u8 = 2;
+/// Meet the others, while the workload changes.
+const MEET: u8 = 3;
 
 /// How a run goes.
 pub(crate) struct Timing {
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
+    /// How the workload changes meanwhile, if it does.
+    pub(crate) timeline: Option<Timeline>,
 }
 
 /// What one run came to.
@@ -35,6 +41,8 @@ pub(crate) struct Run {
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
     /// Where they were and whom they met, if the workload finds out.
     pub(crate) causes: Option<Causes>,
+    /// What the workload's phases came to, if it has any.
+    pub(crate) phases: Vec<Phase>,
 }
 
 /// What one transaction type came to.
@@ -82,6 +90,7 @@ impl Run {
             kinds: (0..kinds).map(|_| Kind::new()).collect(),
             abort_reasons: BTreeMap::new(),
             causes: None,
+            phases: Vec::new(),
         }
     }
 
@@ -97,6 +106,10 @@ impl Run {
         if let Some(causes) = &other.causes {
             self.causes.get_or_insert_default().merge(causes);
         }
+        if self.phases.len() < other.phases.len() {
+            self.phases.resize_with(other.phases.len(), Phase::default);
+        }
+        self.phases.iter_mut().zip(&other.phases).for_each(|(phase, other)| phase.merge(other));
     }
 
     pub(crate) fn committed(&self) -> u64 {
@@ -121,20 +134,23 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
     // Sessions are opened here, so that no thread can fail before the barrier and leave the others waiting at it.
     let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
     loaded.expect_workers(threads);
+    loaded.enter_phase(0);
     let start = Barrier::new(threads + 1);
-    let phase = AtomicU8::new(WARM_UP);
+    let orders = AtomicU8::new(WARM_UP);
+    let meeting = Rendezvous::of(threads);
     thread::scope(|scope| {
-        let (start, phase) = (&start, &phase);
+        let (start, orders, meeting) = (&start, &orders, &meeting);
         let workers: Vec<_> = sessions
             .into_iter()
             .enumerate()
             .map(|(thread, session)| {
                 scope.spawn(move || {
                     cores.pin(thread);
+                    let member = meeting.member();
                     // Made by the thread that uses it, so that its memory is near.
                     let mut worker = loaded.worker(session, thread);
                     start.wait();
-                    let run = repeat(&mut worker, kinds, phase);
+                    let run = repeat(&mut worker, kinds, orders, &member, timing.timeline);
                     loaded.absorb(worker);
                     run
                 })
@@ -142,41 +158,105 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
             .collect();
         start.wait();
         thread::sleep(timing.warmup);
-        phase.store(MEASURE, Ordering::Relaxed);
-        let measured = Instant::now();
-        thread::sleep(timing.duration);
-        phase.store(STOP, Ordering::Relaxed);
+        let lengths = match timing.timeline {
+            None => vec![measure(timing.duration, orders)],
+            Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, loaded),
+        };
         let mut total = Run::new(kinds);
-        total.elapsed = measured.elapsed();
         for worker in workers {
             total.merge(&worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
         }
+        total.elapsed = lengths.iter().sum();
+        if let Some(timeline) = timing.timeline {
+            // The threads have met once more, to stop.
+            total.phases.truncate(lengths.len());
+            total.phases.iter_mut().zip(lengths).for_each(|(phase, length)| phase.measured(length, timeline.slice));
+        }
         Ok(total)
     })
+}
+
+/// Has the threads measure for `duration`, and then stop. Gives how long it was.
+fn measure(duration: Duration, orders: &AtomicU8) -> Duration {
+    orders.store(MEASURE, Ordering::Relaxed);
+    let measured = Instant::now();
+    thread::sleep(duration);
+    orders.store(STOP, Ordering::Relaxed);
+    measured.elapsed()
+}
+
+/// Has the threads measure each phase of `duration`, and then stop. They meet in between, each having ended its transaction.
+/// Gives how long the phases were, without the meetings.
+fn measure_phases<P: Protocol>(
+    duration: Duration,
+    timeline: &Timeline,
+    orders: &AtomicU8,
+    meeting: &Rendezvous,
+    loaded: &impl Loaded<P>,
+) -> Vec<Duration> {
+    let mut lengths = Vec::new();
+    let mut left = duration;
+    orders.store(MEET, Ordering::Relaxed);
+    let (_, mut begun) = meeting.gather(|| orders.store(MEASURE, Ordering::Relaxed));
+    loop {
+        let phase = left.min(timeline.phase);
+        thread::sleep(phase.saturating_sub(begun.elapsed()));
+        orders.store(MEET, Ordering::Relaxed);
+        left -= phase;
+        let (ended, parted) = meeting.gather(|| {
+            if left.is_zero() {
+                orders.store(STOP, Ordering::Relaxed);
+            } else {
+                loaded.enter_phase(lengths.len() + 1);
+                orders.store(MEASURE, Ordering::Relaxed);
+            }
+        });
+        lengths.push(ended - begun);
+        if left.is_zero() {
+            return lengths;
+        }
+        begun = parted;
+    }
 }
 
 /// Runs transactions until told to stop and counts those that begin while being measured.
 ///
 /// One clock reading per transaction: the end of one is the beginning of the next. A reading costs about 25 ns (measured on a
 /// virtualized x86-64), a transaction a microsecond or more, and every protocol pays alike.
-fn repeat<W: Worker>(worker: &mut W, kinds: usize, phase: &AtomicU8) -> Result<Run, candide_workloads::Failure> {
+fn repeat<W: Worker>(
+    worker: &mut W,
+    kinds: usize,
+    orders: &AtomicU8,
+    member: &Member<'_>,
+    timeline: Option<Timeline>,
+) -> Result<Run, candide_workloads::Failure> {
     let mut run = Run::new(kinds);
     let mut before: Option<Stats> = None;
     let mut begin = Instant::now();
+    let mut phase_begun = begin;
     loop {
-        let phase = phase.load(Ordering::Relaxed);
-        if phase == STOP {
+        let order = orders.load(Ordering::Relaxed);
+        if order == STOP {
             break;
         }
-        if phase == MEASURE && before.is_none() {
+        if order == MEET {
+            phase_begun = member.wait();
+            run.phases.push(Phase::default());
+            begin = Instant::now();
+            continue;
+        }
+        if order == MEASURE && before.is_none() {
             before = Some(worker.stats());
             // Those of the warm-up.
             drop(worker.take_causes());
         }
         let step = worker.step()?;
         let end = Instant::now();
-        if phase == MEASURE {
+        if order == MEASURE {
             run.kinds[step.kind].record(&step, end - begin);
+            if let (Some(timeline), Some(phase)) = (timeline, run.phases.last_mut()) {
+                phase.record(&step, end - phase_begun, timeline.slice);
+            }
         }
         begin = end;
     }

@@ -6,8 +6,8 @@ use crate::chart;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::table::{
-    CAUSES_HEADER, CAUSES_TITLE, LATENCY_HEADER, THROUGHPUT_HEADER, cause_rows, finds_causes, label, latency_rows,
-    throughput_row,
+    CAUSES_HEADER, CAUSES_TITLE, LATENCY_HEADER, THROUGHPUT_HEADER, TIMELINE_HEADER, TIMELINE_TITLE, cause_rows,
+    finds_causes, label, latency_rows, throughput_row, timeline_rows,
 };
 
 const STYLE: &str = "
@@ -50,14 +50,31 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
          <h2>Throughput</h2>\n<p>Median of the runs; the thin line reaches from the slowest to the fastest.</p>\n\
          {chart}{throughputs}\
          <h2>Latency</h2>\n<p>In µs, from the first attempt to the end, retries included.</p>\n{latencies}{causes}\
+         {timelines}\
          <script type=\"application/json\" id=\"results\">\n{json}</script>\n</body>\n</html>\n",
         facts = table(&["", ""], facts.into_iter().map(|(name, value)| [name.to_string(), value])),
         notes = list("notes", report.notes.iter()),
         failures = list("failed", failures),
         chart = chart::bars(&report.results),
         throughputs = table(&THROUGHPUT_HEADER, report.results.iter().map(throughput_row)),
+        timelines = timelines(report),
         latencies = table(&LATENCY_HEADER, report.results.iter().flat_map(latency_rows)),
     ))
+}
+
+/// A line for each setting that has phases, and their figures.
+fn timelines(report: &Report) -> String {
+    let lines: String = report
+        .results
+        .iter()
+        .filter_map(|result| Some((result, result.timeline.as_ref()?)))
+        .map(|(result, timeline)| format!("<h3>{}</h3>\n{}", escape(&label(result)), chart::line(timeline)))
+        .collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    let figures = table(&TIMELINE_HEADER, report.results.iter().flat_map(timeline_rows));
+    format!("<h2>{TIMELINE_TITLE}</h2>\n{lines}{figures}")
 }
 
 fn table<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {

@@ -18,16 +18,18 @@ mod measurement;
 mod plan;
 mod progress;
 mod registry;
+mod rendezvous;
 mod report;
 mod sink;
 mod suite;
 mod table;
+mod timeline;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Bench, Cli, Command, Common};
+use cli::{Bench, Cli, Command, Common, KeyValue};
 use failure::Failure;
 use sink::Sink;
 use suite::Suite;
@@ -35,6 +37,20 @@ use suite::Suite;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Bench(Bench::Ycsb(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::YcsbNarrow(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::YcsbHot(args)) => run(&args.workloads(), &args.common),
+        Command::Bench(Bench::LongScan(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::Shifting(args)) => {
+            let workload = args.workload();
+            run(&[workload], &args.into_common())
+        }
+        Command::Bench(Bench::KeyValue(args)) => match args.workload() {
+            KeyValue::Word(workload) => run(&[workload], &args.common),
+            KeyValue::Single(workload) => run(&[workload], &args.common),
+            KeyValue::Joint(workload) => run(&[workload], &args.common),
+        },
+        Command::Bench(Bench::RangeScan(args)) => run(&[args.workload()], &args.common),
+        Command::Bench(Bench::Predicate(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::SmallBank(args)) => run(&[args.workload()], &args.common),
         Command::Bench(Bench::Tpcc(args)) => run(&args.workloads(), &args.common),
         Command::Bench(Bench::Rubis(args)) => run(&[args.workload()], &args.common),

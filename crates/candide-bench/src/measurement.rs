@@ -10,6 +10,7 @@ use crate::cli::{Common, Profile};
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
 use crate::plan::Case;
+use crate::timeline::Timeslices;
 
 /// What was measured. The names of the fields are the interface to other programs.
 #[derive(Debug, Serialize)]
@@ -39,6 +40,9 @@ pub(crate) struct Measurement {
     pub(crate) causes: Option<Vec<Aborted>>,
     /// The types of which any transaction ended.
     pub(crate) transactions: BTreeMap<&'static str, Transactions>,
+    /// Slice by slice, of workloads that change while they run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeline: Option<Timeslices>,
     #[serde(flatten)]
     pub(crate) memory: Memory,
     pub(crate) consistency: Consistency,
@@ -167,6 +171,7 @@ impl Measurement {
             throughput_tps: median(&tps_runs),
             tps_runs,
             transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
+            timeline: workload.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
             abort_reasons: total.abort_reasons,
             causes: total.causes.map(|causes| {
                 causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(W::KINDS, cause, count)).collect()

@@ -67,7 +67,7 @@ impl<W: Workload> Job for Series<'_, W> {
 
     fn run<P: Protocol>(self) -> Self::Output {
         let Series { workload, case, common, .. } = self;
-        let timing = Timing { warmup: common.warmup, duration: common.duration() };
+        let timing = Timing { warmup: common.warmup, duration: common.duration(), timeline: workload.timeline() };
         let mut database = None;
         let mut measurements = Vec::new();
         for &threads in &case.threads {

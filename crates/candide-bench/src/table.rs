@@ -4,12 +4,16 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::measurement::Measurement;
 use crate::report::Report;
+use crate::timeline::NamedPhase;
 
 /// Prints the tables and everything a reader must know beside them.
 pub(crate) fn print(report: &Report) {
     println!("{}\n\nLatencies in µs, retries included\n{}", throughputs(report), latencies(report));
     if finds_causes(report) {
         println!("\n{CAUSES_TITLE}\n{}", causes(report));
+    }
+    if report.results.iter().any(|result| result.timeline.is_some()) {
+        println!("\n{TIMELINE_TITLE}\n{}", timelines(report));
     }
     for note in &report.notes {
         println!("note: {note}");
@@ -108,6 +112,26 @@ pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 
     })
 }
 
+/// What the rows of [`timeline_rows`] are.
+pub(crate) const TIMELINE_TITLE: &str = "Over time: txn/s in the fifths of each phase";
+
+/// The columns of [`timeline_rows`].
+pub(crate) const TIMELINE_HEADER: [&str; 9] =
+    ["setting", "phase", "from", "first fifth", "second", "third", "fourth", "last", "aborted attempts"];
+
+/// One row for each phase of a setting, if it has phases.
+pub(crate) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [String; 9]> {
+    result.timeline.iter().flat_map(move |timeline| {
+        timeline.phases.iter().enumerate().map(move |(index, NamedPhase { name, phase })| {
+            let from = format!("{:.3} s", index as f64 * timeline.phase_s);
+            let parts = phase.parts(5);
+            let rate = |part: usize| grouped(parts[part].throughput());
+            let aborted = format!("{:.2} %", phase.parts(1)[0].abort_ratio() * 100.0);
+            [label(result), name.to_string(), from, rate(0), rate(1), rate(2), rate(3), rate(4), aborted]
+        })
+    })
+}
+
 /// A setting in a few words.
 pub(crate) fn label(result: &Measurement) -> String {
     let off = [(result.cu, ", cu off"), (result.ts, ", ts off")];
@@ -148,6 +172,12 @@ fn causes(report: &Report) -> Table {
             table.add_row([label(result), grouped(attempts as f64), format!("{kinds} other causes")]);
         }
     }
+    table
+}
+
+fn timelines(report: &Report) -> Table {
+    let mut table = table(&TIMELINE_HEADER, 2..9);
+    table.add_rows(report.results.iter().flat_map(timeline_rows));
     table
 }
 

@@ -17,9 +17,14 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcd", "ycsb");
     assert_refused("bench ycsb --protocol magic", "use a list of occ, tictoc, mvcc, serial, global-lock, or all");
     assert_refused("bench ycsb --mode d", "expected a, b or c");
+    assert_refused("bench ycsb-narrow --contention low", "expected high, medium or read-only");
+    assert_refused(
+        "bench key-value --preset magic",
+        "[possible values: index, counter, cicada, dbx1000, ccbench, silo]",
+    );
     assert_refused("bench ycsb --verify maybe", "expected counts, values, increment or tag");
     assert_refused("bench ycsb --profile loose", "[possible values: strict, paper]");
-    assert_refused("bench tpcc --mix half", "expected full, three, two or new-order");
+    assert_refused("bench tpcc --mix half", "expected full, three, two, even or new-order");
     assert_refused("bench tpcc --order-ids here", "[possible values: per-attempt, once, district]");
     assert_refused("bench ycsb --cu maybe", "[possible values: on, off]");
     assert_refused("bench ycsb --factor luck", "no-backoff");
@@ -33,6 +38,14 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench ycsb --theta 3", "from 0 (uniform) to 2");
     assert_refused("bench ycsb --operations 65", "from 1 to 64");
     assert_refused("bench ycsb --rows 15", "from 16");
+    assert_refused("bench ycsb-hot --rmws 11", "of 10 operations from 0 to 10 can write, not 11");
+    assert_refused("bench ycsb-hot --rows 9", "from 10");
+    assert_refused("bench long-scan --rows 500", "of 500 rows from 1 to 500 can be scanned, not 1000");
+    assert_refused("bench shifting --reads 65", "from 1 to 64");
+    assert_refused("bench shifting --phase 1ms --slice 2ms", "no longer than the phase of 1ms");
+    assert_refused("bench key-value --read-only 2", "from 0 to 1");
+    assert_refused("bench range-scan --scan 0", "from 1 to 1000000 can be scanned, not 0");
+    assert_refused("bench predicate --rows 0", "rows must be from 1");
     assert_refused("bench smallbank --accounts 1", "at least 2");
     assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");
     assert_refused("bench smallbank --weights 1,2,3", "6 whole numbers separated by commas");
@@ -58,6 +71,8 @@ fn numbers_out_of_range_are_answered_with_the_range() {
 #[test]
 fn contradictions_are_explained() {
     assert_refused("bench ycsb --protocol serial --threads 2", "serial runs one transaction at a time");
+    assert_refused("bench tpcc --like dbx1000 --mix full", "the mix must be two, even or new-order");
+    assert_refused("bench tpcc --like dbx1000 --order-ids once", "the numbers of orders the district's");
     assert_refused("bench smallbank --theta 0.5 --hotspot 10", "cannot be used with");
 }
 

@@ -36,9 +36,14 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
+/// What all of them came to. A busy machine may keep a single thread from its core for as long as a run here takes.
+fn committed(results: &[Value]) -> f64 {
+    results.iter().map(|result| number(&result["committed"])).sum()
+}
+
 #[test]
 fn the_json_has_the_documented_shape_and_its_figures_agree() {
-    let (_, report) = bench("ycsb --rows 10000 --runs 3 --threads 2 --cu off --seed 9", "shape");
+    let (_, report) = bench("ycsb --rows 10000 --transactions 5000 --runs 3 --threads 2 --cu off --seed 9", "shape");
     assert_eq!(keys(&report), BTreeSet::from(["machine", "notes", "results"]));
     let machine = BTreeSet::from(["cpu", "cores", "os", "kernel", "thp", "allocator", "rustc", "commit", "time"]);
     assert_eq!(keys(&report["machine"]), machine);
@@ -102,7 +107,8 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
 
 #[test]
 fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
-    let (printed, report) = bench("ycsb --rows 10000 --runs 1 --mode a,b,c --protocol all --ts on,off", "all");
+    let (printed, report) =
+        bench("ycsb --rows 10000 --transactions 5000 --runs 1 --mode a,b,c --protocol all --ts on,off", "all");
     assert!(printed.contains("note: serial runs one transaction at a time"), "{printed}");
     let settings: Vec<_> = report["results"].as_array().expect("a list").iter().collect();
     let with = |protocol: &str| settings.iter().filter(|result| result["protocol"] == protocol).count();
@@ -113,8 +119,98 @@ fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
 
 #[test]
 fn what_is_not_checked_is_admitted() {
-    let (printed, _) = bench("ycsb --rows 10000 --runs 1 --threads 1 --profile paper", "paper");
+    let (printed, _) = bench("ycsb --rows 10000 --transactions 5000 --runs 1 --threads 1 --profile paper", "paper");
     assert!(printed.contains("note: ycsb-a: only the number of rows is checked"), "{printed}");
+}
+
+#[test]
+fn narrow_columns_and_hot_rows_are_run() {
+    let narrow = "ycsb-narrow --rows 5000 --transactions 1000 --contention high,read-only --ts on,off";
+    let hot = "ycsb-hot --rmws 0,1,10 --transactions 1000";
+    for (arguments, name, settings) in [(narrow, "narrow", 4), (hot, "hot", 3)] {
+        let (_, report) = bench(&format!("{arguments} --protocol occ,tictoc --threads 4 --runs 1"), name);
+        let results = report["results"].as_array().expect("a list");
+        assert_eq!(results.len(), settings * 2);
+        assert!(committed(results) > 0.0);
+        for result in results {
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+            assert_eq!(result["params"]["verify"], "increment");
+        }
+    }
+}
+
+#[test]
+fn long_scans_are_run_under_every_protocol() {
+    let (printed, report) =
+        bench("long-scan --rows 5000 --transactions 500 --protocol all --threads 1,4 --runs 1", "long-scan");
+    assert!(printed.contains("note: long-scan: where a scan begins is not published"), "{printed}");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 7, "`serial` with one thread only");
+    assert!(committed(results) > 0.0);
+    for result in results {
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn shifts_are_reported_over_time() {
+    let page = file("shifting.html");
+    let arguments =
+        "shifting --rows 2000 --transactions 500 --phase 60ms --slice 7ms --protocol occ,serial --threads 1,4 --runs 2";
+    let (printed, report) = bench(&format!("{arguments} --report {}", page.display()), "shifting");
+    let results = report["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 3, "`serial` with one thread only");
+    for result in results {
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+        let timeline = &result["timeline"];
+        assert_eq!((&timeline["phase_s"], &timeline["slice_s"]), (&0.06.into(), &0.007.into()));
+        let phases = timeline["phases"].as_array().expect("a list");
+        let names: Vec<_> = phases.iter().map(|phase| &phase["name"]).collect();
+        // 200 ms: the last one is shorter.
+        assert_eq!(names, ["read", "read-modify-write", "read", "read-modify-write"]);
+        let sum = |phase: &Value, field: &str| phase[field].as_array().expect("a list").iter().map(number).sum::<f64>();
+        for (field, total) in [("seconds", "duration_s"), ("committed", "committed"), ("aborted", "aborted")] {
+            let slices: f64 = phases.iter().map(|phase| sum(phase, field)).sum();
+            let total = number(&result[total]);
+            assert!((slices - total).abs() <= 1e-6 * total, "{field}: {slices} in slices, {total} in all");
+        }
+        for (name, others) in [("read", [0, 2]), ("read-modify-write", [1, 3])] {
+            let committed: f64 = others.iter().map(|&phase| sum(&phases[phase], "committed")).sum();
+            assert_eq!(
+                number(&result["transactions"][name]["committed"]),
+                committed,
+                "no phase has transactions of another"
+            );
+        }
+        assert!(sum(&phases[1], "seconds") >= 0.12, "two runs");
+    }
+    assert!(printed.contains("Over time: txn/s in the fifths of each phase"), "{printed}");
+    assert_eq!(printed.lines().filter(|line| line.contains("0.120 s")).count(), 3, "{printed}");
+    let page = fs::read_to_string(page).expect("written");
+    assert_eq!(page.matches("<polyline").count(), 3);
+}
+
+#[test]
+fn micro_benchmarks_are_run() {
+    let presets = ["index", "counter", "cicada", "dbx1000", "ccbench", "silo"].map(|preset| {
+        let rows = if preset == "counter" { "" } else { " --rows 5000" };
+        (format!("key-value --preset {preset}{rows}"), format!("kv-{preset}"))
+    });
+    let others = [("range-scan --rows 5000", "range-scan"), ("predicate", "predicate")];
+    let others = others.map(|(arguments, name)| (arguments.to_string(), name.to_string()));
+    for (arguments, name) in presets.into_iter().chain(others) {
+        let arguments = format!("{arguments} --transactions 500 --threads 4 --runs 1");
+        let (printed, report) = bench(&arguments, &name);
+        let results = report["results"].as_array().expect("a list");
+        assert_eq!(results.len(), 1);
+        assert!(committed(results) > 0.0);
+        for result in results {
+            assert_eq!(result["workload"], name.as_str());
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+        }
+        let admits = printed.lines().any(|line| line.starts_with(&format!("note: {name}: ")));
+        assert_eq!(admits, !["kv-silo", "predicate"].contains(&name.as_str()), "{printed}");
+    }
 }
 
 #[test]
@@ -283,9 +379,23 @@ fn tpcc_says_who_met_whom_when_asked() {
 }
 
 #[test]
+fn tpcc_is_run_as_others_have_it() {
+    let small = "--customers 60 --items 500 --runs 1 --threads 4 --profile paper";
+    for (like, words, kinds) in
+        [("foedus", "payments do not give the balance", 5), ("dbx1000", "nothing is inserted", 2)]
+    {
+        let (printed, report) = bench(&format!("tpcc --like {like} {small}"), like);
+        assert!(printed.contains(words), "{printed}");
+        let result = &report["results"][0];
+        assert_eq!(keys(&result["transactions"]).len(), kinds);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn the_page_contains_everything_it_needs() {
     let page = file("page.html");
-    let arguments = format!("ycsb --rows 10000 --runs 1 --report {}", page.display());
+    let arguments = format!("ycsb --rows 10000 --transactions 5000 --runs 1 --report {}", page.display());
     let (_, report) = bench(&arguments, "page");
     let page = fs::read_to_string(page).expect("written");
     let (_, rest) = page.split_once("<script type=\"application/json\" id=\"results\">").expect("the JSON");

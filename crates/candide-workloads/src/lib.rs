@@ -6,7 +6,11 @@
 //!
 //! | workload | tables | transactions |
 //! |---|---|---|
-//! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes | point reads and writes of single columns |
+//! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
+//! | [`micro::Ranges`] | one of 10 columns of 10 bytes, in order | scans of up to 99 rows, and modifications of one |
+//! | [`micro::Predicate`] | balances | a look whether one is above ten, and what follows from it |
+//! | [`two_tables::LongScan`] | a row that all want, and a million | a read, a scan, a write |
+//! | [`two_tables::Shifting`] | the same | by turns a read and a write of that row, before 20 reads |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
 //! | [`rubis::Rubis`] | items, bids, purchases | bidding, buying and looking at an item of an auction site |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
@@ -27,6 +31,7 @@ pub mod clients;
 mod consistency;
 mod counter;
 mod load;
+pub mod micro;
 pub mod random;
 mod read_back;
 mod replay;
@@ -35,6 +40,7 @@ pub mod rubis;
 pub mod smallbank;
 pub mod tpcb;
 pub mod tpcc;
+pub mod two_tables;
 pub mod voter;
 pub mod wikipedia;
 mod workload;
@@ -45,5 +51,5 @@ pub use causes::{Cause, Causes};
 pub use consistency::Consistency;
 pub use load::Loading;
 pub use rng::stream;
-pub use workload::{Failure, Loaded, Step, Worker, Workload};
+pub use workload::{Failure, Loaded, Step, Timeline, Worker, Workload};
 pub use zipf::{THETA_MAX, Zipf};

@@ -1,6 +1,7 @@
 //! What a driver needs to know of a workload, whichever it is and whichever protocol runs it.
 
 use std::fmt;
+use std::time::Duration;
 
 use candide::{Abort, Database, Error, Protocol, Session, Stats, Tx};
 use serde::Serialize;
@@ -36,6 +37,11 @@ pub trait Workload: Serialize + Sync {
         false
     }
 
+    /// How it changes while it runs, if it does.
+    fn timeline(&self) -> Option<Timeline> {
+        None
+    }
+
     /// Says which knob is out of range and which values it may have.
     fn validate(&self) -> Result<(), String>;
 
@@ -52,6 +58,10 @@ pub trait Loaded<P: Protocol>: Send + Sync {
 
     /// Says how many workers the next round will have, for workloads that share out their data among them.
     fn expect_workers(&self, _workers: usize) {}
+
+    /// Begins a phase of the workload's [`Timeline`], counted from 0; until then it is in that one. Transactions that are
+    /// running may end as they began.
+    fn enter_phase(&self, _phase: usize) {}
 
     /// A worker that repeats the inputs of thread number `thread`. No two of one number may be alive at a time.
     fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker;
@@ -87,6 +97,17 @@ pub struct Step {
     pub committed: bool,
     /// How many attempts conflicts cost it before the one that counted.
     pub retries: u64,
+}
+
+/// How a workload changes while it runs, and how finely to report what comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeline {
+    /// What the phases are called, which follow one another over and over.
+    pub phases: &'static [&'static str],
+    /// How long each of them lasts.
+    pub phase: Duration,
+    /// How long the slices of a phase are whose throughput is reported.
+    pub slice: Duration,
 }
 
 /// One knob's range: whether the knob is in it, and what to say if not.

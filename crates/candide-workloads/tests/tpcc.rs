@@ -3,7 +3,7 @@
 mod causes;
 mod common;
 
-use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, Tx};
+use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
 use candide_workloads::tpcc::{
     Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order, OrderIds, OrderLine,
     Stock, Tables, Tpcc, TpccTables, Warehouse,
@@ -50,6 +50,58 @@ fn conditions_hold_as_published() {
 }
 
 #[test]
+fn conditions_hold_as_measured_elsewhere() {
+    for like in [Tpcc::foedus(), Tpcc::dbx1000()] {
+        let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..like };
+        holds::<Occ>(&knobs, 4);
+        holds::<TicToc>(&knobs, 4);
+        holds::<GlobalLock>(&knobs, 4);
+        holds::<Serial>(&knobs, 1);
+    }
+}
+
+#[test]
+fn without_inserts_nothing_is_inserted_and_damage_is_noticed() {
+    let damages: [(&str, Damage); 6] = [
+        ("the districts have counted", |tx, tables| {
+            tables.districts.modify(tx, &(1, 1), District::NEXT_ORDER, |next| *next += 1)
+        }),
+        ("the customers have paid", |tx, tables| tables.customers.update(tx, &(1, 1, 1), Customer::PAYMENTS.add(1))),
+        ("the balances are", |tx, tables| tables.customers.update(tx, &(1, 1, 1), Customer::BALANCE.add(1))),
+        ("lines of orders, and", |tx, tables| tables.stocks.update(tx, &(1, 7), Stock::ORDERS.add(1))),
+        ("items taken, and", |tx, tables| tables.stocks.update(tx, &(1, 7), Stock::YTD.add(1))),
+        ("has quantity 9", |tx, tables| tables.stocks.update(tx, &(1, 7), Stock::QUANTITY.set(9))),
+    ];
+    for (words, damage) in damages {
+        let db = database::<Occ>(true, true);
+        let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, ..Tpcc::dbx1000() };
+        let loaded = load(&db, &knobs, 1);
+        let tables = loaded.tables();
+        let rows = || {
+            [
+                tables.orders.for_each_quiescent(|_| {}),
+                tables.order_lines.for_each_quiescent(|_| {}),
+                tables.history.for_each_quiescent(|_| {}),
+            ]
+            .map(|count| count.expect("nothing runs"))
+        };
+        let before = rows();
+        run(&db, &loaded, 1, 500);
+        assert_eq!(rows(), before);
+        assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
+        db.run(|tx| damage(tx, tables)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let consistency = check(&db, &loaded);
+        for way in ["transactions", "raw iteration"] {
+            assert_failed(&consistency, &format!("read by {way}: condition 19"));
+        }
+        assert_failed(&consistency, words);
+    }
+}
+
+/// Something that no transaction does.
+type Damage = fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>;
+
+#[test]
 fn conditions_hold_with_every_other_knob() {
     let others = [
         Tpcc { order_ids: OrderIds::District, ..knobs() },
@@ -63,7 +115,7 @@ fn conditions_hold_with_every_other_knob() {
     for knobs in others {
         holds::<Occ>(&knobs, 3);
     }
-    for mix in [Mix::Three, Mix::Two, Mix::NewOrder] {
+    for mix in [Mix::Three, Mix::Two, Mix::Even, Mix::NewOrder] {
         holds::<Occ>(&Tpcc { mix, ..knobs() }, 2);
     }
 }

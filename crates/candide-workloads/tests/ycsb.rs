@@ -4,7 +4,7 @@ mod common;
 
 use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
 use candide_workloads::Workload;
-use candide_workloads::ycsb::{COLUMN_BYTES, COLUMNS, Mode, UserRow, Verify, Ycsb, YcsbTables};
+use candide_workloads::ycsb::{Mode, UserRow, Verify, Writes, Ycsb, YcsbTables};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
 
 const VERIFICATIONS: [Verify; 4] = [Verify::Counts, Verify::Values, Verify::Increment, Verify::Tag];
@@ -109,11 +109,11 @@ fn a_column_of_two_halves_is_noticed_by_the_check_and_by_readers() {
     let (db, tables) = honest(Verify::Tag);
     let mut row = hottest(&db, &tables);
     let halves = [row.columns[0], row.columns[1]];
-    row.columns[0] = Bytes::from_fn(|index| halves[usize::from(index >= COLUMN_BYTES / 2)].as_bytes()[index]);
+    row.columns[0] = Bytes::from_fn(|index| halves[usize::from(index >= 50)].as_bytes()[index]);
     put(&db, &tables, row);
     assert_failed(&check(&db, &tables), "the first is column 0 of row 0");
 
-    row.columns = [row.columns[0]; COLUMNS.len()];
+    row.columns = [row.columns[0]; 10];
     put(&db, &tables, row);
     run(&db, &tables, 1, 100);
     assert_failed(&check(&db, &tables), "reads saw a mix of two writes");
@@ -164,7 +164,7 @@ fn knobs_out_of_range_are_refused_with_the_range() {
         (Ycsb { operations: 0, ..valid.clone() }, "from 1 to 64"),
         (Ycsb { operations: 65, ..valid.clone() }, "from 1 to 64"),
         (Ycsb { rows: 15, ..valid.clone() }, "rows must be from 16"),
-        (Ycsb { write_probability: 1.5, ..valid.clone() }, "from 0 to 1"),
+        (Ycsb { writes: Writes::Probability(1.5), ..valid.clone() }, "from 0 to 1"),
         (Ycsb { theta: f64::NAN, ..valid.clone() }, "from 0 (uniform) to 2"),
         (Ycsb { transactions: 0, ..valid.clone() }, "at least one"),
     ];

@@ -12,6 +12,7 @@ use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcc::Tpcc;
+use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
@@ -70,6 +71,18 @@ impl Run<'_> {
                 // Small, so that transactions meet; half of the operations write.
                 let mix = Ycsb { rows: 1_000, transactions: 20_000, ..Ycsb::published(Mix::A) };
                 let workload = Ycsb { verify: Verify::Increment, ..mix };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::YcsbHot => {
+                let workload = Ycsb { transactions: 20_000, verify: Verify::Increment, ..Ycsb::hot(5) };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::LongScan => {
+                let workload = LongScan { rows: 1_000, scan: 100, transactions: 20_000 };
+                protocol.run(record::Recording { workload: &workload, threads, run: self })
+            }
+            Subject::Shifting => {
+                let workload = Shifting { rows: 1_000, transactions: 20_000, ..Shifting::published() };
                 protocol.run(record::Recording { workload: &workload, threads, run: self })
             }
             Subject::Smallbank => {

@@ -110,12 +110,16 @@ fn run_recorded<P: Protocol, L: Loaded<Recorded<P>>>(
         let workers: Vec<_> = sessions.into_iter().enumerate().map(spawn).collect();
         let begun = Instant::now();
         let mut events = 0;
+        let mut rounds = 0;
         let mut taken = Ok(0);
         let over = || begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished);
         while !over() && destination.checker.violation().is_none() {
             taken = destination.take(db.take_history());
             let Ok(count) = taken else { break };
             events += count;
+            // Workloads that change over time do so here all the time.
+            rounds += 1;
+            loaded.enter_phase(rounds);
             line.set_message(format!("{events} events, {} of {} s", begun.elapsed().as_secs(), duration.as_secs()));
             // Whoever has to wait begins again when the checker has caught up.
             phase.store(if count > EVENTS_MAX { WAIT } else { GO_ON }, Ordering::Relaxed);

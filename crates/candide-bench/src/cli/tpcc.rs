@@ -14,9 +14,15 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
     warehouses: Vec<u16>,
 
+    /// Whose TPC-C, in place of that of --profile: FOEDUS's, also measured for MOCC with as many warehouses as threads, or that
+    /// of DBx1000, which inserts nothing. Other options change it further
+    #[arg(long, value_name = "SYSTEM", value_enum)]
+    like: Option<System>,
+
     /// Mixes, separated by commas: `full` (45 % new-order, 43 % payment, 4 % each of order-status, delivery, stock-level),
-    /// `three` (49 % new-order, 47 % payment, 4 % order-status), `two` (51 % new-order, 49 % payment), `new-order`
-    #[arg(long, value_delimiter = ',', default_value = "full")]
+    /// `three` (49 % new-order, 47 % payment, 4 % order-status), `two` (51 % new-order, 49 % payment), `even` (50 % each),
+    /// `new-order` [default: full, or even with --like dbx1000]
+    #[arg(long, value_delimiter = ',')]
     mix: Vec<Mix>,
 
     /// Customers, and orders at first, of each of a warehouse's ten districts
@@ -40,13 +46,14 @@ pub(crate) struct TpccArgs {
     rollbacks: Option<u32>,
 
     /// Where numbers of orders come from: a counter outside the database asked by each attempt, or once for each transaction,
-    /// or the district's row [default: once, or per-attempt with --profile paper]
+    /// or the district's row [default: once, or per-attempt with --profile paper, or district with --like]
     #[arg(long, value_name = "SOURCE", value_enum)]
     order_ids: Option<OrderIdSource>,
 
-    /// Deliveries are queued for one thread of each warehouse (on), or made by whoever draws them (off)
-    #[arg(long, value_enum, default_value = "on")]
-    delivery_queue: Switch,
+    /// Deliveries are queued for one thread of each warehouse (on), or made by whoever draws them (off) [default: on, or off
+    /// with --like foedus]
+    #[arg(long, value_enum)]
+    delivery_queue: Option<Switch>,
 
     /// A delivery looks for the next order where it found the last one (on), or from the beginning (off)
     #[arg(long, value_enum, default_value = "off")]
@@ -64,9 +71,9 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_name = "ORDER", value_enum)]
     history_keys: Option<HistoryOrder>,
 
-    /// A payment reads the customer's balance after it has changed it
-    #[arg(long, value_enum, default_value = "on")]
-    payment_observes_balance: Switch,
+    /// A payment reads the customer's balance after it has changed it [default: on, or off with --like foedus]
+    #[arg(long, value_enum)]
+    payment_observes_balance: Option<Switch>,
 
     /// Stock-level scans an empty range, as in published measurements [default: off, or on with --profile paper]
     #[arg(long, value_enum)]
@@ -84,6 +91,12 @@ pub(crate) struct TpccArgs {
     /// Find out where aborted attempts met which other transactions, and report that, too; costs some throughput
     #[arg(long)]
     causes: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum System {
+    Foedus,
+    Dbx1000,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -108,15 +121,28 @@ enum HomeChoice {
 impl TpccArgs {
     /// One workload for each number of warehouses and each mix.
     pub(crate) fn workloads(&self) -> Vec<Tpcc> {
-        let mixes = |&warehouses| self.mix.iter().map(move |&mix| self.workload(warehouses, mix));
+        let chosen = if self.mix.is_empty() { vec![self.profile().mix] } else { self.mix.clone() };
+        let mixes = |&warehouses| chosen.iter().map(move |&mix| self.workload(warehouses, mix));
         self.warehouses.iter().flat_map(mixes).collect()
     }
 
+    /// What the options change.
+    fn profile(&self) -> Tpcc {
+        let strict = Tpcc::strict();
+        let like = self.like.map(|system| match system {
+            System::Foedus => Tpcc::foedus(),
+            System::Dbx1000 => Tpcc::dbx1000(),
+        });
+        match (like, self.common.profile) {
+            (Some(like), Profile::Strict) => Tpcc { audit_every: strict.audit_every, ..like },
+            (Some(like), Profile::Paper) => like,
+            (None, Profile::Strict) => strict,
+            (None, Profile::Paper) => Tpcc::published(),
+        }
+    }
+
     fn workload(&self, warehouses: u16, mix: Mix) -> Tpcc {
-        let profile = match self.common.profile {
-            Profile::Strict => Tpcc::strict(),
-            Profile::Paper => Tpcc::published(),
-        };
+        let profile = self.profile();
         let order_ids = self.order_ids.map(|source| match source {
             OrderIdSource::PerAttempt => OrderIds::PerAttempt,
             OrderIdSource::Once => OrderIds::Once,
@@ -136,12 +162,14 @@ impl TpccArgs {
             remote_payment_pct: self.remote_payments,
             rollback_pct: self.rollbacks.unwrap_or(profile.rollback_pct),
             order_ids: order_ids.unwrap_or(profile.order_ids),
-            delivery_queue: self.delivery_queue.is_on(),
+            delivery_queue: self.delivery_queue.map_or(profile.delivery_queue, Switch::is_on),
             delivery_hint: self.delivery_hint.is_on(),
             contention_aware_keys: self.contention_aware_keys.is_on(),
             hash_index: self.hash_index.is_on(),
             history_keys: history_keys.unwrap_or(profile.history_keys),
-            payment_observes_balance: self.payment_observes_balance.is_on(),
+            payment_observes_balance: self
+                .payment_observes_balance
+                .map_or(profile.payment_observes_balance, Switch::is_on),
             stock_level_empty_scan: empty_scan.unwrap_or(profile.stock_level_empty_scan),
             homes: match self.homes {
                 HomeChoice::Range => Homes::Range,

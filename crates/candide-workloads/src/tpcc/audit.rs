@@ -45,7 +45,9 @@ impl<P: Protocol> Store<P> {
         // What is there has got its number before; the counter may be ahead.
         let (next, is_exact) = match self.knobs.order_ids {
             OrderIds::PerAttempt | OrderIds::Once => (self.numbers.next_order(warehouse, district), false),
-            OrderIds::District => (tables.districts.read(tx, &(warehouse, district), District::NEXT_ORDER)?, true),
+            OrderIds::District => {
+                (tables.districts.read(tx, &(warehouse, district), District::NEXT_ORDER)?, self.knobs.inserts)
+            }
         };
         let place = || format!("district ({warehouse}, {district})");
         if !numbers_agree(is_exact, next, newest, &waiting) {

@@ -17,12 +17,14 @@ pub enum Mix {
     Three,
     /// 51 % new orders, 49 % payments.
     Two,
+    /// As many payments as new orders.
+    Even,
     /// New orders only.
     NewOrder,
 }
 
 impl Mix {
-    const ALL: [Mix; 4] = [Mix::Full, Mix::Three, Mix::Two, Mix::NewOrder];
+    const ALL: [Mix; 5] = [Mix::Full, Mix::Three, Mix::Two, Mix::Even, Mix::NewOrder];
 
     /// What it is called.
     pub fn name(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Mix {
             Mix::Full => "full",
             Mix::Three => "three",
             Mix::Two => "two",
+            Mix::Even => "even",
             Mix::NewOrder => "new-order",
         }
     }
@@ -40,6 +43,7 @@ impl Mix {
             Mix::Full => [45, 43, 4, 4, 4],
             Mix::Three => [49, 47, 4, 0, 0],
             Mix::Two => [51, 49, 0, 0, 0],
+            Mix::Even => [50, 50, 0, 0, 0],
             Mix::NewOrder => [100, 0, 0, 0, 0],
         }
     }
@@ -52,7 +56,7 @@ impl FromStr for Mix {
         Mix::ALL
             .into_iter()
             .find(|mix| mix.name() == name)
-            .ok_or_else(|| "expected full, three, two or new-order".to_string())
+            .ok_or_else(|| "expected full, three, two, even or new-order".to_string())
     }
 }
 
@@ -128,6 +132,11 @@ pub struct Tpcc {
     /// Whether stock level scans nothing, as it does in the code behind the published measurements, which gives its bounds in
     /// the wrong order.
     pub stock_level_empty_scan: bool,
+    /// Whether orders, their lines and payments are written down. If not, they are only counted, and there is nothing to deliver
+    /// or to look up.
+    pub inserts: bool,
+    /// Whether what customers of bad credit have paid is noted down in their rows.
+    pub credit_data: bool,
     /// Whose orders a thread enters.
     pub homes: Homes,
     /// After how many transactions a worker audits a district, which means examining consistency conditions while others work;
@@ -159,6 +168,8 @@ impl Tpcc {
             sorted_names: true,
             full_output: true,
             stock_level_empty_scan: false,
+            inserts: true,
+            credit_data: true,
             homes: Homes::Range,
             audit_every: 10_000,
             causes: false,
@@ -174,6 +185,31 @@ impl Tpcc {
             sorted_names: false,
             full_output: false,
             stock_level_empty_scan: true,
+            audit_every: 0,
+            ..Self::strict()
+        }
+    }
+
+    /// What was measured on FOEDUS, and for MOCC (Wang and Kimura, VLDB 2016), there with as many warehouses as threads: numbers of
+    /// orders from the districts' rows, and deliveries made by whoever draws them.
+    pub fn foedus() -> Self {
+        Tpcc {
+            order_ids: OrderIds::District,
+            delivery_queue: false,
+            history_keys: HistoryKeys::Sequential,
+            payment_observes_balance: false,
+            audit_every: 0,
+            ..Self::strict()
+        }
+    }
+
+    /// What DBx1000 makes of TPC-C: as many payments as new orders, which insert nothing.
+    pub fn dbx1000() -> Self {
+        Tpcc {
+            mix: Mix::Even,
+            order_ids: OrderIds::District,
+            inserts: false,
+            credit_data: false,
             audit_every: 0,
             ..Self::strict()
         }
@@ -201,6 +237,8 @@ impl Tpcc {
             (self.stock_level_empty_scan, "stock-level scans an empty range, as published, and looks at no stock"),
             (self.customers < 3000 || self.items < 100_000, "there are fewer customers or items than TPC-C has"),
             (!self.payment_observes_balance, "payments do not give the balance"),
+            (!self.inserts, "orders and payments are counted and not written down: nothing is inserted"),
+            (!self.credit_data, "what customers of bad credit have paid is not noted down"),
         ];
         departures.into_iter().filter(|(departs, _)| *departs).map(|(_, how)| how).collect()
     }

@@ -93,7 +93,7 @@ impl Workload for Tpcc {
     }
 
     fn unchecked(&self) -> Option<&'static str> {
-        None
+        (!self.inserts).then_some("orders and payments are checked in sums only: nothing else is left of them")
     }
 
     fn differences(&self) -> Vec<&'static str> {
@@ -101,11 +101,16 @@ impl Workload for Tpcc {
     }
 
     fn grows(&self) -> bool {
-        true
+        self.inserts
     }
 
     fn validate(&self) -> Result<(), String> {
         require(self.warehouses > 0, || "there must be at least one warehouse".to_string())?;
+        let needs_rows = matches!(self.mix, Mix::Full | Mix::Three);
+        require(self.inserts || !needs_rows && self.order_ids == OrderIds::District, || {
+            "without inserts the mix must be two, even or new-order, and the numbers of orders the district's"
+                .to_string()
+        })?;
         // Below, a district would have no name for its customers or no order to deliver.
         require((10..=3000).contains(&self.customers), || {
             format!("customers per district must be from 10 to 3000, not {}", self.customers)

@@ -89,7 +89,7 @@ impl<P: Protocol> Store<P> {
             writes.insert::<History>(&(customer_warehouse, paid));
         });
         payer.update((Customer::BALANCE.sub(amount), Customer::YTD_PAYMENT.add(amount), Customer::PAYMENTS.add(1)))?;
-        if credit == BAD_CREDIT {
+        if self.knobs.credit_data && credit == BAD_CREDIT {
             let [id, customer_district, customer_warehouse] =
                 [u64::from(id), u64::from(customer_district), u64::from(customer_warehouse)];
             let remark =
@@ -98,6 +98,9 @@ impl<P: Protocol> Store<P> {
         }
         if self.knobs.payment_observes_balance {
             std::hint::black_box(payer.read(Customer::BALANCE)?);
+        }
+        if !self.knobs.inserts {
+            return Ok(());
         }
         tables.history.insert(
             tx,

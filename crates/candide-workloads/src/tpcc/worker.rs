@@ -58,6 +58,9 @@ impl Queues {
 pub(super) struct Tally {
     /// Orders that were entered.
     pub(super) orders: u64,
+    /// The lines of these orders, and how many items they took out of stock.
+    pub(super) lines: u64,
+    pub(super) taken: u64,
     /// Payments.
     pub(super) payments: u64,
     /// What was paid.
@@ -73,11 +76,13 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(warehouses: WarehouseId) -> Self {
         let delivered = vec![0; usize::from(warehouses) * usize::from(DISTRICTS)];
-        Tally { orders: 0, payments: 0, paid: 0, delivered, audits: 0, failures: Vec::new() }
+        Tally { orders: 0, lines: 0, taken: 0, payments: 0, paid: 0, delivered, audits: 0, failures: Vec::new() }
     }
 
     pub(super) fn add(&mut self, other: Tally) {
         self.orders += other.orders;
+        self.lines += other.lines;
+        self.taken += other.taken;
         self.payments += other.payments;
         self.paid += other.paid;
         self.delivered.iter_mut().zip(other.delivered).for_each(|(sum, more)| *sum += more);
@@ -167,7 +172,11 @@ impl<P: Protocol> TpccWorker<P> {
             Err(Refusal::UnusedItem) => false,
             Err(Refusal::Engine(abort)) => return Err(abort),
         };
-        tally.orders += u64::from(committed);
+        if committed {
+            tally.orders += 1;
+            tally.lines += input.lines().len() as u64;
+            tally.taken += input.lines().iter().map(|line| u64::from(line.quantity)).sum::<u64>();
+        }
         Ok(Step { kind: NEW_ORDER, committed, retries })
     }
 

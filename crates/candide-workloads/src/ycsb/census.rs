@@ -1,42 +1,43 @@
 //! The check: going through the whole table and settling it against the account of what was committed.
 
-use candide::{Bytes, Protocol, Session, Table};
+use candide::{Protocol, Session, Table};
 
-use super::row::{UserRow, Value};
+use super::knobs::{Verify, Ycsb};
+use super::layout::{Layout, Value};
+use super::row::UserRow;
 use super::writer::{Tag, Tally};
-use super::{Verify, Ycsb};
 use crate::read_back::{by_transactions, fingerprint};
 use crate::{Consistency, Failure};
 
 impl Verify {
     /// What the loader puts into a column, given a random value.
-    pub(super) fn initial(self, random: Value) -> Value {
+    pub(super) fn initial<V: Value>(self, random: V) -> V {
         match self {
             Verify::Counts | Verify::Values => random,
             Verify::Increment => {
-                let bytes = random.as_bytes();
-                Bytes::from_fn(|index| if index < size_of::<u64>() { 0 } else { bytes[index] })
+                let bytes = random.bytes();
+                V::from_fn(|index| if index < size_of::<u64>() { 0 } else { bytes[index] })
             }
             Verify::Tag => Tag::INITIAL.fill(),
         }
     }
 
     /// Whether what a column holds can have been written by the loader and the committed transactions.
-    fn explains(self, key: u64, column: usize, value: &Value, tally: &Tally) -> bool {
-        let bytes = value.as_bytes();
+    fn explains<V: Value>(self, slot: usize, value: &V, tally: &Tally) -> bool {
+        let bytes = value.bytes();
         match self {
             Verify::Counts | Verify::Values => bytes.iter().all(u8::is_ascii_alphanumeric),
             Verify::Increment => bytes[size_of::<u64>()..].iter().all(u8::is_ascii_alphanumeric),
-            Verify::Tag => tally.explains(key, column, value),
+            Verify::Tag => tally.explains(slot, value),
         }
     }
 }
 
 /// Compares the table with the knobs it was loaded by and the tally of what was committed.
-pub(super) fn check<P: Protocol>(
-    table: &Table<UserRow, P>,
-    mut session: Session<P>,
-    knobs: &Ycsb,
+pub(super) fn check<P: Protocol, L: Layout>(
+    table: &Table<UserRow<L>, P>,
+    session: &mut Session<P>,
+    knobs: &Ycsb<L>,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
     let mut consistency = Consistency::default();
@@ -46,7 +47,7 @@ pub(super) fn check<P: Protocol>(
         return Ok(consistency);
     }
     let mut looked_up = Census::default();
-    by_transactions(&mut session, table, knobs.rows, |row| looked_up.count(row, knobs.verify, tally))?;
+    by_transactions(session, table, knobs.rows, |row| looked_up.count(row, knobs.verify, tally))?;
     let mut iterated = Census::default();
     table.for_each_quiescent(|row| iterated.count(row, knobs.verify, tally))?;
 
@@ -75,14 +76,13 @@ struct Census {
 }
 
 impl Census {
-    fn count(&mut self, row: &UserRow, verify: Verify, tally: &Tally) {
+    fn count<L: Layout>(&mut self, row: &UserRow<L>, verify: Verify, tally: &Tally) {
         self.rows += 1;
-        for (column, value) in row.columns.iter().enumerate() {
-            let bytes = value.as_bytes();
-            let head = bytes.first_chunk().map_or(0, |head| u64::from_le_bytes(*head));
-            self.heads = self.heads.wrapping_add(head);
+        for (column, value) in row.columns.as_ref().iter().enumerate() {
+            let bytes = value.bytes();
+            self.heads = self.heads.wrapping_add(value.head());
             self.fingerprint = self.fingerprint.wrapping_add(fingerprint(row.key ^ (column as u64) << 56, bytes));
-            if !verify.explains(row.key, column, value, tally) {
+            if !verify.explains(UserRow::<L>::slot(row.key, column), value, tally) {
                 let place = (row.key, column);
                 self.strange += 1;
                 self.strange_first = Some(self.strange_first.map_or(place, |first| first.min(place)));
@@ -91,7 +91,7 @@ impl Census {
     }
 
     /// Examines what can be examined of one way of reading.
-    fn settle(&self, way: &str, knobs: &Ycsb, tally: &Tally, consistency: &mut Consistency) {
+    fn settle<L: Layout>(&self, way: &str, knobs: &Ycsb<L>, tally: &Tally, consistency: &mut Consistency) {
         consistency
             .expect(self.rows == knobs.rows, || format!("{way}: {} rows where {} were loaded", self.rows, knobs.rows));
         consistency.expect(self.strange == 0, || {

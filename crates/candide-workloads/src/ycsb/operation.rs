@@ -2,22 +2,26 @@
 
 use fastrand::Rng;
 
-use super::Ycsb;
-use super::row::COLUMNS;
+use super::knobs::{Access, Writes, Ycsb};
+use super::layout::{Layout, Values};
 use crate::Zipf;
 
-/// One access to one column. Eight bytes, so that a transaction's inputs are two cache lines.
+/// One access to a row. Eight bytes, so that a transaction's inputs are two cache lines.
 #[derive(Clone, Copy)]
-pub(super) struct Operation {
-    pub(super) key: u32,
-    pub(super) column: u8,
-    pub(super) write: bool,
+pub(crate) struct Operation {
+    pub(crate) key: u32,
+    /// The column that is written, or read.
+    pub(crate) column: u8,
+    /// The column that is read before one is written, if any is.
+    pub(crate) observed: u8,
+    pub(crate) write: bool,
 }
 
 impl Operation {
     /// The operations of all transactions of one thread, one transaction after another.
-    pub(super) fn draw_all(knobs: &Ycsb, rng: &mut Rng) -> Vec<Operation> {
+    pub(crate) fn draw_all<L: Layout>(knobs: &Ycsb<L>, rng: &mut Rng) -> Vec<Operation> {
         let zipf = Zipf::new(knobs.rows, knobs.theta);
+        let columns = L::Values::COUNT as u8;
         let mut operations = Vec::with_capacity(knobs.transactions * knobs.operations);
         let mut keys = Vec::with_capacity(knobs.operations);
         for _ in 0..knobs.transactions {
@@ -31,12 +35,50 @@ impl Operation {
             if knobs.sorted {
                 keys.sort_unstable();
             }
-            operations.extend(keys.iter().map(|&key| Operation {
-                key,
-                column: rng.u8(..COLUMNS.len() as u8),
-                write: rng.f64() < knobs.write_probability,
+            let reads_only = knobs.read_only > 0.0 && rng.f64() < knobs.read_only;
+            operations.extend(keys.iter().enumerate().map(|(position, &key)| {
+                let column = rng.u8(..columns);
+                let write = match knobs.writes {
+                    Writes::Probability(probability) => rng.f64() < probability,
+                    Writes::First(count) => position < count,
+                };
+                let observed = match knobs.access {
+                    // Any but the one that is written.
+                    Access::ReadAnother => (column + rng.u8(1..columns)) % columns,
+                    Access::Blind | Access::Modify => column,
+                };
+                Operation { key, column, observed, write: write && !reads_only }
             }));
         }
         operations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream;
+
+    #[test]
+    fn the_first_operations_write_and_read_another_column() {
+        let knobs = Ycsb { transactions: 1_000, ..Ycsb::hot(3) };
+        let mut columns = [0; 10];
+        for operations in Operation::draw_all(&knobs, &mut stream(1, 0)).chunks(10) {
+            let written: Vec<bool> = operations.iter().map(|operation| operation.write).collect();
+            assert_eq!(written, [true, true, true, false, false, false, false, false, false, false]);
+            assert!(operations.iter().all(|operation| operation.observed != operation.column));
+            assert!(operations.iter().all(|operation| operation.key < 50));
+            operations.iter().for_each(|operation| columns[usize::from(operation.observed)] += 1);
+        }
+        assert!(columns.iter().all(|&count| (900..1_100).contains(&count)), "{columns:?}");
+    }
+
+    #[test]
+    fn transactions_that_only_read_have_their_share() {
+        let knobs = Ycsb { transactions: 10_000, read_only: 0.25, ..Ycsb::hot(10) };
+        let operations = Operation::draw_all(&knobs, &mut stream(1, 0));
+        let reading = operations.chunks(10).filter(|operations| operations.iter().all(|operation| !operation.write));
+        let reading = reading.count();
+        assert!((2_300..2_700).contains(&reading), "{reading} of 10,000");
     }
 }

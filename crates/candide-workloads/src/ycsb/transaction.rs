@@ -4,45 +4,49 @@ use std::hint::black_box;
 
 use candide::{Abort, Protocol, Session, Stats, Table, Tx};
 
+use super::knobs::Access;
+use super::layout::{Layout, Wide};
 use super::operation::Operation;
-use super::row::{COLUMNS, UserRow};
+use super::row::UserRow;
 use super::writer::Writer;
 use crate::replay::Replay;
 use crate::{Step, Worker};
 
 /// Runs the transactions of one thread.
-pub struct YcsbWorker<P: Protocol> {
+pub struct YcsbWorker<P: Protocol, L: Layout = Wide> {
     session: Session<P>,
-    table: Table<UserRow, P>,
+    table: Table<UserRow<L>, P>,
     operations: Replay<Operation>,
-    writer: Writer,
+    access: Access,
+    writer: Writer<L::Value>,
 }
 
-impl<P: Protocol> YcsbWorker<P> {
+impl<P: Protocol, L: Layout> YcsbWorker<P, L> {
     pub(super) fn new(
         session: Session<P>,
-        table: Table<UserRow, P>,
+        table: Table<UserRow<L>, P>,
         operations: Replay<Operation>,
-        writer: Writer,
+        access: Access,
+        writer: Writer<L::Value>,
     ) -> Self {
-        YcsbWorker { session, table, operations, writer }
+        YcsbWorker { session, table, operations, access, writer }
     }
 
-    pub(super) fn into_writer(self) -> Writer {
+    pub(super) fn into_writer(self) -> Writer<L::Value> {
         self.writer
     }
 }
 
-impl<P: Protocol> Worker for YcsbWorker<P> {
+impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
     fn step(&mut self) -> Result<Step, Abort> {
-        let YcsbWorker { session, table, operations, writer } = self;
+        let YcsbWorker { session, table, operations, access, writer } = self;
         let operations = operations.next();
         let mut attempts = 0;
         let torn = session.run(|tx| {
             attempts += 1;
-            Attempt { tx, table, writer, position: 0, torn: 0 }.run(operations)
+            Attempt::new(tx, table, *access, writer).run(operations)
         })?;
-        writer.committed(operations, torn);
+        writer.committed::<L>(operations, torn);
         let writes = operations.iter().any(|operation| operation.write);
         Ok(Step { kind: usize::from(writes), committed: true, retries: attempts - 1 })
     }
@@ -52,20 +56,30 @@ impl<P: Protocol> Worker for YcsbWorker<P> {
     }
 }
 
-/// One attempt at a transaction.
-struct Attempt<'a, P: Protocol> {
+/// One attempt at the operations of a transaction on one table.
+pub(crate) struct Attempt<'a, P: Protocol, L: Layout> {
     tx: &'a Tx<'a, P>,
-    table: &'a Table<UserRow, P>,
-    writer: &'a Writer,
+    table: &'a Table<UserRow<L>, P>,
+    access: Access,
+    writer: &'a Writer<L::Value>,
     /// Operations done so far.
     position: usize,
     /// Reads so far that saw a mix of two writes.
     torn: u64,
 }
 
-impl<'a, P: Protocol> Attempt<'a, P> {
+impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
+    pub(crate) fn new(
+        tx: &'a Tx<'a, P>,
+        table: &'a Table<UserRow<L>, P>,
+        access: Access,
+        writer: &'a Writer<L::Value>,
+    ) -> Self {
+        Attempt { tx, table, access, writer, position: 0, torn: 0 }
+    }
+
     /// Goes through `operations` in batches whose cache misses overlap, the largest first. Gives the number of torn reads.
-    fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
+    pub(crate) fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
         let rest = self.batches::<16>(operations)?;
         let rest = self.batches::<4>(rest)?;
         let rest = self.batches::<2>(rest)?;
@@ -87,14 +101,17 @@ impl<'a, P: Protocol> Attempt<'a, P> {
         let keys = operations.map(|operation| u64::from(operation.key));
         let rows = self.table.find_many(self.tx, &keys)?;
         for (row, operation) in rows.iter().zip(operations) {
-            row.prefetch(COLUMNS[usize::from(operation.column)]);
+            row.prefetch(UserRow::COLUMNS[usize::from(operation.column)]);
         }
         for (row, operation) in rows.iter().zip(operations) {
-            if operation.write {
-                self.writer.write(row, *operation, self.position)?;
-            } else {
-                let value = black_box(row.read(COLUMNS[usize::from(operation.column)])?);
+            let blind = operation.write && self.access == Access::Blind;
+            if !blind {
+                let column = if operation.write { operation.observed } else { operation.column };
+                let value = black_box(row.read(UserRow::COLUMNS[usize::from(column)])?);
                 self.torn += u64::from(self.writer.is_torn(&value));
+            }
+            if operation.write {
+                self.writer.write(row, *operation, self.access, self.position)?;
             }
             self.position += 1;
         }

@@ -1,73 +1,86 @@
 //! What writes write, and the account that is kept of them.
 
-use candide::{Abort, Bytes, Protocol, Row};
+use candide::{Abort, Protocol, Row};
 use fastrand::Rng;
 
+use super::knobs::{Access, Verify, Writes, Ycsb};
+use super::layout::{Layout, Value};
 use super::operation::Operation;
-use super::row::{COLUMNS, HEADS, Pool, UserRow, Value};
-use super::{Verify, Ycsb};
+use super::row::{Pool, UserRow};
 
 /// One thread's source of values.
 ///
 /// Within a transaction it is not changed, so that every attempt writes the same; a commit moves it on.
-pub(super) enum Writer {
+pub(crate) enum Writer<V> {
     /// Random values, from number `next` of the pool.
-    Values { pool: Pool, next: usize },
+    Values { pool: Pool<V>, next: usize },
     /// Increments, of which so many were committed.
     Increments { committed: u64 },
     /// Tags.
     Tags { thread: usize, log: TagLog, torn: u64 },
 }
 
-impl Writer {
+impl<V: Value> Writer<V> {
     /// The writer of thread number `thread`. The thread's log of tags is taken out of `tally` until it is absorbed again.
-    pub(super) fn new(knobs: &Ycsb, thread: usize, rng: &mut Rng, tally: &mut Tally) -> Self {
+    pub(super) fn new<L: Layout<Value = V>>(knobs: &Ycsb<L>, thread: usize, rng: &mut Rng, tally: &mut Tally) -> Self {
         match knobs.verify {
             Verify::Counts | Verify::Values => Writer::Values { pool: Pool::new(rng), next: 0 },
             Verify::Increment => Writer::Increments { committed: 0 },
             Verify::Tag => {
                 let mut log = tally.take_log(thread);
-                log.last.resize(knobs.rows as usize * COLUMNS.len(), 0);
+                // Who never writes needs no room to note it.
+                if knobs.writes != Writes::First(0) {
+                    log.last.resize(UserRow::<L>::slot(knobs.rows, 0), 0);
+                }
                 Writer::Tags { thread, log, torn: 0 }
             }
         }
     }
 
-    /// Writes as `operation`, the transaction's number `position`, wants it, blindly.
+    /// Writes as `operation`, the transaction's number `position`, wants it. What it reads before has been read.
     #[inline]
-    pub(super) fn write<P: Protocol>(
+    pub(super) fn write<L: Layout<Value = V>, P: Protocol>(
         &self,
-        row: &Row<'_, UserRow, P>,
+        row: &Row<'_, UserRow<L>, P>,
         operation: Operation,
+        access: Access,
         position: usize,
     ) -> Result<(), Abort> {
-        let column = usize::from(operation.column);
+        let number = usize::from(operation.column);
+        let column = UserRow::<L>::COLUMNS[number];
         match self {
-            Writer::Values { pool, next } => row.update(COLUMNS[column].set(pool.get(next + position))),
-            Writer::Increments { .. } => row.update(HEADS[column].add(1)),
+            Writer::Values { pool, next } => row.update(column.set(pool.get(next + position))),
+            Writer::Increments { .. } => {
+                let head = UserRow::<L>::HEADS[number];
+                match access {
+                    Access::Blind => row.update(head.add(1)),
+                    Access::Modify | Access::ReadAnother => row.modify(head, |head| *head += 1),
+                }
+            }
             Writer::Tags { thread, log, .. } => {
                 let tag = Tag::new(*thread, log.sequence + 1 + position as u64);
-                row.update(COLUMNS[column].set(tag.fill()))
+                row.update(column.set(tag.fill()))
             }
         }
     }
 
     /// Whether a value that was read mixes two writes, as far as that can be told.
     #[inline]
-    pub(super) fn is_torn(&self, value: &Value) -> bool {
+    pub(super) fn is_torn(&self, value: &V) -> bool {
         matches!(self, Writer::Tags { .. }) && Tag::of(value).is_none()
     }
 
     /// Enters a committed transaction, which met `torn_reads`, into the account.
     #[inline]
-    pub(super) fn committed(&mut self, operations: &[Operation], torn_reads: u64) {
+    pub(crate) fn committed<L: Layout<Value = V>>(&mut self, operations: &[Operation], torn_reads: u64) {
         let writes = (0u64..).zip(operations).filter(|(_, operation)| operation.write);
         match self {
             Writer::Values { next, .. } => *next += operations.len(),
             Writer::Increments { committed } => *committed += writes.count() as u64,
             Writer::Tags { log, torn, .. } => {
                 for (position, operation) in writes {
-                    log.last[slot(operation.key.into(), operation.column.into())] = log.sequence + 1 + position;
+                    let slot = UserRow::<L>::slot(operation.key.into(), operation.column.into());
+                    log.last[slot] = log.sequence + 1 + position;
                 }
                 log.sequence += operations.len() as u64;
                 *torn += torn_reads;
@@ -95,7 +108,7 @@ impl Tally {
         std::mem::take(&mut self.logs[thread])
     }
 
-    pub(super) fn absorb(&mut self, writer: Writer) {
+    pub(super) fn absorb<V>(&mut self, writer: Writer<V>) {
         match writer {
             Writer::Values { .. } => {}
             Writer::Increments { committed } => self.increments += committed,
@@ -108,8 +121,7 @@ impl Tally {
 
     /// Whether `value` may be what is left in a column: filled with one tag, which is its writer's last committed one
     /// there, or the first content if nobody committed a write to it.
-    pub(super) fn explains(&self, key: u64, column: usize, value: &Value) -> bool {
-        let slot = slot(key, column);
+    pub(super) fn explains<V: Value>(&self, slot: usize, value: &V) -> bool {
         match Tag::of(value) {
             None => false,
             Some(Tag::INITIAL) => self.logs.iter().all(|log| log.last(slot) == 0),
@@ -120,7 +132,7 @@ impl Tally {
 
 /// The tags that one thread has committed. Its commits are ordered, so of its writes to a column only the last can survive.
 #[derive(Default)]
-pub(super) struct TagLog {
+pub(crate) struct TagLog {
     /// The last sequence number used. Numbers go on from run to run.
     sequence: u64,
     /// For each column of each row, the sequence number of the thread's last committed write, or 0.
@@ -133,9 +145,11 @@ impl TagLog {
     }
 }
 
-/// The place of a column in a [`TagLog`].
-fn slot(key: u64, column: usize) -> usize {
-    key as usize * COLUMNS.len() + column
+impl<L: Layout> UserRow<L> {
+    /// The place of a column in a [`TagLog`].
+    pub(super) fn slot(key: u64, column: usize) -> usize {
+        key as usize * Self::COUNT + column
+    }
 }
 
 /// Who wrote a column and when: a thread in the upper 16 bits, a sequence number in the others.
@@ -160,15 +174,15 @@ impl Tag {
     }
 
     /// A column full of the tag, over and over.
-    pub(super) fn fill(self) -> Value {
+    pub(super) fn fill<V: Value>(self) -> V {
         let bytes = self.0.to_le_bytes();
-        Bytes::from_fn(|index| bytes[index % bytes.len()])
+        V::from_fn(|index| bytes[index % bytes.len()])
     }
 
     /// The tag that fills `value`, unless it is a mix.
-    fn of(value: &Value) -> Option<Tag> {
-        let (head, _) = value.as_bytes().split_first_chunk()?;
+    fn of<V: Value>(value: &V) -> Option<Tag> {
+        let (head, _) = value.bytes().split_first_chunk()?;
         let tag = Tag(u64::from_le_bytes(*head));
-        (tag.fill() == *value).then_some(tag)
+        (tag.fill::<V>() == *value).then_some(tag)
     }
 }

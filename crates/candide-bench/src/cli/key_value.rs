@@ -1,0 +1,103 @@
+//! The arguments of other engines' key-value benchmarks.
+
+use candide_workloads::ycsb::{Joint, Layout, Single, Verify, Word, Writes, Ycsb};
+use clap::{Args, ValueEnum};
+
+use super::{Common, Profile, Switch};
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyValueArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Whose
+    #[arg(long, value_enum, default_value = "index")]
+    preset: Preset,
+
+    /// Rows in the table [default: the preset's, with --profile strict at most 1000000]
+    #[arg(long)]
+    rows: Option<u64>,
+
+    /// Operations per transaction [default: the preset's]
+    #[arg(long, value_name = "COUNT")]
+    operations: Option<usize>,
+
+    /// Probability that an operation writes [default: the preset's]
+    #[arg(long, value_name = "FRACTION")]
+    write_probability: Option<f64>,
+
+    /// Share of transactions in which no operation writes [default: the preset's]
+    #[arg(long, value_name = "FRACTION")]
+    read_only: Option<f64>,
+
+    /// Skew of the keys, from 0 (uniform) to 2 [default: the preset's]
+    #[arg(long)]
+    theta: Option<f64>,
+
+    /// Keep the table's keys in order (on) or hashed (off) [default: the preset's]
+    #[arg(long, value_enum)]
+    ordered: Option<Switch>,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+
+    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
+    /// counts with --profile paper]
+    #[arg(long)]
+    verify: Option<Verify>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Preset {
+    /// STO's micro-benchmark of indexes: words, 20 operations, theta 0.8, four of five transactions only read
+    Index,
+    /// Cicada's single counter: every transaction reads and writes the same word
+    Counter,
+    /// Cicada: 100 bytes, 16 operations, half of them read and write, theta 0.99
+    Cicada,
+    /// DBx1000: 10 columns of 10 bytes, 16 operations, one in ten a blind write, theta 0.6
+    Dbx1000,
+    /// CCBench: words in order, 10 uniform operations, half of them blind writes
+    Ccbench,
+    /// Silo: 100 bytes in order, one uniform operation, one in five a blind write
+    Silo,
+}
+
+/// The workload of a preset, by what its rows look like.
+pub(crate) enum KeyValue {
+    Word(Ycsb<Word>),
+    Single(Ycsb<Single>),
+    Joint(Ycsb<Joint>),
+}
+
+impl KeyValueArgs {
+    pub(crate) fn workload(&self) -> KeyValue {
+        match self.preset {
+            Preset::Index => KeyValue::Word(self.with_knobs(Ycsb::index())),
+            Preset::Counter => KeyValue::Word(self.with_knobs(Ycsb::counter())),
+            Preset::Cicada => KeyValue::Single(self.with_knobs(Ycsb::cicada())),
+            Preset::Dbx1000 => KeyValue::Joint(self.with_knobs(Ycsb::dbx1000())),
+            Preset::Ccbench => KeyValue::Word(self.with_knobs(Ycsb::cc_bench())),
+            Preset::Silo => KeyValue::Single(self.with_knobs(Ycsb::silo())),
+        }
+    }
+
+    fn with_knobs<L: Layout>(&self, published: Ycsb<L>) -> Ycsb<L> {
+        let profile = match self.common.profile {
+            Profile::Strict => Ycsb { rows: published.rows.min(1_000_000), verify: Verify::Increment, ..published },
+            Profile::Paper => published,
+        };
+        Ycsb {
+            rows: self.rows.unwrap_or(profile.rows),
+            operations: self.operations.unwrap_or(profile.operations),
+            writes: self.write_probability.map_or(profile.writes, Writes::Probability),
+            read_only: self.read_only.unwrap_or(profile.read_only),
+            theta: self.theta.unwrap_or(profile.theta),
+            ordered: self.ordered.map_or(profile.ordered, Switch::is_on),
+            transactions: self.transactions,
+            verify: self.verify.unwrap_or(profile.verify),
+            ..profile
+        }
+    }
+}

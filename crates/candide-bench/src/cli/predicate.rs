@@ -1,0 +1,35 @@
+//! The arguments of the benchmark of predicates.
+
+use candide_workloads::micro::Predicate;
+use clap::Args;
+
+use super::Common;
+
+#[derive(Debug, Args)]
+pub(crate) struct PredicateArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Balances
+    #[arg(long, default_value_t = 1000)]
+    rows: u64,
+
+    /// Share of transactions that only look
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0)]
+    read_only: f64,
+
+    /// Skew of the balances, from 0 (uniform) to 2
+    #[arg(long, default_value_t = 0.0)]
+    theta: f64,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+}
+
+impl PredicateArgs {
+    pub(crate) fn workload(&self) -> Predicate {
+        let PredicateArgs { rows, read_only, theta, transactions, .. } = *self;
+        Predicate { rows, read_only, theta, transactions }
+    }
+}

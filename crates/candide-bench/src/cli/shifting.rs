@@ -1,0 +1,61 @@
+//! The arguments of the shifting workload.
+
+use std::time::Duration;
+
+use candide_workloads::two_tables::Shifting;
+use clap::Args;
+
+use super::{Common, Profile, positive_duration};
+
+/// Eight phases.
+const DURATION: Duration = Duration::from_millis(800);
+
+#[derive(Debug, Args)]
+pub(crate) struct ShiftingArgs {
+    // A run is measured for 800 ms, unless --duration says otherwise.
+    #[command(flatten)]
+    common: Common,
+
+    /// Rows of the large table, beside the small one's single row
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+
+    /// How many of them a transaction reads
+    #[arg(long, value_name = "ROWS", default_value_t = 20)]
+    reads: usize,
+
+    /// How long a phase lasts, such as 100ms; the first of a run and every other one only read. A run lasts for 800ms, unless
+    /// --duration says otherwise
+    #[arg(long, value_parser = positive_duration, default_value = "100ms")]
+    phase: Duration,
+
+    /// How long the slices of a phase are whose throughput is reported [default: 1ms, or 10us with --profile paper]
+    #[arg(long, value_parser = positive_duration)]
+    slice: Option<Duration>,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+}
+
+impl ShiftingArgs {
+    pub(crate) fn workload(&self) -> Shifting {
+        let slice = match self.common.profile {
+            Profile::Strict => Duration::from_millis(1),
+            Profile::Paper => Shifting::published().slice,
+        };
+        Shifting {
+            rows: self.rows,
+            reads: self.reads,
+            phase: self.phase,
+            slice: self.slice.unwrap_or(slice),
+            transactions: self.transactions,
+        }
+    }
+
+    /// What it has in common with other workloads, with its own duration.
+    pub(crate) fn into_common(mut self) -> Common {
+        self.common.duration.get_or_insert(DURATION);
+        self.common
+    }
+}

@@ -1,0 +1,66 @@
+//! The arguments of YCSB on a few rows.
+
+use candide_workloads::ycsb::{Joint, Verify, Ycsb};
+use clap::Args;
+
+use super::{Common, Profile};
+
+#[derive(Debug, Args)]
+pub(crate) struct YcsbHotArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// How many operations of a transaction, its first ones, read a column and write another, from 0 to --operations,
+    /// separated by commas; the others read a column
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "0,1,10")]
+    rmws: Vec<usize>,
+
+    /// Rows in the table, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "50")]
+    rows: Vec<u64>,
+
+    /// Operations per transaction
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    operations: usize,
+
+    /// Go through a transaction's keys in ascending order, not as they are drawn
+    #[arg(long)]
+    sorted: bool,
+
+    /// Keep the table's keys in order, not hashed
+    #[arg(long)]
+    ordered: bool,
+
+    /// Transactions generated per thread beforehand, and replayed
+    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    transactions: usize,
+
+    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
+    /// counts with --profile paper]
+    #[arg(long)]
+    verify: Option<Verify>,
+}
+
+impl YcsbHotArgs {
+    /// One workload for each number of rows and of writes.
+    pub(crate) fn workloads(&self) -> Vec<Ycsb<Joint>> {
+        let writes = |&rows| self.rmws.iter().map(move |&rmws| self.workload(rows, rmws));
+        self.rows.iter().flat_map(writes).collect()
+    }
+
+    fn workload(&self, rows: u64, rmws: usize) -> Ycsb<Joint> {
+        let verify = match self.common.profile {
+            Profile::Strict => Verify::Increment,
+            Profile::Paper => Verify::Counts,
+        };
+        Ycsb {
+            rows,
+            operations: self.operations,
+            sorted: self.sorted,
+            ordered: self.ordered,
+            transactions: self.transactions,
+            verify: self.verify.unwrap_or(verify),
+            ..Ycsb::hot(rmws)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The arguments of YCSB with narrow columns.
+
+use candide_workloads::ycsb::{Contention, Narrow, Verify, Writes, Ycsb};
+use clap::Args;
+
+use super::{Common, Profile};
+
+#[derive(Debug, Args)]
+pub(crate) struct YcsbNarrowArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// How much transactions conflict, separated by commas: `high` (16 operations, half of them writes, theta 0.9), `medium`
+    /// (16, one in ten, 0.8), `read-only` (2 uniform reads); with `--ts on,off` for what two timestamps are worth
+    #[arg(long, value_delimiter = ',', default_value = "high")]
+    contention: Vec<Contention>,
+
+    /// Rows in the table [default: 1000000, or 10000000 with --profile paper]
+    #[arg(long)]
+    rows: Option<u64>,
+
+    /// Operations per transaction [default: by --contention]
+    #[arg(long, value_name = "COUNT")]
+    operations: Option<usize>,
+
+    /// Probability that an operation writes [default: by --contention]
+    #[arg(long, value_name = "FRACTION")]
+    write_probability: Option<f64>,
+
+    /// Skew of the keys, from 0 (uniform) to 2 [default: by --contention]
+    #[arg(long)]
+    theta: Option<f64>,
+
+    /// Go through a transaction's keys as they are drawn, not in ascending order
+    #[arg(long)]
+    unsorted: bool,
+
+    /// Keep the table's keys in order, as the paper says it was, and not hashed, as its code has it
+    #[arg(long)]
+    ordered: bool,
+
+    /// Transactions generated per thread beforehand, and replayed [default: 200000, or 1000000 with --profile paper]
+    #[arg(long, value_name = "COUNT")]
+    transactions: Option<usize>,
+
+    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
+    /// counts with --profile paper]
+    #[arg(long)]
+    verify: Option<Verify>,
+}
+
+impl YcsbNarrowArgs {
+    /// One workload for each contention.
+    pub(crate) fn workloads(&self) -> Vec<Ycsb<Narrow>> {
+        self.contention.iter().map(|&contention| self.workload(contention)).collect()
+    }
+
+    fn workload(&self, contention: Contention) -> Ycsb<Narrow> {
+        let published = Ycsb::granularity(contention);
+        let profile = match self.common.profile {
+            Profile::Strict => Ycsb { rows: 1_000_000, transactions: 200_000, verify: Verify::Increment, ..published },
+            Profile::Paper => published,
+        };
+        Ycsb {
+            rows: self.rows.unwrap_or(profile.rows),
+            operations: self.operations.unwrap_or(profile.operations),
+            writes: self.write_probability.map_or(profile.writes, Writes::Probability),
+            theta: self.theta.unwrap_or(profile.theta),
+            sorted: !self.unsorted,
+            ordered: self.ordered,
+            transactions: self.transactions.unwrap_or(profile.transactions),
+            verify: self.verify.unwrap_or(profile.verify),
+            ..profile
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! STO's micro-benchmark of predicates: a transaction looks whether a balance is above ten, and takes one off it if so, or
+//! else fills it up with a thousand.
+
+use std::hint::black_box;
+use std::ops::RangeInclusive;
+use std::sync::{Mutex, MutexGuard};
+
+use candide::{Abort, Database, Protocol, Record, Session, Stats, Table, TableOptions};
+use fastrand::Rng;
+use serde::Serialize;
+
+use crate::read_back::by_transactions;
+use crate::replay::Replay;
+use crate::workload::{require, require_theta, require_transactions};
+use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, Zipf, rng};
+
+/// What is loaded into a balance.
+const INITIAL: i64 = 1000;
+/// What a balance has to be above for one to be taken off it.
+const ENOUGH: i64 = 10;
+/// What is put into one that is not.
+const REFILL: i64 = 1000;
+/// What a balance can be.
+const POSSIBLE: RangeInclusive<i64> = ENOUGH..=ENOUGH + REFILL;
+
+/// A balance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
+pub struct Balance {
+    /// Its number.
+    #[key]
+    pub id: u64,
+    /// How much it is.
+    pub amount: i64,
+}
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Predicate {
+    /// Balances, with numbers from 0.
+    pub rows: u64,
+    /// Which share of transactions only looks.
+    pub read_only: f64,
+    /// The skew of the numbers: 0 is uniform.
+    pub theta: f64,
+    /// Transactions generated per thread beforehand and replayed over and over.
+    pub transactions: usize,
+}
+
+impl Predicate {
+    /// As STO has it: uniform, and every transaction writes. How many balances there are was an argument; here, a thousand.
+    pub fn published() -> Self {
+        Predicate { rows: 1000, read_only: 0.0, theta: 0.0, transactions: 200_000 }
+    }
+}
+
+impl Workload for Predicate {
+    type Loaded<P: Protocol> = PredicateTables<P>;
+
+    const KINDS: &'static [&'static str] = &["look", "change"];
+
+    fn name(&self) -> String {
+        "predicate".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        self.rows
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        require((1..=u64::from(u32::MAX)).contains(&self.rows), || {
+            format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
+        })?;
+        require((0.0..=1.0).contains(&self.read_only), || {
+            format!("the share of read-only transactions must be from 0 to 1, not {}", self.read_only)
+        })?;
+        require_theta(self.theta)?;
+        require_transactions(self.transactions)
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<PredicateTables<P>, Failure> {
+        let table = db.table_with("balances", TableOptions::default().capacity(self.rows as usize))?;
+        loading.fill(db, self.rows, |tx, id| table.insert(tx, Balance { id, amount: INITIAL }))?;
+        let due = Mutex::new(i128::from(self.rows) * i128::from(INITIAL));
+        Ok(PredicateTables { table, knobs: self.clone(), seed: loading.seed, due })
+    }
+}
+
+/// The balances.
+pub struct PredicateTables<P: Protocol> {
+    /// The only table.
+    pub table: Table<Balance, P>,
+    knobs: Predicate,
+    seed: u64,
+    /// What should be in all of them together.
+    due: Mutex<i128>,
+}
+
+impl<P: Protocol> PredicateTables<P> {
+    fn due(&self) -> MutexGuard<'_, i128> {
+        self.due.lock().expect("nobody panics while counting")
+    }
+}
+
+/// One transaction: a balance, and whether it may be changed.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    id: u32,
+    change: bool,
+}
+
+impl Look {
+    fn draw_all(knobs: &Predicate, rng: &mut Rng) -> Vec<Look> {
+        let zipf = Zipf::new(knobs.rows, knobs.theta);
+        let draw = |_| Look { id: zipf.sample(rng) as u32, change: rng.f64() >= knobs.read_only };
+        (0..knobs.transactions).map(draw).collect()
+    }
+}
+
+impl<P: Protocol> Loaded<P> for PredicateTables<P> {
+    type Worker = PredicateWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> PredicateWorker<P> {
+        let looks = Look::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64));
+        PredicateWorker { session, table: self.table.clone(), looks: Replay::new(looks, 1), brought: 0 }
+    }
+
+    fn absorb(&self, worker: PredicateWorker<P>) {
+        *self.due() += worker.brought;
+    }
+
+    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
+        let rows = self.knobs.rows;
+        let (mut looked_up, mut iterated) = (Sum::default(), Sum::default());
+        by_transactions(&mut session, &self.table, rows, |row| looked_up.count(row))?;
+        self.table.for_each_quiescent(|row| iterated.count(row))?;
+        let (due, mut consistency) = (*self.due(), Consistency::default());
+        looked_up.settle("read by transactions", rows, due, &mut consistency);
+        iterated.settle("read by raw iteration", rows, due, &mut consistency);
+        Ok(consistency)
+    }
+}
+
+/// The balances in a few numbers.
+#[derive(Debug, Default)]
+struct Sum {
+    rows: u64,
+    amount: i128,
+    /// Balances that no sequence of transactions leads to.
+    impossible: u64,
+}
+
+impl Sum {
+    fn count(&mut self, row: &Balance) {
+        self.rows += 1;
+        self.amount += i128::from(row.amount);
+        self.impossible += u64::from(!POSSIBLE.contains(&row.amount));
+    }
+
+    fn settle(&self, way: &str, rows: u64, due: i128, consistency: &mut Consistency) {
+        consistency.expect(self.rows == rows, || format!("{way}: {} rows where {rows} were loaded", self.rows));
+        consistency.expect(self.amount == due, || {
+            format!("{way}: the balances add up to {} where committed transactions make it {due}", self.amount)
+        });
+        consistency.expect(self.impossible == 0, || {
+            let (low, high) = (POSSIBLE.start(), POSSIBLE.end());
+            format!("{way}: {} balances are not from {low} to {high}", self.impossible)
+        });
+    }
+}
+
+/// Runs the transactions of one thread.
+pub struct PredicateWorker<P: Protocol> {
+    session: Session<P>,
+    table: Table<Balance, P>,
+    looks: Replay<Look>,
+    /// What committed transactions put into balances, less what they took.
+    brought: i128,
+}
+
+impl<P: Protocol> Worker for PredicateWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let PredicateWorker { session, table, looks, brought } = self;
+        let Look { id, change } = looks.next()[0];
+        let mut attempts = 0;
+        let amount = session.run(|tx| {
+            attempts += 1;
+            let row = table.find(tx, &u64::from(id))?;
+            let is_enough = black_box(row.read(Balance::AMOUNT)? > ENOUGH);
+            let amount = match (change, is_enough) {
+                (false, _) => return Ok(0),
+                (true, true) => -1,
+                (true, false) => REFILL,
+            };
+            row.update(Balance::AMOUNT.add(amount))?;
+            Ok::<_, Abort>(amount)
+        })?;
+        *brought += i128::from(amount);
+        Ok(Step { kind: usize::from(change), committed: true, retries: attempts - 1 })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}

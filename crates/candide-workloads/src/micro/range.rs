@@ -1,0 +1,195 @@
+//! Cicada's benchmark of scans: most transactions scan up to a hundred rows from a key on, the others read and write the row
+//! of one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use candide::{Abort, Database, Protocol, Session, Stats, Table};
+use fastrand::Rng;
+use serde::Serialize;
+
+use crate::replay::Replay;
+use crate::workload::{require, require_theta, require_transactions};
+use crate::ycsb::{JointInOrder, Layout, Operation, UserRow, Verify, Writer, Writes, Ycsb, YcsbTables, scan_all};
+use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, Zipf, rng};
+
+/// The random stream of a thread's ranges is that of its number with this bit: the number itself has that of its columns.
+const RANGE_STREAM: u64 = 1 << 40;
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ranges {
+    /// Rows in the table, with keys from 0.
+    pub rows: u64,
+    /// The most rows that a transaction scans; the least is one.
+    pub scan: u64,
+    /// Which share of transactions scans. The others read and write one row.
+    pub read_only: f64,
+    /// The skew of the keys: 0 is uniform.
+    pub theta: f64,
+    /// Transactions generated per thread beforehand and replayed over and over.
+    pub transactions: usize,
+}
+
+impl Ranges {
+    /// As it was published (SIGMOD 2017), with records of 100 bytes.
+    pub fn published() -> Self {
+        Ranges { rows: 10_000_000, scan: 99, read_only: 0.95, theta: 0.99, transactions: 200_000 }
+    }
+}
+
+impl Workload for Ranges {
+    type Loaded<P: Protocol> = RangesTables<P>;
+
+    const KINDS: &'static [&'static str] = &["scan", "read-modify-write"];
+
+    fn name(&self) -> String {
+        "range-scan".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        self.rows
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn differences(&self) -> Vec<&'static str> {
+        vec![
+            "scans are of the present and can be aborted, where Cicada's are of a snapshot",
+            "hot rows are neighbours, where Cicada scatters them",
+        ]
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        require((1..=u64::from(u32::MAX)).contains(&self.rows), || {
+            format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
+        })?;
+        require((1..=self.rows).contains(&self.scan), || {
+            format!("of {0} rows from 1 to {0} can be scanned, not {1}", self.rows, self.scan)
+        })?;
+        require((0.0..=1.0).contains(&self.read_only), || {
+            format!("the share of read-only transactions must be from 0 to 1, not {}", self.read_only)
+        })?;
+        require_theta(self.theta)?;
+        require_transactions(self.transactions)
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<RangesTables<P>, Failure> {
+        let table = Ycsb {
+            rows: self.rows,
+            operations: 1,
+            writes: Writes::First(1),
+            transactions: self.transactions,
+            verify: Verify::Increment,
+            theta: self.theta,
+            ..Ycsb::blind("ranges".to_string(), JointInOrder)
+        };
+        let rows = table.load_as("ranges", db, loading)?;
+        Ok(RangesTables { rows, knobs: self.clone(), seed: loading.seed, wrong: AtomicU64::new(0) })
+    }
+}
+
+/// The table, and an account of the scans.
+pub struct RangesTables<P: Protocol> {
+    /// The table, with a counter of committed writes at the head of each column.
+    pub rows: YcsbTables<P, JointInOrder>,
+    knobs: Ranges,
+    seed: u64,
+    /// Committed scans that did not give each row of their range once, in order.
+    wrong: AtomicU64,
+}
+
+/// What a transaction does.
+#[derive(Debug, Clone, Copy)]
+enum Range {
+    /// Scans so many rows from this key on.
+    Scan { start: u32, length: u32 },
+    /// Reads and writes a row.
+    Modify,
+}
+
+impl Range {
+    fn draw_all(knobs: &Ranges, rng: &mut Rng) -> Vec<Range> {
+        let zipf = Zipf::new(knobs.rows, knobs.theta);
+        let draw = |_| {
+            if rng.f64() >= knobs.read_only {
+                return Range::Modify;
+            }
+            let start = zipf.sample(rng);
+            // A range does not go beyond the last row.
+            let length = rng.u64(1..=knobs.scan).min(knobs.rows - start);
+            Range::Scan { start: start as u32, length: length as u32 }
+        };
+        (0..knobs.transactions).map(draw).collect()
+    }
+}
+
+impl<P: Protocol> Loaded<P> for RangesTables<P> {
+    type Worker = RangesWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> RangesWorker<P> {
+        let (operations, writer) = self.rows.inputs(thread);
+        let ranges = Range::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64 | RANGE_STREAM));
+        let (table, ranges) = (self.rows.table.clone(), Replay::new(ranges, 1));
+        RangesWorker { session, table, operations, ranges, writer, wrong: 0 }
+    }
+
+    fn absorb(&self, worker: RangesWorker<P>) {
+        self.rows.absorb_writer(worker.writer);
+        self.wrong.fetch_add(worker.wrong, Ordering::Relaxed);
+    }
+
+    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
+        let mut consistency = self.rows.census(&mut session)?;
+        let wrong = self.wrong.load(Ordering::Relaxed);
+        consistency.expect(wrong == 0, || {
+            format!("{wrong} scans did not give the rows of their range, each once and in order")
+        });
+        Ok(consistency)
+    }
+}
+
+/// Runs the transactions of one thread.
+pub struct RangesWorker<P: Protocol> {
+    session: Session<P>,
+    table: Table<UserRow<JointInOrder>, P>,
+    /// The rows to modify.
+    operations: Replay<Operation>,
+    ranges: Replay<Range>,
+    writer: Writer<<JointInOrder as Layout>::Value>,
+    wrong: u64,
+}
+
+impl<P: Protocol> Worker for RangesWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let RangesWorker { session, table, operations, ranges, writer, wrong } = self;
+        let mut attempts = 0;
+        let kind = match ranges.next()[0] {
+            Range::Scan { start, length } => {
+                let range = u64::from(start)..u64::from(start) + u64::from(length);
+                let is_whole = session.run(|tx| {
+                    attempts += 1;
+                    scan_all(table, tx, range.clone())
+                })?;
+                *wrong += u64::from(!is_whole);
+                0
+            }
+            Range::Modify => {
+                let operations = operations.next();
+                let column = UserRow::<JointInOrder>::HEADS[usize::from(operations[0].column)];
+                session.run(|tx| {
+                    attempts += 1;
+                    table.modify(tx, &u64::from(operations[0].key), column, |head| *head += 1)
+                })?;
+                writer.committed::<JointInOrder>(operations, 0);
+                1
+            }
+        };
+        Ok(Step { kind, committed: true, retries: attempts - 1 })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}

@@ -1,0 +1,161 @@
+//! The long scan: a transaction reads the row of the small table, scans a thousand of the large one, and then writes the row
+//! that it read first, which others have written meanwhile.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use candide::{Abort, Database, Protocol, Session, Stats, Table, Tx, Whole};
+use serde::Serialize;
+
+use super::TwoTables;
+use crate::replay::Replay;
+use crate::workload::{require, require_transactions};
+use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
+use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, rng};
+
+/// The random stream of a thread's scans is that of its number with this bit: the number itself has that of its columns.
+const SCAN_STREAM: u64 = 1 << 40;
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct LongScan {
+    /// Rows of the large table.
+    pub rows: u64,
+    /// How many of them a transaction scans.
+    pub scan: u64,
+    /// Transactions generated per thread beforehand and replayed over and over.
+    pub transactions: usize,
+}
+
+impl LongScan {
+    /// As it was published: a thousand of a million rows.
+    pub fn published() -> Self {
+        LongScan { rows: 1_000_000, scan: 1_000, transactions: 200_000 }
+    }
+}
+
+impl Workload for LongScan {
+    type Loaded<P: Protocol> = LongScanTables<P>;
+
+    const KINDS: &'static [&'static str] = &["scan"];
+
+    fn name(&self) -> String {
+        "long-scan".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        self.rows + 1
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn differences(&self) -> Vec<&'static str> {
+        vec!["where a scan begins is not published: here, anywhere with the same probability"]
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        require((1..=u64::from(u32::MAX)).contains(&self.rows), || {
+            format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
+        })?;
+        require((1..=self.rows).contains(&self.scan), || {
+            format!("of {0} rows from 1 to {0} can be scanned, not {1}", self.rows, self.scan)
+        })?;
+        require_transactions(self.transactions)
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<LongScanTables<P>, Failure> {
+        let tables = TwoTables::load(JointInOrder, self.rows, 1, self.transactions, db, loading)?;
+        Ok(LongScanTables { tables, knobs: self.clone(), seed: loading.seed, wrong: AtomicU64::new(0) })
+    }
+}
+
+/// The tables, and an account of the scans.
+pub struct LongScanTables<P: Protocol> {
+    /// The tables.
+    pub tables: TwoTables<P, JointInOrder>,
+    knobs: LongScan,
+    seed: u64,
+    /// Committed scans that did not give each row of their range once, in order.
+    wrong: AtomicU64,
+}
+
+impl<P: Protocol> Loaded<P> for LongScanTables<P> {
+    type Worker = LongScanWorker<P>;
+
+    fn worker(&self, session: Session<P>, thread: usize) -> LongScanWorker<P> {
+        let (operations, writer) = self.tables.small.inputs(thread);
+        let mut rng = rng::stream(self.seed, thread as u64 | SCAN_STREAM);
+        let last = self.knobs.rows - self.knobs.scan;
+        let starts = (0..self.knobs.transactions).map(|_| rng.u64(..=last)).collect();
+        let tables = Tables { small: self.tables.small.table.clone(), large: self.tables.large.table.clone() };
+        let starts = Replay::new(starts, 1);
+        LongScanWorker { session, tables, operations, starts, scan: self.knobs.scan, writer, wrong: 0 }
+    }
+
+    fn absorb(&self, worker: LongScanWorker<P>) {
+        self.tables.small.absorb_writer(worker.writer);
+        self.wrong.fetch_add(worker.wrong, Ordering::Relaxed);
+    }
+
+    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
+        let mut consistency = self.tables.check(&mut session)?;
+        let wrong = self.wrong.load(Ordering::Relaxed);
+        consistency.expect(wrong == 0, || {
+            format!("{wrong} scans did not give {} rows, each once and in order", self.knobs.scan)
+        });
+        Ok(consistency)
+    }
+}
+
+/// Scans for one thread.
+pub struct LongScanWorker<P: Protocol> {
+    session: Session<P>,
+    tables: Tables<P>,
+    /// Which columns of the one row are read and written.
+    operations: Replay<Operation>,
+    /// Where scans begin.
+    starts: Replay<u64>,
+    scan: u64,
+    writer: Writer<<Joint as Layout>::Value>,
+    wrong: u64,
+}
+
+impl<P: Protocol> Worker for LongScanWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let LongScanWorker { session, tables, operations, starts, scan, writer, wrong } = self;
+        let operations = operations.next();
+        let start = starts.next()[0];
+        let mut attempts = 0;
+        let is_whole = session.run(|tx| {
+            attempts += 1;
+            tables.transact(tx, &operations[0], start..start + *scan)
+        })?;
+        writer.committed::<Joint>(operations, 0);
+        *wrong += u64::from(!is_whole);
+        Ok(Step { kind: 0, committed: true, retries: attempts - 1 })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}
+
+/// What a worker keeps of the tables.
+struct Tables<P: Protocol> {
+    small: Table<UserRow<Joint>, P>,
+    large: Table<UserRow<JointInOrder>, P>,
+}
+
+impl<P: Protocol> Tables<P> {
+    /// The transaction. Gives whether the scan gave each row of its range once and in order.
+    fn transact(&self, tx: &Tx<'_, P>, operation: &Operation, range: Range<u64>) -> Result<bool, Abort> {
+        let row = self.small.find(tx, &0)?;
+        let before = row.read(Whole)?;
+        let is_whole = scan_all(&self.large, tx, range)?;
+        let column = usize::from(operation.column);
+        row.update(UserRow::<Joint>::HEADS[column].set(before.columns[column].head() + 1))?;
+        Ok(is_whole)
+    }
+}

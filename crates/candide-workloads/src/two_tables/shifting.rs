@@ -1,0 +1,176 @@
+//! The shifting workload: a transaction makes one operation on the row of the small table and then reads twenty of the large
+//! one. The operation is a read in one phase and a read-modify-write in the next, so what was free of conflicts is full of
+//! them a moment later, and a moment later free again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use candide::{Abort, Database, Protocol, Session, Stats, Table};
+use serde::Serialize;
+
+use super::TwoTables;
+use crate::replay::Replay;
+use crate::workload::{require, require_transactions};
+use crate::ycsb::{Access, Attempt, Joint, Layout, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables};
+use crate::{Consistency, Failure, Loaded, Loading, Step, Timeline, Worker, Workload};
+
+/// The phases, and the kinds of their transactions.
+const PHASES: [&str; 2] = ["read", "read-modify-write"];
+
+/// The knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shifting {
+    /// Rows of the large table.
+    pub rows: u64,
+    /// How many of them, all different, a transaction reads.
+    pub reads: usize,
+    /// How long a phase lasts.
+    #[serde(rename = "phase_s", serialize_with = "seconds")]
+    pub phase: Duration,
+    /// How long the slices of a phase are whose throughput is reported.
+    #[serde(rename = "slice_s", serialize_with = "seconds")]
+    pub slice: Duration,
+    /// Transactions generated per thread beforehand and replayed over and over.
+    pub transactions: usize,
+}
+
+fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+impl Shifting {
+    /// As it was published: 20 of a million rows, phases of a tenth of a second, slices of 10 µs.
+    pub fn published() -> Self {
+        Shifting {
+            rows: 1_000_000,
+            reads: 20,
+            phase: Duration::from_millis(100),
+            slice: Duration::from_micros(10),
+            transactions: 200_000,
+        }
+    }
+}
+
+impl Workload for Shifting {
+    type Loaded<P: Protocol> = ShiftingTables<P>;
+
+    const KINDS: &'static [&'static str] = &PHASES;
+
+    fn name(&self) -> String {
+        "shifting".to_string()
+    }
+
+    fn keys(&self) -> u64 {
+        self.rows + 1
+    }
+
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn differences(&self) -> Vec<&'static str> {
+        vec![
+            "at a switch of phases threads end their transactions, where MOCC abandons those that abort, and there are no \
+             temperatures to reset",
+        ]
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        Some(Timeline { phases: &PHASES, phase: self.phase, slice: self.slice })
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        require((1..=OPERATIONS_MAX).contains(&self.reads), || {
+            format!("reads per transaction must be from 1 to {OPERATIONS_MAX}, not {}", self.reads)
+        })?;
+        let rows = self.reads as u64..=u64::from(u32::MAX);
+        require(rows.contains(&self.rows), || {
+            format!("rows must be from {} (the reads differ) to {}, not {}", rows.start(), rows.end(), self.rows)
+        })?;
+        require(!self.slice.is_zero() && self.slice <= self.phase, || {
+            format!("a slice must be longer than nothing and no longer than the phase of {:?}", self.phase)
+        })?;
+        require_transactions(self.transactions)
+    }
+
+    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<ShiftingTables<P>, Failure> {
+        let tables = TwoTables::load(Joint, self.rows, self.reads, self.transactions, db, loading)?;
+        Ok(ShiftingTables { tables, phase: Arc::default() })
+    }
+}
+
+/// The tables, and the phase that all are in.
+pub struct ShiftingTables<P: Protocol> {
+    /// The tables.
+    pub tables: TwoTables<P, Joint>,
+    /// Written at a switch, and read by every transaction as it begins.
+    phase: Arc<AtomicUsize>,
+}
+
+impl<P: Protocol> Loaded<P> for ShiftingTables<P> {
+    type Worker = ShiftingWorker<P>;
+
+    fn enter_phase(&self, phase: usize) {
+        self.phase.store(phase % PHASES.len(), Ordering::Relaxed);
+    }
+
+    fn worker(&self, session: Session<P>, thread: usize) -> ShiftingWorker<P> {
+        let TwoTables { small, large } = &self.tables;
+        let phase = Arc::clone(&self.phase);
+        ShiftingWorker { session, small: Side::new(small, thread), large: Side::new(large, thread), phase }
+    }
+
+    fn absorb(&self, worker: ShiftingWorker<P>) {
+        self.tables.small.absorb_writer(worker.small.writer);
+        self.tables.large.absorb_writer(worker.large.writer);
+    }
+
+    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
+        self.tables.check(&mut session)
+    }
+}
+
+/// What a worker does to one of the tables.
+struct Side<P: Protocol> {
+    table: Table<UserRow<Joint>, P>,
+    operations: Replay<Operation>,
+    writer: Writer<<Joint as Layout>::Value>,
+}
+
+impl<P: Protocol> Side<P> {
+    fn new(loaded: &YcsbTables<P, Joint>, thread: usize) -> Self {
+        let (operations, writer) = loaded.inputs(thread);
+        Side { table: loaded.table.clone(), operations, writer }
+    }
+}
+
+/// Runs the transactions of one thread.
+pub struct ShiftingWorker<P: Protocol> {
+    session: Session<P>,
+    small: Side<P>,
+    large: Side<P>,
+    phase: Arc<AtomicUsize>,
+}
+
+impl<P: Protocol> Worker for ShiftingWorker<P> {
+    fn step(&mut self) -> Result<Step, Abort> {
+        let ShiftingWorker { session, small, large, phase } = self;
+        let kind = phase.load(Ordering::Relaxed);
+        let first = [Operation { write: kind == 1, ..small.operations.next()[0] }];
+        let reads = large.operations.next();
+        let mut attempts = 0;
+        let torn = session.run(|tx| {
+            attempts += 1;
+            Attempt::new(tx, &small.table, Access::ReadAnother, &small.writer).run(&first)?;
+            Attempt::new(tx, &large.table, Access::ReadAnother, &large.writer).run(reads)
+        })?;
+        small.writer.committed::<Joint>(&first, 0);
+        large.writer.committed::<Joint>(reads, torn);
+        Ok(Step { kind, committed: true, retries: attempts - 1 })
+    }
+
+    fn stats(&self) -> Stats {
+        self.session.stats()
+    }
+}

@@ -1,0 +1,157 @@
+//! How the columns of a table lie: how many there are, how wide they are, and which of them share a timestamp.
+
+use std::fmt;
+
+use candide::{Buffer, Bytes, Field, Group, Hashed, IndexKind, Ordered};
+use serde::Serializer;
+
+/// The most columns that a layout has.
+pub const COLUMNS_MAX: usize = 10;
+
+/// What a column holds: eight bytes or more, so that a counter fits at its head.
+pub trait Value: Field + Eq + fmt::Debug {
+    /// How many bytes.
+    const BYTES: usize;
+
+    /// The value whose byte number `index` is `byte(index)`.
+    fn from_fn(byte: impl FnMut(usize) -> u8) -> Self;
+
+    /// Its bytes.
+    fn bytes(&self) -> &[u8];
+
+    /// The counter at its head.
+    fn head(&self) -> u64 {
+        self.bytes().first_chunk().map_or(0, |head| u64::from_le_bytes(*head))
+    }
+}
+
+impl<const N: usize> Value for Bytes<N> {
+    const BYTES: usize = N;
+
+    fn from_fn(byte: impl FnMut(usize) -> u8) -> Self {
+        Bytes::from_fn(byte)
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+/// The values of a row, one for each column.
+pub trait Values<V>: AsRef<[V]> + Copy + Eq + fmt::Debug + Send + Sync + 'static {
+    /// How many.
+    const COUNT: usize;
+
+    /// The row whose value number `index` is `value(index)`.
+    fn from_fn(value: impl FnMut(usize) -> V) -> Self;
+}
+
+impl<V: Value, const N: usize> Values<V> for [V; N] {
+    const COUNT: usize = N;
+
+    fn from_fn(value: impl FnMut(usize) -> V) -> Self {
+        std::array::from_fn(value)
+    }
+}
+
+/// The columns of a table. They are dealt out to the groups in turn.
+pub trait Layout: Copy + Eq + fmt::Debug + Send + Sync + 'static {
+    /// What a column holds.
+    type Value: Value;
+    /// An array of them.
+    type Values: Values<Self::Value>;
+    /// How rows are found, unless a table is asked to keep its keys in order.
+    type Index: IndexKind;
+    /// The words of a row.
+    type Image: Buffer;
+
+    /// The row type's name.
+    const NAME: &'static str;
+    /// The timestamps.
+    const GROUPS: &'static [Group];
+}
+
+/// Ten columns of 100 bytes, the even ones under one timestamp and the odd ones under another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wide;
+
+impl Layout for Wide {
+    type Value = Bytes<100>;
+    type Values = [Self::Value; 10];
+    type Index = Hashed;
+    type Image = [u64; 130];
+    const NAME: &'static str = "UserRow";
+    const GROUPS: &'static [Group] = &[Group::new("even", 65), Group::new("odd", 65)];
+}
+
+/// Ten columns of 10 bytes, the even ones under one timestamp and the odd ones under another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Narrow;
+
+impl Layout for Narrow {
+    type Value = Bytes<10>;
+    type Values = [Self::Value; 10];
+    type Index = Hashed;
+    type Image = [u64; 20];
+    const NAME: &'static str = "NarrowRow";
+    const GROUPS: &'static [Group] = &[Group::new("even", 10), Group::new("odd", 10)];
+}
+
+/// Ten columns of 10 bytes under one timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Joint;
+
+impl Layout for Joint {
+    type Value = Bytes<10>;
+    type Values = [Self::Value; 10];
+    type Index = Hashed;
+    type Image = [u64; 20];
+    const NAME: &'static str = "JointRow";
+    const GROUPS: &'static [Group] = &[Group::new("all", 20)];
+}
+
+/// As [`Joint`], with the keys in order, so that they can be scanned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JointInOrder;
+
+impl Layout for JointInOrder {
+    type Value = <Joint as Layout>::Value;
+    type Values = <Joint as Layout>::Values;
+    type Index = Ordered;
+    type Image = <Joint as Layout>::Image;
+    const NAME: &'static str = "JointInOrderRow";
+    const GROUPS: &'static [Group] = Joint::GROUPS;
+}
+
+/// One column of 100 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Single;
+
+impl Layout for Single {
+    type Value = Bytes<100>;
+    type Values = [Self::Value; 1];
+    type Index = Hashed;
+    type Image = [u64; 13];
+    const NAME: &'static str = "SingleRow";
+    const GROUPS: &'static [Group] = &[Group::new("all", 13)];
+}
+
+/// One column of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word;
+
+impl Layout for Word {
+    type Value = Bytes<8>;
+    type Values = [Self::Value; 1];
+    type Index = Hashed;
+    type Image = [u64; 1];
+    const NAME: &'static str = "WordRow";
+    const GROUPS: &'static [Group] = &[Group::new("all", 1)];
+}
+
+/// Says in a report what a layout is.
+pub(super) fn describe<L: Layout, S: Serializer>(_: &L, serializer: S) -> Result<S::Ok, S::Error> {
+    let (columns, bytes, timestamps) = (L::Values::COUNT, L::Value::BYTES, L::GROUPS.len());
+    serializer.collect_str(&format_args!("{columns} columns of {bytes} bytes, {timestamps} timestamps"))
+}

@@ -1,0 +1,27 @@
+//! Scans that know what there is to find.
+
+use std::hint::black_box;
+use std::ops::Range;
+
+use candide::{Abort, Ordered, Protocol, Table, Tx, Whole};
+
+use super::layout::Layout;
+use super::row::UserRow;
+
+/// Scans the rows of a range of keys, whole. Gives whether each of the range came once and in order, as it must where no row
+/// is ever deleted.
+pub(crate) fn scan_all<L: Layout<Index = Ordered>, P: Protocol>(
+    table: &Table<UserRow<L>, P>,
+    tx: &Tx<'_, P>,
+    range: Range<u64>,
+) -> Result<bool, Abort> {
+    let (mut next, end) = (range.start, range.end);
+    let mut in_order = true;
+    for row in table.scan(tx, range, Whole) {
+        let (key, row) = row?;
+        black_box(row);
+        in_order &= key == next;
+        next += 1;
+    }
+    Ok(in_order && next == end)
+}
