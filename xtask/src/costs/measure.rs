@@ -157,15 +157,18 @@ fn join(protocol: &str, labels: &str, parts: Vec<Part>) -> Result<Vec<Cost>, Str
             continue;
         }
         let counts = part.totals.map(|count| count / times);
-        let places = part.places.into_iter().map(|(place, count)| (place, count as f64 / times)).collect();
+        let places = part.places.into_iter().map(|(place, count)| (place, count as f64 / times));
         let index = operations.iter().position(|(known, _)| *known == name).unwrap_or(operations.len());
         if index == operations.len() {
             operations.push((name, Vec::new()));
         }
         let sizes = &mut operations[index].1;
         match sizes.iter_mut().find(|(known, ..)| *known == size) {
-            Some((_, sum, _)) => *sum = sum.zip(counts, |sum, more| sum + more),
-            None => sizes.push((size, counts, places)),
+            Some((_, sum, all)) => {
+                *sum = sum.zip(counts, |sum, more| sum + more);
+                places.for_each(|(place, count)| *all.entry(place).or_default() += count);
+            }
+            None => sizes.push((size, counts, places.collect())),
         }
     }
     let cost = |(name, sizes): (&str, Sizes)| {
