@@ -70,7 +70,7 @@ mod collect;
 pub use clock::Clock;
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -158,7 +158,13 @@ impl Protocol for Mvcc {
         attempt.in_records.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.wary = attempt.wary.saturating_sub(1);
-        attempt.time = context.clock.now(); // M3
+        attempt.time = match context.local.look_back {
+            LookBack::To(ts) => ts,
+            LookBack::No | LookBack::Now => context.clock.now(), // M3
+        };
+        if context.local.look_back != LookBack::No {
+            (attempt.only_reads, attempt.wary) = (true, 0);
+        }
     }
 
     #[inline(always)]
@@ -315,12 +321,38 @@ impl Protocol for Mvcc {
         clock.before_stamp()
     }
 
+    fn reach(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, time: u64, table: u16) -> Result<(), Abort> {
+        if attempt.time >= time {
+            Ok(())
+        } else if context.local.look_back != LookBack::No {
+            Err(Abort::NoIndex)
+        } else if attempt.only_reads {
+            Err(context.phantom(table))
+        } else {
+            move_on(context, attempt)
+        }
+    }
+
+    fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
+        clock.oldest_snapshot()
+    }
+
     fn begin_collecting(context: &mut Context<'_, Mvcc>) {
         context.clock.copy_snapshots(&mut context.local.snapshots);
     }
 
     fn bury(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
         collect::collect(context, due, units, bound)
+    }
+}
+
+impl Versioned for Mvcc {
+    fn open_snapshot(clock: &Clock, epoch: Epoch) -> u64 {
+        clock.open_snapshot(epoch)
+    }
+
+    fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
+        clock.close_snapshot(ts, epoch);
     }
 }
 
@@ -339,7 +371,13 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) { Err(word) } else { Ok(word) }
     };
-    let awaited = look_again(Context { local: context.local, ..*context }, at, word, look);
+    let again =
+        |context: &mut Context<'_, Mvcc>| look_again(Context { local: context.local, ..*context }, at, word, look);
+    let mut awaited = again(context);
+    while awaited == Err(Abort::Locked) && context.local.look_back != LookBack::No {
+        // It has no other chance to come, and nobody is waiting for it.
+        awaited = again(context);
+    }
     if awaited == Err(Abort::Dead) && !attempt.will_write() && !attempt.has_moved {
         // It was buried after we began, so its row had been deleted before that; and whoever inserts the key again draws a later
         // timestamp, or else we would have found the new record.
@@ -356,24 +394,31 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
 fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Result<Option<Tid>, Abort> {
     let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
     while is_worth_it && !attempt.only_reads {
-        // First the clock, then all that it has read (M4).
-        let now = context.clock.now();
-        match look_at_all(context, attempt, |_| false) {
+        match move_on(context, attempt) {
             Err(abort) if attempt.will_write() => return Err(abort),
             Err(_) => break,
-            Ok(()) => (attempt.time, attempt.has_moved) = (now, true),
+            Ok(()) => {}
         }
         let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) {
             word = await_install(context, attempt, at, word)?;
         }
-        if at.newest(word).is_none_or(|newest| newest.ts() <= now) {
+        if at.newest(word).is_none_or(|newest| newest.ts() <= attempt.time) {
             return Ok(Some(word));
         }
     }
     context.local.conflict = None;
     attempt.only_reads = true;
     Ok(None)
+}
+
+/// Moves an attempt's time on to now, if all it has read permits it.
+fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(), Abort> {
+    // First the clock, then all that it has read (M4).
+    let now = context.clock.now();
+    look_at_all(context, attempt, |_| false)?;
+    (attempt.time, attempt.has_moved) = (now, true);
+    Ok(())
 }
 
 /// Refuses to let an attempt write that can only read any more.
