@@ -2,8 +2,9 @@
 //!
 //! # Guarantee
 //! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment after it began, even if it is
-//! going to fail. A transaction that only reads never fails because of what others write, whatever it reads and however long
-//! it takes, and writes nothing that others look at.
+//! going to fail. A transaction that only reads is not validated, and writes nothing that others look at; what others write
+//! while it runs does not fail it, unless a commit in its way takes too long, or an ordered index is restructured under its scan. In
+//! a snapshot, and under `run_read_only`, it waits and goes on.
 //!
 //! # Source
 //! The protocol of MSTO [HU20], section 2.4, after Cicada [LI17]: chains of versions, one counter, and timestamps that are drawn
@@ -87,7 +88,8 @@ const MOVED_READS_MAX: usize = 32;
 /// After an attempt wanted to write what it had read old versions for, so many take newer times from the beginning.
 const WARY_ATTEMPTS: u8 = 4;
 
-/// Multi-version concurrency control: readers never wait for writers to end, nor fail because of them.
+/// Multi-version concurrency control, after MSTO: commits add versions, and whoever only reads sees one moment. Its databases have
+/// [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvcc;
 
@@ -248,7 +250,9 @@ impl Protocol for Mvcc {
         let is_new = writes.items().len();
         let index = writes.stage(at, intent, op);
         if index == is_new {
-            attempt.expected.extend(writes.items()[index].expects.map(|expected| (at, expected)));
+            if let Some(expected) = writes.items()[index].expects {
+                assume(context, attempt, at, expected)?;
+            }
             let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
             if word.version() == 0 {
                 attempt.in_records.push(at);
@@ -273,7 +277,12 @@ impl Protocol for Mvcc {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let result = if writes.is_empty() { Ok(Committed { version: 0 }) } else { commit(context, attempt, writes) };
+        let result = if writes.is_empty() {
+            attempt.wary = 0;
+            Ok(Committed { version: 0 })
+        } else {
+            commit(context, attempt, writes)
+        };
         if !attempt.held.is_empty() {
             release_held(context, attempt);
         }
@@ -417,7 +426,27 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
     // First the clock, then all that it has read (M4).
     let now = context.clock.now();
     look_at_all(context, attempt, |_| false)?;
+    for &(at, expected) in &attempt.expected {
+        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        if word.has(Tid::ABSENT) == expected || word.has(Tid::INSTALL) {
+            return Err(context.conflict(Abort::Existence, at));
+        }
+    }
     (attempt.time, attempt.has_moved) = (now, true);
+    Ok(())
+}
+
+/// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is something it is told.
+fn assume(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, expected: bool) -> Result<(), Abort> {
+    let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    if word.has(Tid::INSTALL) {
+        word = await_install(context, attempt, at, word)?;
+    }
+    let is_there = seen_at(at.newest(word), attempt.time).is_some_and(|version| !version.is_absent());
+    if is_there != expected {
+        return Err(context.conflict(Abort::Existence, at));
+    }
+    attempt.expected.push((at, expected));
     Ok(())
 }
 
@@ -428,8 +457,7 @@ fn too_late(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) 
     context.conflict(Abort::ReadChanged, at)
 }
 
-/// Looks whether everything that was read is still the newest, and nobody is about to replace it; so is what writes expect of
-/// rows that are not locked yet.
+/// Looks whether everything that was read is still the newest, and nobody is about to replace it.
 fn look_at_all(
     context: &mut Context<'_, Mvcc>,
     attempt: &Attempt,
@@ -451,12 +479,6 @@ fn look_at_all(
     for read in &attempt.nodes {
         if read.node.version() != read.version && !mutant(Mutant::NoNodeValidation) {
             return Err(context.phantom(read.table));
-        }
-    }
-    for &(at, expected) in &attempt.expected {
-        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        if word.has(Tid::ABSENT) == expected || word.has(Tid::INSTALL) && !is_own(at) {
-            return Err(context.conflict(Abort::Existence, at));
         }
     }
     Ok(())
