@@ -12,7 +12,7 @@
 //! transactions that do nothing by a session of one's own, and `empty-cached` by the one that `Database::run` keeps for the
 //! thread.
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
@@ -27,16 +27,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [protocol, mode, transactions] = arguments.as_slice() else {
         return Err(
-            "expected three arguments: occ|tictoc|serial|global-lock a|b|c|tpcc|empty|empty-cached TRANSACTIONS".into(),
+            "expected three arguments: occ|tictoc|mvcc|serial|global-lock a|b|c|tpcc|empty|empty-cached TRANSACTIONS"
+                .into(),
         );
     };
     let transactions = transactions.parse()?;
     match protocol.as_str() {
         "occ" => run::<Occ>(mode, transactions),
         "tictoc" => run::<TicToc>(mode, transactions),
+        "mvcc" => run::<Mvcc>(mode, transactions),
         "serial" => run::<Serial>(mode, transactions),
         "global-lock" => run::<GlobalLock>(mode, transactions),
-        other => Err(format!("no protocol is called {other:?}; expected occ, tictoc, serial or global-lock").into()),
+        other => {
+            Err(format!("no protocol is called {other:?}; expected occ, tictoc, mvcc, serial or global-lock").into())
+        }
     }
 }
 
