@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["access"],
     &["protocol"],
     &["txn"],
-    &["db", "session", "table", "scan", "secondary", "bulk", "stream", "health"],
+    &["db", "session", "snapshot", "table", "scan", "secondary", "bulk", "stream", "health"],
 ];
 
 /// Places of the engine that may name the standard library's atomics.

@@ -24,8 +24,6 @@ pub enum Abort {
     Dead,
     /// Conflict: a row that was there when an update was made is gone, or the other way round.
     Existence,
-    /// Conflict: the transaction's timestamp came too late for a row.
-    TimestampOrder,
     /// Conflict: gave way to a transaction that had failed too often.
     Yielded,
     /// Outcome: no row has this key.
@@ -48,6 +46,8 @@ pub enum Abort {
     ForeignTable,
     /// Refusal: `Database::run` was called inside a transaction of the same database on the same thread.
     Nested,
+    /// Refusal: the transaction only reads, now or in a snapshot.
+    ReadOnly,
     /// Refusal: the allowed number of attempts all met conflicts.
     AttemptsExhausted,
     /// Refusal: the deadline passed before an attempt could commit.
@@ -64,7 +64,6 @@ impl Abort {
         Abort::Phantom,
         Abort::Dead,
         Abort::Existence,
-        Abort::TimestampOrder,
         Abort::Yielded,
         Abort::NotFound,
         Abort::Duplicate,
@@ -76,6 +75,7 @@ impl Abort {
         Abort::MemoryLimit,
         Abort::ForeignTable,
         Abort::Nested,
+        Abort::ReadOnly,
         Abort::AttemptsExhausted,
         Abort::DeadlinePassed,
         Abort::VersionsExhausted,
@@ -95,7 +95,6 @@ impl Abort {
             Abort::Phantom => "phantom",
             Abort::Dead => "dead",
             Abort::Existence => "existence",
-            Abort::TimestampOrder => "timestamp_order",
             Abort::Yielded => "yielded",
             Abort::NotFound => "not_found",
             Abort::Duplicate => "duplicate",
@@ -107,6 +106,7 @@ impl Abort {
             Abort::MemoryLimit => "memory_limit",
             Abort::ForeignTable => "foreign_table",
             Abort::Nested => "nested",
+            Abort::ReadOnly => "read_only",
             Abort::AttemptsExhausted => "attempts_exhausted",
             Abort::DeadlinePassed => "deadline_passed",
             Abort::VersionsExhausted => "versions_exhausted",
@@ -122,7 +122,6 @@ impl fmt::Display for Abort {
             Abort::Phantom => "a key that was absent may have been inserted",
             Abort::Dead => "the record is leaving its index",
             Abort::Existence => "a row came or went under a write",
-            Abort::TimestampOrder => "the transaction's timestamp came too late for a row",
             Abort::Yielded => "gave way to a transaction that had failed too often",
             Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
@@ -136,6 +135,7 @@ impl fmt::Display for Abort {
             Abort::Nested => {
                 "`Database::run` was called inside a transaction of the same database; use the outer transaction"
             }
+            Abort::ReadOnly => "the transaction only reads; write in one begun by `run`",
             Abort::AttemptsExhausted => {
                 "every allowed attempt met a conflict; `last_conflict` says where, `attempts_max` allows more"
             }

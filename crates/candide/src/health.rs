@@ -17,7 +17,10 @@ pub struct Health {
     pub epoch_lag_ms: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none is running.
     pub oldest_pin: Option<OldestPin>,
-    /// Deleted records and unlinked blocks that are waiting for the last transaction that could see them.
+    /// How long the oldest open [`Snapshot`](crate::Snapshot) has been there, in epochs of about a millisecond; `None` if there is
+    /// none. While it is kept, so are the versions that it sees.
+    pub oldest_snapshot_ms: Option<u64>,
+    /// Deleted records, unlinked blocks, and rows with old versions, that are waiting for the last transaction that could see them.
     pub garbage: usize,
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
     pub reserved_bytes: usize,
@@ -85,6 +88,7 @@ impl<P: Protocol> Database<P> {
             epoch_lag_ms: now.saturating_sub(bound),
             oldest_pin: oldest.map(|(epoch, session)| OldestPin { age_ms: now.saturating_sub(epoch), session }),
             garbage,
+            oldest_snapshot_ms: P::oldest_snapshot(&inner.engine.clock).map(|epoch| now.saturating_sub(epoch)),
             reserved_bytes: inner.engine.memory.reserved_bytes(),
             sessions,
         }

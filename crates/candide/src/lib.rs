@@ -498,7 +498,7 @@
 //! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ` and `TicToc` an attempt that is
 //! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
 //! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
-//! the one to the other. [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises.
+//! the one to the other. Under `Mvcc` whoever only reads is never repeated, and a database has [snapshots](Snapshot). [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises.
 //!
 //! # Limits
 //! | | at most |
@@ -533,6 +533,7 @@ mod record;
 mod scan;
 mod secondary;
 mod session;
+mod snapshot;
 mod stats;
 mod stream;
 mod sync;
@@ -549,7 +550,7 @@ pub use error::{Abort, Error};
 pub use factor::Factor;
 pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
-pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
+pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Versioned};
 pub use record::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
     Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,
@@ -558,6 +559,7 @@ pub use record::{
 pub use scan::Scan;
 pub use secondary::{Index, IndexOptions, IndexScan};
 pub use session::Session;
+pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use stream::StreamError;
 pub use table::{Row, Table};

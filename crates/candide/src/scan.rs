@@ -95,11 +95,16 @@ impl Way {
         state.admit(tx.engine, table)?;
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let mut observed = Ok(());
-        let advance = table.index.advance(cursor, &mut |node, version| {
-            if observed.is_ok() {
-                observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
+        let advance = loop {
+            let advance = table.index.advance(cursor, &mut |node, version| {
+                if observed.is_ok() {
+                    observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
+                }
+            });
+            if advance != Advance::Doomed || !state.is_looking_back() {
+                break advance;
             }
-        });
+        };
         observed?;
         match advance {
             Advance::Next(record) => {

@@ -11,7 +11,7 @@ use crate::record::{
 };
 use crate::scan::Way;
 use crate::session::Session;
-use crate::sync::{Mutant, lock, mutant};
+use crate::sync::{Mutant, Ordering, lock, mutant};
 use crate::table::{Row, Table};
 use crate::txn::{Mark, State, Tx};
 use std::any::TypeId;
@@ -142,6 +142,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         if !table.indexes.is_at(index, Stage::Readable) {
             return Err(Abort::NoIndex);
         }
+        // Relaxed: it was written before the index became readable (E18).
+        state.reach(tx.engine, table, index.since.load(Ordering::Relaxed))?;
         while let Some(entry) = way.next(tx, state, &index.entries)? {
             let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else { continue };
             return match state.find(tx.engine, table, primary.as_slice())? {
@@ -408,6 +410,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             self.inner().engine.epochs.wait_for_others()?;
         }
         self.each_batch(session, core, |tx, state, record| state.enter_record(tx.engine, core, index, record))?;
+        index.since.store(P::time(&self.inner().engine.clock), Ordering::Relaxed);
         core.indexes.set(index, Stage::Readable, true);
         Ok(())
     }

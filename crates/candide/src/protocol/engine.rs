@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::Protocol;
 use super::indexes::Indexes;
+use super::{LookBack, Protocol};
 use crate::access::WriteSet;
 use crate::epoch::Epochs;
 use crate::error::Abort;
@@ -118,6 +118,8 @@ pub(crate) struct Local {
     pub(crate) caches: Vec<Option<Cache>>,
     /// By table: the slab of its versions, once the session has made one.
     version_slabs: Vec<Option<SlabId>>,
+    /// What the session's transaction is to see.
+    pub(crate) look_back: LookBack,
     /// The timestamps of open snapshots in falling order, as of the last time this session began to collect.
     pub(crate) snapshots: Vec<u64>,
     /// By table: its part in the number of records.
@@ -145,6 +147,7 @@ impl Local {
             id,
             caches: Vec::new(),
             version_slabs: Vec::new(),
+            look_back: LookBack::No,
             snapshots: Vec::new(),
             tallies: Vec::new(),
             random: Random::seeded(database << 32 ^ id),

@@ -29,6 +29,8 @@ pub(crate) struct IndexCore {
     pub(crate) entries: Arc<TableCore>,
     /// Its place among the indexes of its table.
     pub(crate) number: usize,
+    /// The protocol's time at which it had all entries.
+    pub(crate) since: AtomicU64,
 }
 
 impl fmt::Debug for IndexCore {
@@ -79,7 +81,18 @@ impl IndexPlan {
     pub(crate) fn with_entries(self, number: usize, entries: Arc<TableCore>) -> IndexCore {
         let IndexPlan { name, unique, columns, key_words, key_of, origin, .. } = self;
         let groups = columns.iter().fold(0, |groups, place| groups | 1 << place.group);
-        IndexCore { name, unique, columns, groups, key_words, key_of, origin, entries, number }
+        IndexCore {
+            name,
+            unique,
+            columns,
+            groups,
+            key_words,
+            key_of,
+            origin,
+            entries,
+            number,
+            since: AtomicU64::new(0),
+        }
     }
 }
 

@@ -59,6 +59,28 @@ pub struct Missing<'a> {
     pub(crate) version: u64,
 }
 
+/// A protocol that keeps old versions: its databases have [snapshots](crate::Snapshot).
+pub trait Versioned: Protocol {
+    /// Opens a snapshot of now, in an epoch that the caller has read; gives its timestamp.
+    #[doc(hidden)]
+    fn open_snapshot(clock: &Self::Clock, epoch: Epoch) -> u64;
+
+    /// Closes a snapshot.
+    #[doc(hidden)]
+    fn close_snapshot(clock: &Self::Clock, ts: u64, epoch: Epoch);
+}
+
+/// What a transaction sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookBack {
+    /// What there is; it may write.
+    No,
+    /// What there was when it began.
+    Now,
+    /// What an open snapshot sees.
+    To(u64),
+}
+
 /// An absent record that a session has to bury; or a unit with more than one version, of which it has to collect the old ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Due {
@@ -315,6 +337,27 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[inline(always)]
     fn time(_clock: &Self::Clock) -> u64 {
         0
+    }
+
+    /// Makes sure that the attempt sees what there was at a time of the protocol's.
+    ///
+    /// # Errors
+    /// A conflict, or [`Abort::NoIndex`] if it is to see what there was before.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn reach(
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
+        _time: u64,
+        _table: u16,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// The epoch in which the oldest open snapshot was made.
+    #[doc(hidden)]
+    fn oldest_snapshot(_clock: &Self::Clock) -> Option<Epoch> {
+        None
     }
 
     /// The session begins to look at what it has queued.

@@ -466,6 +466,14 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::time(&clock.clock)
     }
 
+    fn reach(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, time: u64, table: u16) -> Result<(), Abort> {
+        P::reach(&mut inner(context), &mut attempt.inner, time, table)
+    }
+
+    fn oldest_snapshot(clock: &Self::Clock) -> Option<Epoch> {
+        P::oldest_snapshot(&clock.clock)
+    }
+
     fn begin_collecting(context: &mut Context<'_, Self>) {
         P::begin_collecting(&mut inner(context));
     }

@@ -46,6 +46,11 @@ impl WordRange {
         WordRange { lower: Edge::at(words, count, 0, true), upper: Edge::at(words, count, u64::MAX, true) }
     }
 
+    /// Leaves out the keys up to one of its keys.
+    pub(crate) fn begin_after(&mut self, key: &[u64]) {
+        self.lower = Edge::at(key, key.len(), 0, false);
+    }
+
     /// The keys between two bounds.
     fn between<K: Key>(lower: Bound<&K>, upper: Bound<&K>) -> WordRange {
         let edge = |bound: Bound<&K>, rest| match bound {

@@ -116,6 +116,8 @@ pub(crate) enum Mutant {
     OldReadsWritten,
     /// Versions: an old version is collected when there is a newer one, whoever may still come to see it.
     CollectedEarly,
+    /// Versions: collecting heeds no open snapshot.
+    SnapshotsIgnored,
 }
 
 #[cfg(not(test))]
@@ -159,7 +161,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 42] = [
+    const NAMES: [(&str, Mutant); 43] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -202,6 +204,7 @@ mod active {
         ("install-not-awaited", Mutant::InstallNotAwaited),
         ("old-reads-written", Mutant::OldReadsWritten),
         ("collected-early", Mutant::CollectedEarly),
+        ("snapshots-ignored", Mutant::SnapshotsIgnored),
     ];
 
     /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).

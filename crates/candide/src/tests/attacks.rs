@@ -1199,11 +1199,5 @@ impl ForProtocol for OldReadersOfNewIndexes {
 fn who_began_before_an_index_was_built_finds_all_rows_by_it() {
     OldReadersOfNewIndexes.run::<Occ>();
     OldReadersOfNewIndexes.run::<TicToc>();
-}
-
-/// Who reads versions as of its beginning does not see the entries that were made since.
-#[test]
-#[ignore = "an index becomes readable for transactions that are older than its entries"]
-fn who_began_before_an_index_was_built_finds_all_rows_by_it_in_its_versions() {
     OldReadersOfNewIndexes.run::<Mvcc>();
 }

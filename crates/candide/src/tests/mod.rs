@@ -43,6 +43,8 @@ mod rows;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
+mod snapshots;
+#[cfg(not(any(loom, shuttle)))]
 mod starvation;
 #[cfg(not(any(loom, shuttle)))]
 mod steps;

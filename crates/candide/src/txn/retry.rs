@@ -8,7 +8,7 @@ use super::{Conflict, Effect, State, Tx};
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
 use crate::factor::Factor;
-use crate::protocol::{Engine, Local, Protocol, Token};
+use crate::protocol::{Engine, Local, LookBack, Protocol, Token};
 use crate::stats::Counters;
 use crate::sync::{Duration, Instant, MODELLED, Mutex, Random, lock, thread};
 use std::any::Any;
@@ -161,10 +161,11 @@ impl<P: Protocol> Core<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
+        look_back: LookBack,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<(T, Vec<Effect>), E> {
         let local = &mut self.state.get_mut().local;
-        local.has_yielded = false;
+        (local.has_yielded, local.look_back) = (false, look_back);
         let mut starvation = Starvation { token: &engine.token, session: local.id, conflicts: 0 };
         let mut failed = 0;
         loop {

@@ -17,7 +17,7 @@ use crate::access::{self, Intent, WriteSet};
 use crate::error::Abort;
 use crate::factor::{Factor, Factors};
 use crate::index::{Found, Linked, Place, Supplies};
-use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, TableCore};
+use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
 use std::panic::resume_unwind;
@@ -157,6 +157,7 @@ impl<P: Protocol> State<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
         self.enter(engine)?;
+        self.admit_write()?;
         let Some(item) = self.writes.find(at) else { return self.observe_for_update(engine, at, copy) };
         if !self.writes.items()[item].present {
             return Ok(false);
@@ -239,6 +240,24 @@ impl<P: Protocol> State<P> {
         self.doom(abort)
     }
 
+    /// Makes sure that the attempt sees what there was at a time of the protocol's.
+    pub(crate) fn reach(&mut self, engine: &Engine<P>, table: &TableCore, time: u64) -> Result<(), Abort> {
+        let context = &mut Context::new(engine, &mut self.local);
+        P::reach(context, &mut self.attempt, time, table.number).map_err(|abort| self.doom(abort))
+    }
+
+    /// Refuses to write, or to lock, where the transaction is only to read.
+    #[inline(always)]
+    fn admit_write(&self) -> Result<(), Abort> {
+        let refused = P::VERSION_WORDS > 0 && self.local.look_back != LookBack::No;
+        if refused { Err(Abort::ReadOnly) } else { Ok(()) }
+    }
+
+    /// Whether a scan may go on where what it has gone through has changed for good: it does not rest on that.
+    pub(crate) fn is_looking_back(&self) -> bool {
+        self.local.look_back != LookBack::No
+    }
+
     /// Now, as something that a scan can look back to.
     pub(crate) fn mark(&mut self) -> Mark {
         Mark { writes: self.writes.mark(), applied: P::mark(&mut self.attempt) }
@@ -316,6 +335,7 @@ impl<P: Protocol> State<P> {
     /// Takes note of one write.
     #[inline(always)]
     pub(crate) fn stage(&mut self, engine: &Engine<P>, at: CellAt, intent: Intent, op: Op) -> Result<(), Abort> {
+        self.admit_write()?;
         let context = &mut Context::new(engine, &mut self.local);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
         staged.map_err(|abort| {
@@ -358,6 +378,7 @@ impl<P: Protocol> State<P> {
     /// The record of a key, linked absent if there was none.
     pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
         self.admit(engine, table)?;
+        self.admit_write()?;
         table.check_key(key);
         let mut place = Place::default();
         match table.index.find_place(key, &mut place) {
@@ -379,6 +400,7 @@ impl<P: Protocol> State<P> {
         key: &[u64],
         place: &mut Place,
     ) -> Result<RecordAt, Abort> {
+        self.admit_write()?;
         // A link raises a node's version and so disturbs others like a commit does.
         let context = Context::new(engine, &mut self.local);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;

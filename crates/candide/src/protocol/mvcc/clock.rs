@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::epoch::Epoch;
 use crate::sync::{AtomicU64, Mutex, Ordering, full_fence, lock};
 use crossbeam_utils::CachePadded;
 
@@ -9,8 +10,8 @@ use crossbeam_utils::CachePadded;
 #[derive(Debug, Default)]
 pub struct Clock {
     last: CachePadded<AtomicU64>,
-    /// The timestamps of open snapshots, in rising order.
-    snapshots: Mutex<Vec<u64>>,
+    /// The timestamps of open snapshots, in rising order, with the epochs in which they were opened.
+    snapshots: Mutex<Vec<(u64, Epoch)>>,
 }
 
 impl Clock {
@@ -38,6 +39,27 @@ impl Clock {
     /// knows of.
     pub(super) fn copy_snapshots(&self, into: &mut Vec<u64>) {
         into.clear();
-        into.extend(lock(&self.snapshots).iter().rev());
+        into.extend(lock(&self.snapshots).iter().rev().map(|&(ts, _)| ts));
+    }
+
+    /// Opens a snapshot of now, in an epoch that the caller has read; gives its timestamp.
+    pub(super) fn open_snapshot(&self, epoch: Epoch) -> u64 {
+        let mut snapshots = lock(&self.snapshots);
+        let now = self.now();
+        // It is not below any of them: each was the clock's under the same lock.
+        snapshots.push((now, epoch));
+        now
+    }
+
+    /// Closes a snapshot.
+    pub(super) fn close_snapshot(&self, ts: u64, epoch: Epoch) {
+        let mut snapshots = lock(&self.snapshots);
+        let place = snapshots.iter().position(|&open| open == (ts, epoch)).expect("a snapshot is closed once");
+        snapshots.remove(place);
+    }
+
+    /// The epoch in which the oldest snapshot was opened.
+    pub(super) fn oldest_snapshot(&self) -> Option<Epoch> {
+        lock(&self.snapshots).iter().map(|&(_, epoch)| epoch).min()
     }
 }

@@ -70,7 +70,7 @@ fn prune(context: &mut Context<'_, Mvcc>, at: CellAt, word: Tid, time: u64) {
 fn is_seen(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> bool {
     // In falling order: the first that does not see the one above is the one most likely to see this one.
     let first = snapshots.partition_point(|&ts| ts >= above.ts());
-    snapshots.get(first).is_some_and(|&ts| ts >= version.ts())
+    snapshots.get(first).is_some_and(|&ts| ts >= version.ts()) && !mutant(Mutant::SnapshotsIgnored)
 }
 
 /// Hands a version over that has left its chain.

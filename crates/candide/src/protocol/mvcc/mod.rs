@@ -2,8 +2,9 @@
 //!
 //! # Guarantee
 //! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment after it began, even if it is
-//! going to fail. A transaction that only reads never fails because of what others write, whatever it reads and however long
-//! it takes, and writes nothing that others look at.
+//! going to fail. A transaction that only reads is not validated, and writes nothing that others look at; what others write
+//! while it runs does not fail it, unless a commit in its way takes too long, or an ordered index is restructured under its scan. In
+//! a snapshot, and under `run_read_only`, it waits and goes on.
 //!
 //! # Source
 //! The protocol of MSTO [HU20], section 2.4, after Cicada [LI17]: chains of versions, one counter, and timestamps that are drawn
@@ -70,7 +71,7 @@ mod collect;
 pub use clock::Clock;
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -88,7 +89,8 @@ const MOVED_READS_MAX: usize = 32;
 /// After an attempt wanted to write what it had read old versions for, so many take newer times from the beginning.
 const WARY_ATTEMPTS: u8 = 4;
 
-/// Multi-version concurrency control: readers never wait for writers to end, nor fail because of them.
+/// Multi-version concurrency control, after MSTO: commits add versions, and whoever only reads sees one moment. Its databases have
+/// [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvcc;
 
@@ -159,7 +161,13 @@ impl Protocol for Mvcc {
         attempt.in_records.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.wary = attempt.wary.saturating_sub(1);
-        attempt.time = context.clock.now(); // M3
+        attempt.time = match context.local.look_back {
+            LookBack::To(ts) => ts,
+            LookBack::No | LookBack::Now => context.clock.now(), // M3
+        };
+        if context.local.look_back != LookBack::No {
+            (attempt.only_reads, attempt.wary) = (true, 0);
+        }
     }
 
     #[inline(always)]
@@ -243,7 +251,9 @@ impl Protocol for Mvcc {
         let is_new = writes.items().len();
         let index = writes.stage(at, intent, op);
         if index == is_new {
-            attempt.expected.extend(writes.items()[index].expects.map(|expected| (at, expected)));
+            if let Some(expected) = writes.items()[index].expects {
+                assume(context, attempt, at, expected)?;
+            }
             let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
             if word.version() == 0 {
                 attempt.in_records.push(at);
@@ -268,7 +278,12 @@ impl Protocol for Mvcc {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let result = if writes.is_empty() { Ok(Committed { version: 0 }) } else { commit(context, attempt, writes) };
+        let result = if writes.is_empty() {
+            attempt.wary = 0;
+            Ok(Committed { version: 0 })
+        } else {
+            commit(context, attempt, writes)
+        };
         if !attempt.held.is_empty() {
             release_held(context, attempt);
         }
@@ -316,12 +331,38 @@ impl Protocol for Mvcc {
         clock.before_stamp()
     }
 
+    fn reach(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, time: u64, table: u16) -> Result<(), Abort> {
+        if attempt.time >= time {
+            Ok(())
+        } else if context.local.look_back != LookBack::No {
+            Err(Abort::NoIndex)
+        } else if attempt.only_reads {
+            Err(context.phantom(table))
+        } else {
+            move_on(context, attempt)
+        }
+    }
+
+    fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
+        clock.oldest_snapshot()
+    }
+
     fn begin_collecting(context: &mut Context<'_, Mvcc>) {
         context.clock.copy_snapshots(&mut context.local.snapshots);
     }
 
     fn bury(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
         collect::collect(context, due, units, bound)
+    }
+}
+
+impl Versioned for Mvcc {
+    fn open_snapshot(clock: &Clock, epoch: Epoch) -> u64 {
+        clock.open_snapshot(epoch)
+    }
+
+    fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
+        clock.close_snapshot(ts, epoch);
     }
 }
 
@@ -340,7 +381,13 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) { Err(word) } else { Ok(word) }
     };
-    let awaited = look_again(Context { local: context.local, ..*context }, at, word, look);
+    let again =
+        |context: &mut Context<'_, Mvcc>| look_again(Context { local: context.local, ..*context }, at, word, look);
+    let mut awaited = again(context);
+    while awaited == Err(Abort::Locked) && context.local.look_back != LookBack::No {
+        // It has no other chance to come, and nobody is waiting for it.
+        awaited = again(context);
+    }
     if awaited == Err(Abort::Dead) && !attempt.will_write() && !attempt.has_moved {
         // It was buried after we began, so its row had been deleted before that; and whoever inserts the key again draws a later
         // timestamp, or else we would have found the new record.
@@ -357,24 +404,51 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
 fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Result<Option<Tid>, Abort> {
     let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
     while is_worth_it && !attempt.only_reads {
-        // First the clock, then all that it has read (M4).
-        let now = context.clock.now();
-        match look_at_all(context, attempt, |_| false) {
+        match move_on(context, attempt) {
             Err(abort) if attempt.will_write() => return Err(abort),
             Err(_) => break,
-            Ok(()) => (attempt.time, attempt.has_moved) = (now, true),
+            Ok(()) => {}
         }
         let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) {
             word = await_install(context, attempt, at, word)?;
         }
-        if at.newest(word).is_none_or(|newest| newest.ts() <= now) {
+        if at.newest(word).is_none_or(|newest| newest.ts() <= attempt.time) {
             return Ok(Some(word));
         }
     }
     context.local.conflict = None;
     attempt.only_reads = true;
     Ok(None)
+}
+
+/// Moves an attempt's time on to now, if all it has read permits it.
+fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(), Abort> {
+    // First the clock, then all that it has read (M4).
+    let now = context.clock.now();
+    look_at_all(context, attempt, |_| false)?;
+    for &(at, expected) in &attempt.expected {
+        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        if word.has(Tid::ABSENT) == expected || word.has(Tid::INSTALL) {
+            return Err(context.conflict(Abort::Existence, at));
+        }
+    }
+    (attempt.time, attempt.has_moved) = (now, true);
+    Ok(())
+}
+
+/// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is something it is told.
+fn assume(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, expected: bool) -> Result<(), Abort> {
+    let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    if word.has(Tid::INSTALL) {
+        word = await_install(context, attempt, at, word)?;
+    }
+    let is_there = seen_at(at.newest(word), attempt.time).is_some_and(|version| !version.is_absent());
+    if is_there != expected {
+        return Err(context.conflict(Abort::Existence, at));
+    }
+    attempt.expected.push((at, expected));
+    Ok(())
 }
 
 /// Refuses to let an attempt write that can only read any more.
@@ -384,8 +458,7 @@ fn too_late(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) 
     context.conflict(Abort::ReadChanged, at)
 }
 
-/// Looks whether everything that was read is still the newest, and nobody is about to replace it; so is what writes expect of
-/// rows that are not locked yet.
+/// Looks whether everything that was read is still the newest, and nobody is about to replace it.
 fn look_at_all(
     context: &mut Context<'_, Mvcc>,
     attempt: &Attempt,
@@ -407,12 +480,6 @@ fn look_at_all(
     for read in &attempt.nodes {
         if read.node.version() != read.version && !mutant(Mutant::NoNodeValidation) {
             return Err(context.phantom(read.table));
-        }
-    }
-    for &(at, expected) in &attempt.expected {
-        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        if word.has(Tid::ABSENT) == expected || word.has(Tid::INSTALL) && !is_own(at) {
-            return Err(context.conflict(Abort::Existence, at));
         }
     }
     Ok(())

@@ -1,0 +1,169 @@
+//! Snapshots: the database as it was at one moment, for protocols that keep versions.
+
+#![forbid(unsafe_code)]
+
+use crate::db::{Database, Inner};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::protocol::{LookBack, Versioned};
+use crate::record::{Key, KeyRange, Ordered, Projection, Record, WordRange};
+use crate::session::{Session, run_cached};
+use crate::table::Table;
+use crate::txn::{RunOptions, Tx};
+use std::sync::Arc;
+
+/// Rows that [`Snapshot::for_each`] looks at without a pause.
+const ROWS_AT_ONCE: usize = 256;
+
+/// The database as it was when the snapshot was made: all of its tables and indexes, consistent, for as long as it is kept.
+///
+/// Reading by it never fails because of what others do, is never repeated, and writes nothing that others look at. It may wait
+/// for a commit that is just going on. It sees every transaction that had ended when it was made, those of the session that
+/// made it included, and of each other transaction all or nothing.
+///
+/// It owns its hold on the database, can be sent to another thread and used by several. While it exists, the versions that it
+/// sees are kept, one at most of each group of a row; nothing else is held back by it, and what it has kept comes back when
+/// it is dropped. [`Health::oldest_snapshot_ms`](crate::Health::oldest_snapshot_ms) tells of one that was forgotten.
+///
+/// Only protocols with versions have snapshots, so this does not compile:
+///
+/// ```compile_fail
+/// let snapshot = candide::Database::new().snapshot(); // of `Occ`
+/// ```
+pub struct Snapshot<P: Versioned> {
+    inner: Arc<Inner<P>>,
+    ts: u64,
+    epoch: Epoch,
+}
+
+impl<P: Versioned> Database<P> {
+    /// A snapshot of the database as it is now. Takes a lock for a moment that only snapshots and collecting take.
+    ///
+    /// ```
+    /// use candide::{Abort, Database, Mvcc, Record};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// struct Account { #[key] id: u64, cents: i64 }
+    ///
+    /// let db = Database::<Mvcc>::builder().build()?;
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 10 }))?;
+    /// let before = db.snapshot();
+    /// db.run(|tx| accounts.update(tx, &1, Account::CENTS.add(5)))?;
+    /// assert_eq!(before.run(|tx| accounts.read(tx, &1, Account::CENTS))?, 10);
+    /// assert_eq!(db.snapshot().run(|tx| accounts.read(tx, &1, Account::CENTS))?, 15);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self) -> Snapshot<P> {
+        Snapshot::new(&self.inner)
+    }
+
+    /// As [`Session::run_read_only`], with a session that this thread keeps for the database.
+    ///
+    /// # Errors
+    /// As [`Session::run_read_only`], and [`Abort::Nested`] if this thread is inside `run` of the same database already.
+    pub fn run_read_only<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+        run_cached(&self.inner, &RunOptions::new(), LookBack::Now, body)
+    }
+}
+
+impl<P: Versioned> Session<P> {
+    /// A snapshot of the database as it is now; it sees every transaction of this session.
+    pub fn snapshot(&self) -> Snapshot<P> {
+        Snapshot::new(self.inner())
+    }
+
+    /// Runs `body` once, as a transaction that only reads, the database as it is now: it meets no conflict. Memory that others
+    /// free waits until it is over; for long reports a [`Snapshot`] is better, read in parts.
+    ///
+    /// # Errors
+    /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock.
+    pub fn run_read_only<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+        self.run_looking(LookBack::Now, body)
+    }
+
+    /// As [`Snapshot::run`], with this session.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run`], and [`Abort::ForeignTable`] if the snapshot is of another database.
+    pub fn run_at<T, E: From<Abort>>(
+        &mut self,
+        snapshot: &Snapshot<P>,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if !Arc::ptr_eq(self.inner(), &snapshot.inner) {
+            return Err(Abort::ForeignTable.into());
+        }
+        self.run_looking(LookBack::To(snapshot.ts), body)
+    }
+}
+
+impl<P: Versioned> Snapshot<P> {
+    fn new(inner: &Arc<Inner<P>>) -> Snapshot<P> {
+        let epoch = inner.engine.epochs.now();
+        Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, epoch), epoch }
+    }
+
+    /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables and of indexes. Memory that
+    /// others free waits until `body` is over, so long reports are better read in several calls.
+    ///
+    /// # Errors
+    /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock, [`Abort::NoIndex`] from an index that
+    /// is younger than the snapshot, [`Abort::Nested`] if this thread is inside `run` of the same database already
+    /// ([`Session::run_at`] can be used there).
+    pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+        run_cached(&self.inner, &RunOptions::new(), LookBack::To(self.ts), body)
+    }
+
+    /// Calls `each` with every row of a range of keys in their order; gives their number. Holds nothing back but the snapshot's
+    /// versions: it reads some rows at a time, and `each` runs in between, outside of any transaction.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run`].
+    pub fn for_each<R, Pr>(
+        &self,
+        table: &Table<R, P>,
+        range: impl KeyRange<R::Key>,
+        projection: Pr,
+        mut each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record<Index = Ordered>,
+        Pr: Projection<R>,
+    {
+        let mut rest = Rest(range.word_range());
+        let mut count = 0;
+        loop {
+            let rows: Vec<(R::Key, Pr::Value)> = self.run(|tx| {
+                let scan = table.scan(tx, rest, projection);
+                scan.take(ROWS_AT_ONCE).collect::<Result<_, Abort>>()
+            })?;
+            let Some((last, _)) = rows.last() else { return Ok(count) };
+            rest.0.begin_after(last.words().as_ref());
+            count += rows.len();
+            rows.into_iter().for_each(|(key, value)| each(key, value));
+        }
+    }
+}
+
+/// What is left of a range.
+#[derive(Clone, Copy)]
+struct Rest(WordRange);
+
+impl<K: Key> KeyRange<K> for Rest {
+    fn word_range(&self) -> WordRange {
+        self.0
+    }
+}
+
+impl<P: Versioned> Drop for Snapshot<P> {
+    fn drop(&mut self) {
+        P::close_snapshot(&self.inner.engine.clock, self.ts, self.epoch);
+    }
+}
+
+impl<P: Versioned> std::fmt::Debug for Snapshot<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("protocol", &P::NAME).field("ts", &self.ts).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,280 @@
+//! Snapshots: what they see, what they keep, and what they give back.
+
+use super::parcels::Parcel;
+use super::rows::Item;
+use crate::index::Found;
+use crate::protocol::Mvcc;
+use crate::record::Tid;
+use crate::sync::{AtomicBool, AtomicU64, Ordering, Random};
+use crate::{Abort, Database, IndexOptions, Session, Snapshot, Table, Whole};
+
+type Items = Table<Item, Mvcc>;
+
+/// A database whose epochs are moved by hand, with rows 0..4.
+fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    ok(session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
+    (db, items, session)
+}
+
+fn ok<T>(result: Result<T, Abort>) -> T {
+    result.unwrap_or_else(|abort| panic!("{abort}"))
+}
+
+fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
+    ok(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))));
+}
+
+/// Lets everything that is due be collected.
+fn collect(db: &Database<Mvcc>, session: &mut Session<Mvcc>) {
+    for _ in 0..6 {
+        db.inner.engine.epochs.pass();
+        ok(session.run(|_| Ok(())));
+    }
+}
+
+/// How many versions of a row's first group there are.
+fn versions(items: &Items, id: u64) -> usize {
+    let core = items.core();
+    let Found::Record(record) = core.index.find(&[id]) else { return 0 };
+    let at = core.layout.first_of(record);
+    let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)));
+    std::iter::successors(newest, |version| version.older()).count()
+}
+
+fn count(snapshot: &Snapshot<Mvcc>, items: &Items, id: u64) -> Option<i64> {
+    ok(snapshot.run(|tx| items.get(tx, &id, Item::COUNT)))
+}
+
+#[test]
+fn a_snapshot_keeps_what_it_sees_and_no_more() {
+    let (db, items, mut session) = by_hand();
+    let mut open = Vec::new();
+    for round in 0..4 {
+        open.push((db.snapshot(), round * 50));
+        for _ in 0..50 {
+            add(&mut session, &items, 1);
+        }
+        collect(&db, &mut session);
+        // One for each snapshot, and the newest.
+        assert_eq!(versions(&items, 1), open.len() + 1);
+        for (snapshot, seen) in &open {
+            assert_eq!(count(snapshot, &items, 1), Some(*seen));
+        }
+    }
+    // In any order they are given back.
+    for (left, place) in [(3, 1), (2, 2), (1, 0), (0, 0)] {
+        drop(open.remove(place));
+        collect(&db, &mut session);
+        assert_eq!(versions(&items, 1), left + 1);
+        for (snapshot, seen) in &open {
+            assert_eq!(count(snapshot, &items, 1), Some(*seen));
+        }
+    }
+    assert_eq!(db.memory().garbage, 0);
+}
+
+#[test]
+fn memory_is_flat_while_a_snapshot_is_kept() {
+    let (db, items, mut session) = by_hand();
+    let snapshot = db.snapshot();
+    let mut round = || {
+        for number in 0..2_000 {
+            add(&mut session, &items, number % 4);
+            if number % 50 == 0 {
+                db.inner.engine.epochs.pass();
+            }
+        }
+        db.memory().reserved_bytes
+    };
+    let settled = (0..3).map(|_| round()).last().expect("three rounds");
+    for _ in 0..10 {
+        assert_eq!(round(), settled);
+    }
+    assert!((0..4).all(|id| count(&snapshot, &items, id) == Some(0)));
+    drop(snapshot);
+    collect(&db, &mut session);
+    assert_eq!(((0..4).map(|id| versions(&items, id)).sum::<usize>(), db.memory().garbage), (4, 0));
+}
+
+#[test]
+fn deleted_rows_and_younger_ones_are_as_they_were() {
+    let (db, items, mut session) = by_hand();
+    let before = session.snapshot();
+    ok(session.run(|tx| items.delete(tx, &1)));
+    ok(session.run(|tx| items.insert(tx, Item::new(9, 9))));
+    let between = session.snapshot();
+    collect(&db, &mut session);
+    ok(session.run(|tx| items.insert(tx, Item::new(1, 5))));
+    ok(session.run(|tx| items.delete(tx, &9)));
+    collect(&db, &mut session);
+    let rows = |snapshot: &Snapshot<Mvcc>| {
+        let mut rows = ok(snapshot.run(|tx| items.iter(tx, Item::COUNT).collect::<Result<Vec<_>, _>>()));
+        rows.sort_unstable();
+        rows
+    };
+    assert_eq!(rows(&before), [(0, 0), (1, 0), (2, 0), (3, 0)]);
+    assert_eq!(rows(&between), [(0, 0), (2, 0), (3, 0), (9, 9)]);
+    assert_eq!(rows(&db.snapshot()), [(0, 0), (1, 5), (2, 0), (3, 0)]);
+    drop(before);
+    collect(&db, &mut session);
+    assert_eq!(rows(&between), [(0, 0), (2, 0), (3, 0), (9, 9)]);
+    assert_eq!((versions(&items, 9), count(&between, &items, 9)), (2, Some(9)));
+    drop(between);
+    collect(&db, &mut session);
+    // The key of row 9 has no record any more.
+    assert_eq!((versions(&items, 9), versions(&items, 1), db.memory().garbage), (0, 1, 0));
+}
+
+#[test]
+fn ranges_and_indexes_are_of_the_same_moment() {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let mut session = db.session().unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+    ok(session.run(|tx| (0..1_000).try_for_each(|number| parcels.insert(tx, Parcel::new(1, number)))));
+    let rows = ok(session.run(|tx| parcels.scan(tx, .., Whole).collect::<Result<Vec<_>, _>>()));
+    let snapshot = db.snapshot();
+    let too_young = parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
+    for number in 0..1_000 {
+        ok(session.run(|tx| match number % 3 {
+            0 => parcels.delete(tx, &(1, number)),
+            1 => parcels.modify(tx, &(1, number), Parcel::CODE, |code| *code += 1 << 20),
+            _ => parcels.insert(tx, Parcel { code: 1 << 21 | u32::from(number), ..Parcel::new(0, number) }),
+        }));
+        if number % 100 == 0 {
+            db.inner.engine.epochs.pass();
+        }
+    }
+    collect(&db, &mut session);
+    let mut seen = Vec::new();
+    let counted = snapshot.for_each(&parcels, .., Whole, |key, row| {
+        // The database can be used in between.
+        assert!(db.run(|tx| parcels.get(tx, &(0, 2), ())).is_ok_and(|found| found.is_some()));
+        seen.push((key, row));
+    });
+    assert_eq!((counted, seen == rows), (Ok(1_000), true));
+    let some = snapshot.for_each(&parcels, (1, 100)..(1, 700), (), |key, ()| assert!((100..700).contains(&key.1)));
+    assert_eq!(some, Ok(600));
+    ok(snapshot.run(|tx| {
+        let back: Vec<_> = parcels.scan_rev(tx, .., Whole).collect::<Result<_, _>>()?;
+        assert!(back.iter().rev().eq(&rows));
+        for (_, row) in rows.iter().step_by(7) {
+            assert_eq!(by_code.get(tx, &row.code, Whole)?, Some(*row));
+        }
+        assert_eq!(by_code.get(tx, &(rows[1].1.code + (1 << 20)), ())?, None);
+        assert_eq!(too_young.get(tx, &0, ()), Err(Abort::NoIndex));
+        Ok(())
+    }));
+    // Who looks at the present finds rows by it.
+    let colour = rows[1].1.colour;
+    let by_present = |tx: &crate::Tx<'_, Mvcc>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
+    let found = ok(db.run_read_only(by_present));
+    assert!(!found.is_empty() && found == ok(db.run(by_present)));
+}
+
+#[test]
+fn nothing_is_written_by_who_only_reads() {
+    let (db, items, mut session) = by_hand();
+    let snapshot = db.snapshot();
+    let attempts = std::cell::Cell::new(0);
+    let refused = |tx: &crate::Tx<'_, Mvcc>| {
+        attempts.set(tx.attempt());
+        assert_eq!(items.insert(tx, Item::new(9, 0)), Err(Abort::ReadOnly));
+        assert_eq!(items.put(tx, Item::new(1, 7)), Err(Abort::ReadOnly));
+        assert_eq!(items.update(tx, &1, Item::COUNT.add(1)), Err(Abort::ReadOnly));
+        assert_eq!(items.modify(tx, &1, Item::COUNT, |count| *count += 1), Err(Abort::ReadOnly));
+        assert_eq!(items.delete(tx, &1), Err(Abort::ReadOnly));
+        assert_eq!(items.read_for_update(tx, &1, Item::COUNT), Err(Abort::ReadOnly));
+        items.read(tx, &1, Item::COUNT)
+    };
+    assert_eq!((snapshot.run(refused), attempts.get()), (Ok(0), 1));
+    assert_eq!((session.run_at(&snapshot, refused), attempts.get()), (Ok(0), 1));
+    assert_eq!((session.run_read_only(refused), attempts.get()), (Ok(0), 1));
+    assert!(matches!(items.core().index.find(&[9]), Found::Nothing { .. }));
+    let other = Database::<Mvcc>::builder().build().unwrap();
+    assert_eq!(session.run_at(&other.snapshot(), |_| Ok(())), Err(Abort::ForeignTable));
+    // Afterwards the session writes as before, also when a closure panicked.
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        session.run_at(&snapshot, |_| -> Result<(), Abort> { panic!("deliberate") })
+    }));
+    assert!(panicked.is_err());
+    add(&mut session, &items, 1);
+    assert_eq!(ok(session.run_read_only(|tx| items.read(tx, &1, Item::COUNT))), 1);
+    assert_eq!(count(&snapshot, &items, 1), Some(0));
+}
+
+#[test]
+fn health_tells_of_the_oldest_snapshot() {
+    let (db, _, _session) = by_hand();
+    assert_eq!(db.health().oldest_snapshot_ms, None);
+    let old = db.snapshot();
+    (0..5).for_each(|_| db.inner.engine.epochs.pass());
+    let young = db.snapshot();
+    assert_eq!(db.health().oldest_snapshot_ms, Some(5));
+    drop(old);
+    assert_eq!(db.health().oldest_snapshot_ms, Some(0));
+    drop(young);
+    assert_eq!(db.health().oldest_snapshot_ms, None);
+}
+
+#[test]
+fn what_is_moved_about_is_always_all_there() {
+    /// Rows, what is in each, and threads that move it.
+    const ROWS: u64 = 64;
+    const EACH: i64 = 100;
+    const WRITERS: u64 = 3;
+    let db = Database::<Mvcc>::builder().build().unwrap();
+    let [left, right] = ["left", "right"].map(|name| db.table::<Item>(name).unwrap());
+    ok(db.run(|tx| (0..ROWS).try_for_each(|id| left.insert(tx, Item::new(id, EACH)))));
+    let (done, moved) = (AtomicBool::new(false), AtomicU64::new(0));
+    let sums = std::thread::scope(|scope| {
+        for thread in 0..WRITERS {
+            let (db, left, right, done, moved) = (&db, &left, &right, &done, &moved);
+            scope.spawn(move || {
+                let (mut session, mut random) = (db.session().unwrap(), Random::seeded(thread));
+                while !done.load(Ordering::Relaxed) {
+                    // Rows go from table to table, and some of what is in them from row to row.
+                    let (from, to) = (random.below(ROWS), random.below(ROWS));
+                    ok(session.run(|tx| {
+                        let (here, there) =
+                            if left.get(tx, &from, ())?.is_some() { (left, right) } else { (right, left) };
+                        let row = here.read(tx, &from, Whole)?;
+                        here.delete(tx, &from)?;
+                        there.insert(tx, row)?;
+                        let table = if left.get(tx, &to, ())?.is_some() { left } else { right };
+                        table.update(tx, &to, Item::COUNT.add(1))?;
+                        there.update(tx, &from, Item::COUNT.sub(1))
+                    }));
+                    moved.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let mut sums = Vec::new();
+        let mut kept = std::collections::VecDeque::new();
+        while moved.load(Ordering::Relaxed) < 3_000 || sums.len() < 200 {
+            kept.push_back(db.snapshot());
+            if kept.len() > 5 {
+                kept.pop_front();
+            }
+            let mut calls = 0;
+            for snapshot in &kept {
+                sums.push(ok(snapshot.run(|tx| {
+                    calls += 1;
+                    let (mut rows, mut sum) = (0, 0);
+                    for row in left.iter(tx, Item::COUNT).chain(right.iter(tx, Item::COUNT)) {
+                        rows += 1;
+                        sum += row?.1;
+                    }
+                    Ok((rows, sum))
+                })));
+            }
+            assert_eq!(calls, kept.len(), "a closure was run again");
+        }
+        done.store(true, Ordering::Relaxed);
+        sums
+    });
+    assert!(sums.into_iter().all(|sum| sum == (ROWS, ROWS as i64 * EACH)));
+}
