@@ -174,10 +174,12 @@ pub trait Write<V: Value>: Read<V> {
     /// Overwrites a row.
     fn put(&mut self, place: Place, value: V) -> Result<(), Stopped>;
 
-    /// Reads a row and overwrites it, for stores that find it only once for that.
-    fn modify(&mut self, place: Place, change: impl Fn(V) -> V) -> Result<(), Stopped> {
-        let value = self.get(place)?;
-        self.put(place, change(value))
+    /// Reads a row and overwrites it, for stores that find it only once for that. Gives what `change` gives.
+    fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
+        let mut value = self.get(place)?;
+        let output = change(&mut value);
+        self.put(place, value)?;
+        Ok(output)
     }
 }
 

@@ -155,8 +155,7 @@ impl<P: Protocol, V: Value> Write<V> for Running<'_, '_, P, V> {
     }
 
     #[inline]
-    fn modify(&mut self, place: Place, change: impl Fn(V) -> V) -> Result<(), Stopped> {
-        let change = |value: &mut V| *value = change(*value);
+    fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
         Ok(self.tables[place.table].modify(self.tx, &place.key, Row::<V>::VALUE, change)?)
     }
 }

@@ -110,9 +110,7 @@ impl<V: Value> Write<V> for Held<'_, V> {
     }
 
     #[inline]
-    fn modify(&mut self, place: Place, change: impl Fn(V) -> V) -> Result<(), Stopped> {
-        let value = there(self.map(place)?.get_mut(&place.key), place)?;
-        *value = change(*value);
-        Ok(())
+    fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
+        Ok(change(there(self.map(place)?.get_mut(&place.key), place)?))
     }
 }

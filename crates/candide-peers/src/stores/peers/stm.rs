@@ -94,10 +94,4 @@ impl<V: Value> Write<V> for Running<'_, V> {
         let variable = self.variable(place)?;
         self.tx.write(variable, value).map_err(|_| Stopped::Conflict)
     }
-
-    #[inline]
-    fn modify(&mut self, place: Place, change: impl Fn(V) -> V) -> Result<(), Stopped> {
-        let variable = self.variable(place)?;
-        self.tx.modify(variable, change).map_err(|_| Stopped::Conflict)
-    }
 }

@@ -148,22 +148,20 @@ impl Writing<i64> for Request {
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<i64, Stopped> {
         match *self {
             Request::Amalgamate { from, to } => {
-                let all = tx.get(savings(from))? + tx.get(checking(from))?;
-                tx.put(savings(from), 0)?;
-                tx.put(checking(from), 0)?;
-                tx.modify(checking(to), |balance| balance + all)?;
+                let all = tx.modify(savings(from), std::mem::take)? + tx.modify(checking(from), std::mem::take)?;
+                tx.modify(checking(to), |balance| *balance += all)?;
                 Ok(0)
             }
             Request::Balance { customer } => BalanceOf(customer).run(tx).map(|_| 0),
             Request::DepositChecking { customer, cents } => {
-                tx.modify(checking(customer), |balance| balance + cents)?;
+                tx.modify(checking(customer), |balance| *balance += cents)?;
                 Ok(cents)
             }
             Request::SendPayment { from, to, cents } => {
                 let balance = tx.get(checking(from))?;
                 if balance >= cents {
                     tx.put(checking(from), balance - cents)?;
-                    tx.modify(checking(to), |balance| balance + cents)?;
+                    tx.modify(checking(to), |balance| *balance += cents)?;
                 }
                 Ok(0)
             }
@@ -176,11 +174,13 @@ impl Writing<i64> for Request {
                 Ok(cents)
             }
             Request::WriteCheck { customer, cents } => {
-                let balance = tx.get(checking(customer))?;
-                let covered = tx.get(savings(customer))? + balance >= cents;
-                let out = if covered { cents } else { cents + PENALTY };
-                tx.put(checking(customer), balance - out)?;
-                Ok(-out)
+                let saved = tx.get(savings(customer))?;
+                tx.modify(checking(customer), |balance| {
+                    let covered = saved + *balance >= cents;
+                    let out = if covered { cents } else { cents + PENALTY };
+                    *balance -= out;
+                    -out
+                })
             }
         }
     }

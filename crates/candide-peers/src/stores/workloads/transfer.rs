@@ -70,10 +70,11 @@ impl Writing<i64> for Order {
 
     /// Moves what there is, if it is less than the amount: both are always written.
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<(), Stopped> {
-        let from = tx.get(account(self.from))?;
-        let to = tx.get(account(self.to))?;
-        let amount = self.amount.min(from);
-        tx.put(account(self.from), from - amount)?;
-        tx.put(account(self.to), to + amount)
+        let moved = tx.modify(account(self.from), |balance| {
+            let moved = self.amount.min(*balance);
+            *balance -= moved;
+            moved
+        })?;
+        tx.modify(account(self.to), |balance| *balance += moved)
     }
 }

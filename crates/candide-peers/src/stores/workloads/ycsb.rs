@@ -138,7 +138,7 @@ impl Writing<Column> for Request {
         let mut sum = 0;
         for (index, place) in self.places().enumerate() {
             if self.writes >> index & 1 == 1 {
-                tx.modify(place, |found| column(counter(&found) + 1))?;
+                tx.modify(place, |found| *found = column(counter(found) + 1))?;
             } else {
                 sum += u64::from(seen(&tx.get(place)?));
             }
