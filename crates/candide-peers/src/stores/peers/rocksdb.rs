@@ -2,7 +2,7 @@
 //! update; here everything is.
 
 use rocksdb::{
-    Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions, Options, SnapshotWithThreadMode,
+    DBAccess, Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions, Options, SnapshotWithThreadMode,
     Transaction, TransactionDB, TransactionDBOptions, TransactionOptions, WriteBatchWithTransaction, WriteOptions,
 };
 
@@ -39,12 +39,10 @@ impl Peer for Optimistic {
 }
 
 /// What the two databases have in common.
-pub(crate) trait Database: Sized + Sync {
+pub(crate) trait Database: DBAccess + Sized + Sync {
     fn open(folder: &Scratch, options: &Options) -> Result<Self, Error>;
     fn write(&self, batch: WriteBatchWithTransaction<true>, options: &WriteOptions) -> Result<(), Error>;
     fn begin(&self, options: &WriteOptions) -> Transaction<'_, Self>;
-    /// Reads with `get` as of one moment.
-    fn snapshot<T>(&self, read: impl FnOnce(&dyn Fn(&[u8]) -> Result<Option<Vec<u8>>, Error>) -> T) -> T;
 }
 
 impl Database for TransactionDB {
@@ -61,11 +59,6 @@ impl Database for TransactionDB {
         transaction.set_deadlock_detect(true);
         self.transaction_opt(options, &transaction)
     }
-
-    fn snapshot<T>(&self, read: impl FnOnce(&dyn Fn(&[u8]) -> Result<Option<Vec<u8>>, Error>) -> T) -> T {
-        let snapshot = SnapshotWithThreadMode::new(self);
-        read(&|key| snapshot.get(key))
-    }
 }
 
 impl Database for OptimisticTransactionDB {
@@ -79,11 +72,6 @@ impl Database for OptimisticTransactionDB {
 
     fn begin(&self, options: &WriteOptions) -> Transaction<'_, Self> {
         self.transaction_opt(options, &OptimisticTransactionOptions::default())
-    }
-
-    fn snapshot<T>(&self, read: impl FnOnce(&dyn Fn(&[u8]) -> Result<Option<Vec<u8>>, Error>) -> T) -> T {
-        let snapshot = SnapshotWithThreadMode::new(self);
-        read(&|key| snapshot.get(key))
     }
 }
 
@@ -154,7 +142,7 @@ pub(crate) struct Sessions<'s, D> {
 
 impl<V: Value, D: Database> Session<V> for Sessions<'_, D> {
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| self.database.snapshot(|get| work.run(&mut Reader(get))))
+        repeat(|| work.run(&mut Reader(SnapshotWithThreadMode::new(self.database))))
     }
 
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
@@ -168,11 +156,11 @@ impl<V: Value, D: Database> Session<V> for Sessions<'_, D> {
 }
 
 /// Reads a snapshot.
-struct Reader<'s>(&'s dyn Fn(&[u8]) -> Result<Option<Vec<u8>>, Error>);
+struct Reader<'s, D: DBAccess>(SnapshotWithThreadMode<'s, D>);
 
-impl<V: Value> Read<V> for Reader<'_> {
+impl<V: Value, D: DBAccess> Read<V> for Reader<'_, D> {
     fn get(&mut self, place: Place) -> Result<V, Stopped> {
-        let found = (self.0)(&key_of(place)).map_err(stopped)?;
+        let found = self.0.get(key_of(place)).map_err(stopped)?;
         there(found.map(|bytes| V::from_bytes(&bytes)), place)
     }
 }
