@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cd crates/candide-peers
-//! cargo run --release --bin stores                                       # twenty minutes
+//! cargo run --release --bin stores                                       # half an hour
 //! cargo run --release --bin stores -- --workload transfer --peers candide-occ,surrealmx,sharded --duration 500ms
 //! cargo run --release --features rocksdb --bin stores -- --peers all     # C++: asks for libclang, compiles for many minutes
 //! ```
@@ -30,7 +30,8 @@
 //! # What is equal
 //! - **Isolation**: every transaction is serializable. Where a peer does not promise that by default, it is used in the way that
 //!   gives it; the list that the command prints says how.
-//! - **Durability**: none. What insists on files has them on `/dev/shm`, and never waits for a disk.
+//! - **Durability**: none. What insists on files has them in memory, on `/dev/shm` where there is such a place, and never waits
+//!   for a disk.
 //! - **Work**: the bodies of transactions are the same code. Whatever conflicts is repeated as the peer's documentation says; a
 //!   transaction counts once, when it has committed, and its repetitions are in a column of their own.
 //! - **Promises used**: transactions that only read say so beforehand, and take the cheaper way of those that have one. The

@@ -25,7 +25,9 @@ impl Report {
     pub(crate) fn new(options: &Options, peers: Vec<About>) -> Report {
         let machine = Machine::here();
         let mut notes = vec![
-            "durability: none; all transactions are serializable; retries are of transactions that committed in the end".to_string(),
+            "durability: none; all transactions are serializable; retries are repetitions for each hundred transactions, \
+             all of which committed in the end"
+                .to_string(),
             "a yardstick is no store: it cannot roll back, and `sharded` must know all rows of a transaction beforehand"
                 .to_string(),
         ];

@@ -36,17 +36,19 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 /// Measures some peers. What fails is in the figures.
 pub(crate) fn measure(options: &Options, peers: &[Box<dyn Contender>]) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::new(options, peers.iter().map(|peer| peer.about()).collect());
+    for &threads in &options.threads {
+        for peer in peers.iter().filter(|peer| peer.about().threads_max < threads) {
+            report.notes.push(format!("{} cannot be used by {threads} threads", peer.about().name));
+        }
+    }
     table::print_head(&report);
     let turns = options.workload.len() * options.runs.get();
     let at = |threads| peers.iter().filter(|peer| peer.about().threads_max >= threads).count();
     let mut progress = Progress::new(turns * options.threads.iter().map(|&threads| at(threads)).sum::<usize>());
     for &workload in &options.workload {
         for &threads in &options.threads {
-            let able = || peers.iter().filter(|peer| peer.about().threads_max >= threads);
-            for peer in peers.iter().filter(|peer| peer.about().threads_max < threads) {
-                report.notes.push(format!("{} cannot be used by {threads} threads", peer.about().name));
-            }
-            let figures = turns_of(options, workload, threads, able().map(AsRef::as_ref), &mut progress);
+            let able = peers.iter().filter(|peer| peer.about().threads_max >= threads);
+            let figures = turns_of(options, workload, threads, able.map(AsRef::as_ref), &mut progress);
             progress.clear();
             table::print(&figures);
             report.results.extend(figures);

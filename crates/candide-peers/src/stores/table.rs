@@ -51,8 +51,8 @@ fn cells(figure: &Figure) -> [String; 5] {
         name,
         thousands(figure.throughput_tps),
         format!("{}-{}", thousands(slowest), thousands(fastest)),
-        format!("{:.2} %", 100.0 * figure.retries as f64 / figure.committed as f64),
-        figure.of_candide.map_or("-".to_string(), |ratio| format!("{ratio:.2}")),
+        format!("{:.2}", 100.0 * figure.retries as f64 / figure.committed as f64),
+        figure.of_candide.map_or("-".to_string(), short),
     ]
 }
 
@@ -62,7 +62,7 @@ fn ahead(figures: &[Figure]) -> Option<String> {
     let mut ahead: Vec<_> = figures.iter().filter_map(|figure| Some((figure.of_candide?, figure.peer))).collect();
     ahead.retain(|&(ratio, _)| ratio > 1.0);
     ahead.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let names: Vec<_> = ahead.iter().map(|(ratio, peer)| format!("{peer} ({ratio:.2})")).collect();
+    let names: Vec<_> = ahead.iter().map(|(ratio, peer)| format!("{peer} ({})", short(*ratio))).collect();
     Some(match names.is_empty() {
         true => format!("nobody is ahead of {BASELINE}"),
         false => format!("ahead of {BASELINE}: {}", names.join(", ")),

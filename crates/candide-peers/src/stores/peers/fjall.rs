@@ -15,8 +15,9 @@ pub(crate) struct Fjall;
 impl Peer for Fjall {
     const NAME: &'static str = "fjall";
     const CRATE: Option<&'static str> = Some("fjall");
-    const USE: &'static str = "OptimisticTxDatabase, serializable, in files on /dev/shm; manual_journal_persist, so that a commit \
-                               leaves its journal in the process; read_tx to read; conflicts are repeated at once";
+    const USE: &'static str = "OptimisticTxDatabase, serializable, files on /dev/shm, if it is there; \
+                               manual_journal_persist, so that a commit leaves its journal in the process; read_tx to \
+                               read; conflicts are repeated at once";
     const ROLE: Role = Role::Peer;
     type Store<V: Value> = Keyspaces;
 }

@@ -19,8 +19,8 @@ pub(crate) struct Lmdb;
 impl Peer for Lmdb {
     const NAME: &'static str = "lmdb";
     const CRATE: Option<&'static str> = Some("heed");
-    const USE: &'static str = "a file on /dev/shm, NO_SYNC; write_txn, of which there is one at a time, and read_txn, which reads \
-                               a snapshot: serializable";
+    const USE: &'static str = "a file on /dev/shm, if it is there, NO_SYNC; write_txn, of which there is one at a time, \
+                               and read_txn, which reads a snapshot: serializable";
     const ROLE: Role = Role::Peer;
     type Store<V: Value> = Environment;
 }

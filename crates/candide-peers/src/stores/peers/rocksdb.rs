@@ -19,9 +19,10 @@ pub(crate) struct Pessimistic;
 impl Peer for Pessimistic {
     const NAME: &'static str = "rocksdb-locks";
     const CRATE: Option<&'static str> = Some("rocksdb");
-    const USE: &'static str = "TransactionDB, files on /dev/shm, no write-ahead log; get_for_update for every read of a \
-                               transaction that may write, which makes it serializable; deadlocks are detected; others read a \
-                               snapshot; the table is the first byte of a key; conflicts are repeated at once";
+    const USE: &'static str = "TransactionDB, files on /dev/shm, if it is there, no write-ahead log; get_for_update for \
+                               every read of a transaction that may write, which makes it serializable; deadlocks are \
+                               detected; others read a snapshot; the table is the first byte of a key; conflicts are \
+                               repeated at once";
     const ROLE: Role = Role::Peer;
     type Store<V: Value> = Opened<TransactionDB>;
 }
@@ -32,8 +33,8 @@ pub(crate) struct Optimistic;
 impl Peer for Optimistic {
     const NAME: &'static str = "rocksdb-occ";
     const CRATE: Option<&'static str> = Some("rocksdb");
-    const USE: &'static str =
-        "OptimisticTransactionDB, otherwise as rocksdb-locks: get_for_update makes it check reads, too";
+    const USE: &'static str = "OptimisticTransactionDB, otherwise as rocksdb-locks: get_for_update makes it check \
+                               reads, too";
     const ROLE: Role = Role::Peer;
     type Store<V: Value> = Opened<OptimisticTransactionDB>;
 }
