@@ -1,6 +1,5 @@
 //! The command line.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,8 +35,8 @@ pub struct Options {
     pub(crate) duration: Duration,
 
     /// How many runs to take the median of; in each, the peers take turns
-    #[arg(long, default_value = "5")]
-    pub(crate) runs: NonZeroUsize,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..), default_value = "5")]
+    pub(crate) runs: u16,
 
     /// The seed of everything random
     #[arg(long, default_value_t = 1)]

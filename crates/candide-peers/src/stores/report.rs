@@ -12,7 +12,7 @@ use crate::report::Machine;
 pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) machine: Machine,
-    pub(crate) runs: usize,
+    pub(crate) runs: u16,
     pub(crate) duration_s: f64,
     pub(crate) seed: u64,
     pub(crate) peers: Vec<About>,
@@ -37,7 +37,7 @@ impl Report {
         notes.extend(machine.huge_pages_note());
         Report {
             machine,
-            runs: options.runs.get(),
+            runs: options.runs,
             duration_s: options.duration.as_secs_f64(),
             seed: options.seed,
             peers,

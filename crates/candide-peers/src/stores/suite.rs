@@ -25,7 +25,12 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
     }
-    let failures = report.results.iter().filter_map(|figure| {
+    verdict(&report.results)
+}
+
+/// An error if anything failed.
+pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
+    let failures = results.iter().filter_map(|figure| {
         let failure = figure.failure.as_ref()?;
         Some(format!("{}, {}, {} threads: {failure}", figure.peer, figure.workload, figure.threads))
     });
@@ -42,7 +47,7 @@ pub(crate) fn measure(options: &Options, peers: &[Box<dyn Contender>]) -> Result
         }
     }
     table::print_head(&report);
-    let turns = options.workload.len() * options.runs.get();
+    let turns = options.workload.len() * usize::from(options.runs);
     let at = |threads| peers.iter().filter(|peer| peer.about().threads_max >= threads).count();
     let mut progress = Progress::new(turns * options.threads.iter().map(|&threads| at(threads)).sum::<usize>());
     for &workload in &options.workload {
@@ -69,7 +74,7 @@ fn turns_of<'p>(
     progress: &mut Progress,
 ) -> Vec<Figure> {
     let job = workload.draw(options.rows, Lots { threads, each: REQUESTS, seed: options.seed });
-    let runs = options.runs.get();
+    let runs = usize::from(options.runs);
     let mut lanes: Vec<_> = peers.map(|peer| (peer, Figure::new(&job, threads, peer.about()))).collect();
     for run in 0..runs {
         for (peer, figure) in &mut lanes {

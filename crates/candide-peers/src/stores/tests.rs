@@ -44,33 +44,40 @@ fn no_peer_lets_write_skew_through() {
     }
 }
 
+/// What a workload finds wrong with a peer. On a busy machine it may take several attempts until transactions meet.
+fn found(peer: &dyn Contender, workload: Choice) -> Option<String> {
+    let job = draw(workload, 4);
+    (0..20).find_map(|_| measure(peer, &job, 4, 50).err()).map(|failure| failure.to_string())
+}
+
 #[test]
 fn lost_updates_are_found_by_every_workload_that_writes() {
     for workload in [Choice::Transfer, Choice::SmallBank, Choice::YcsbA, Choice::YcsbB, Choice::Skew] {
-        let end = measure(of::<broken::NoIsolation>().as_ref(), &draw(workload, 4), 4, 100);
-        assert!(end.is_err(), "{workload:?}: {end:?}");
+        assert!(found(of::<broken::NoIsolation>().as_ref(), workload).is_some(), "{workload:?}");
     }
 }
 
 #[test]
 fn write_skew_is_found_by_the_probe_and_by_nothing_else() {
     let peer = of::<broken::WritesOnly>();
-    let error = measure(peer.as_ref(), &draw(Choice::Skew, 4), 4, 200).unwrap_err();
-    assert!(error.to_string().contains("write skew"), "{error}");
+    let failure = found(peer.as_ref(), Choice::Skew);
+    assert!(failure.as_ref().is_some_and(|failure| failure.contains("write skew")), "{failure:?}");
     measure(peer.as_ref(), &draw(Choice::Transfer, 4), 4, 50).unwrap();
 }
 
 #[test]
 fn what_fails_is_reported_and_the_others_are_compared() {
-    let options =
-        Options::parse_from(["stores", "--workload", "transfer", "--rows", "100", "--threads", "4", "--runs", "1"]);
-    let options = Options { duration: Duration::from_millis(100), ..options };
+    let options = Options::parse_from(["stores", "--workload", "transfer", "--rows", "100", "--threads", "4"]);
+    let options = Options { duration: Duration::from_millis(50), ..options };
     let mut contenders = peers::all();
     contenders.retain(|peer| ["candide-occ", "mutex"].contains(&peer.about().name));
     contenders.push(of::<broken::NoIsolation>());
     let report = suite::measure(&options, &contenders).unwrap();
     let [candide, mutex, broken] = &report.results[..] else { panic!("{:?}", report.results) };
     assert!(broken.failure.as_ref().is_some_and(|failure| failure.contains("add up to")), "{broken:?}");
+    let verdict = suite::verdict(&report.results).unwrap_err().to_string();
+    assert!(verdict.starts_with("no-isolation, transfer, 4 threads: "), "{verdict}");
+    assert!(suite::verdict(&report.results[..2]).is_ok());
     assert_eq!((broken.of_candide, candide.of_candide), (None, Some(1.0)));
     assert_eq!(mutex.of_candide, Some(mutex.throughput_tps / candide.throughput_tps));
 }
@@ -105,6 +112,7 @@ fn bad_arguments_say_what_would_be_right() {
     assert!(error(&["--peers", "candide-occ,rodb"]).contains("use all, or some of candide-occ,candide-tictoc"));
     assert!(error(&["--workload", "ycsb"]).contains("ycsb-a"));
     assert!(error(&["--rows", "10"]).contains("100.."));
+    assert!(error(&["--runs", "0"]).contains("1.."));
     assert!(error(&["--threads", "0"]).contains("use numbers from 1 to"));
     assert!(error(&["--duration", "0s"]).contains("longer than nothing"));
     for (feature, names) in peers::LEFT_OUT {
