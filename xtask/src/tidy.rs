@@ -40,6 +40,7 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("crates/candide/src/lib.rs", "exports them"),
     ("crates/candide/src/db.rs", "chooses the default"),
     (REGISTRY, "lists them"),
+    ("crates/candide-peers/src/stores/peers/mod.rs", "lists those that are compared"),
     ("/tests/", "tests run under those they choose"),
     ("/examples/", "examples are programs, and programs choose"),
 ];

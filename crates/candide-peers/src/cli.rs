@@ -71,7 +71,8 @@ impl Options {
     }
 }
 
-fn positive_duration(text: &str) -> Result<Duration, String> {
+/// Parses a duration that is longer than nothing.
+pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
 }

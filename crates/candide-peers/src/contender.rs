@@ -222,7 +222,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
 }
 
 /// Runs `body` on threads of their own, each on a core of its own while there are enough, and gives them a barrier.
-fn on_threads<T: Send>(threads: usize, body: impl Fn(usize, &Barrier) -> T + Sync) -> Vec<T> {
+pub(crate) fn on_threads<T: Send>(threads: usize, body: impl Fn(usize, &Barrier) -> T + Sync) -> Vec<T> {
     let (cores, start, body) = (Cores::allowed(), Barrier::new(threads), &body);
     let (cores, start) = (&cores, &start);
     std::thread::scope(|scope| {

@@ -1,4 +1,6 @@
-//! Candide's tables measured beside the concurrent maps of the Rust ecosystem.
+//! Candide measured beside others, in one process. The command `maps` compares its tables with the concurrent maps of the Rust
+//! ecosystem, which is what the rest of this page is about; the command `stores` compares whole transactions with those of other
+//! stores, of SQL, of software transactional memory and of locks by hand: see [`stores`].
 //!
 //! ```text
 //! cd crates/candide-peers
@@ -7,7 +9,7 @@
 //! cargo run --release --bin maps -- --misses --plot lookups.svg
 //! ```
 //!
-//! A workspace of its own, so that nobody compiles other people's maps who does not mean to. A map is one file in `src/maps` that
+//! A workspace of its own, so that nobody compiles other people's work who does not mean to. A map is one file in `src/maps` that
 //! implements [`Map`] and [`Handle`], and one line in the list there.
 //!
 //! # What is compared
@@ -45,7 +47,8 @@
 //!   freed. Scans are measured as they are.
 //! - `btreemap` is the standard library's map behind an `RwLock`: a yardstick for what concurrency costs, not a peer.
 
-#![forbid(unsafe_code)]
+// Only where a peer cannot be had otherwise.
+#![deny(unsafe_code)]
 
 pub mod cli;
 mod contender;
@@ -57,6 +60,7 @@ mod key;
 mod maps;
 mod plot;
 mod report;
+pub mod stores;
 mod suite;
 mod table;
 

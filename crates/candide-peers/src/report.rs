@@ -1,5 +1,6 @@
 //! Everything that is told of an invocation.
 
+use std::fmt;
 use std::fs;
 use std::time::SystemTime;
 
@@ -13,16 +14,12 @@ use crate::figures::{Cost, Throughput};
 /// The results and what they were made with.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    pub(crate) cpu: String,
-    pub(crate) cores: usize,
-    /// When the kernel gives out transparent huge pages, the choice in brackets.
-    pub(crate) huge_pages: String,
+    #[serde(flatten)]
+    pub(crate) machine: Machine,
     pub(crate) hasher: Hasher,
     pub(crate) runs: usize,
     pub(crate) duration_s: f64,
     pub(crate) seed: u64,
-    /// When the measurement began, in UTC.
-    pub(crate) time: String,
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) lookup_costs: Vec<Cost>,
     /// What a reader must know.
@@ -31,30 +28,59 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(options: &Options) -> Report {
-        let unknown = || "unknown".to_string();
-        let huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_else(unknown);
-        let mut report = Report {
-            cpu: cpu().unwrap_or_else(unknown),
-            cores: Cores::allowed().count(),
+        let machine = Machine::here();
+        let mut notes = notes(options);
+        notes.extend(machine.huge_pages_note());
+        Report {
+            machine,
             hasher: options.hasher,
             runs: options.runs.get(),
             duration_s: options.duration.as_secs_f64(),
             seed: options.seed,
-            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             throughput: Vec::new(),
             lookup_costs: Vec::new(),
-            notes: notes(options),
-            huge_pages,
-        };
-        let asked = std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));
-        if report.huge_pages.contains("[madvise]") && !asked {
-            report.notes.push(
-                "huge pages go to those who ask, and only Candide does; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 in the \
-                 environment lets the others ask, too"
-                    .to_string(),
-            );
+            notes,
         }
-        report
+    }
+}
+
+/// What everything ran on, and when.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    /// When the kernel gives out transparent huge pages, the choice in brackets.
+    pub(crate) huge_pages: String,
+    /// When the measurement began, in UTC.
+    pub(crate) time: String,
+}
+
+impl Machine {
+    /// This one, now.
+    pub(crate) fn here() -> Machine {
+        let unknown = || "unknown".to_string();
+        Machine {
+            cpu: cpu().unwrap_or_else(unknown),
+            cores: Cores::allowed().count(),
+            huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_else(unknown),
+            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        }
+    }
+
+    /// What must be said of huge pages, if some of those who are compared get them and others do not.
+    pub(crate) fn huge_pages_note(&self) -> Option<String> {
+        let asked = std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));
+        (self.huge_pages.contains("[madvise]") && !asked).then(|| {
+            "huge pages go to those who ask, and only Candide does; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 in the \
+             environment lets the others ask, too"
+                .to_string()
+        })
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} cores, huge pages: {}", self.cpu, self.cores, self.huge_pages)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Kind, Role};
 
 /// Prints the notes, which a reader must know beside the tables.
 pub(crate) fn print_notes(report: &Report) {
-    println!("{}, {} cores, huge pages: {}", report.cpu, report.cores, report.huge_pages);
+    println!("{}", report.machine);
     for note in &report.notes {
         println!("note: {note}");
     }
@@ -106,7 +106,7 @@ fn cell(figure: &Throughput) -> String {
 }
 
 /// A table all of whose columns but the first are aligned as numbers are.
-fn table<T: ToString>(header: &[T]) -> Table {
+pub(crate) fn table<T: ToString>(header: &[T]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header.iter().map(T::to_string));
     for index in 1..header.len() {
@@ -119,7 +119,11 @@ fn table<T: ToString>(header: &[T]) -> Table {
 
 /// A number in millions, with three digits that mean something.
 fn millions(value: f64) -> String {
-    let value = value / 1e6;
+    short(value / 1e6)
+}
+
+/// A number with three digits that mean something.
+pub(crate) fn short(value: f64) -> String {
     let digits = match value {
         100.0.. => 0,
         10.0.. => 1,
@@ -132,7 +136,7 @@ fn millions(value: f64) -> String {
 }
 
 /// A number, its digits in groups of three.
-fn grouped(value: usize) -> String {
+pub(crate) fn grouped(value: usize) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (index, digit) in digits.char_indices() {

@@ -31,8 +31,9 @@ pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> Stri
     svg.text((MARGIN, y), &TITLE, "What a lookup costs as maps grow");
     y += 22.0;
     let runs = if report.runs == 1 { "one run".to_string() } else { format!("medians of {} runs", report.runs) };
+    let machine = &report.machine;
     let what =
-        format!("One thread, keys that are there, drawn uniformly; {runs}. {}, {} cores.", report.cpu, report.cores);
+        format!("One thread, keys that are there, drawn uniformly; {runs}. {}, {} cores.", machine.cpu, machine.cores);
     for line in wrapped(&what, width) {
         svg.text((MARGIN, y), &FOOTNOTE, &line);
         y += FOOTNOTE_HEIGHT;

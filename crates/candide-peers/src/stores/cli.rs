@@ -1,0 +1,112 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+use super::driver::{Drawn, Job, Lots};
+use super::peers;
+use super::workloads::{Skew, SmallBank, Transfer, Ycsb};
+use crate::cli::positive_duration;
+
+/// Candide beside what a program would use instead, in one process, taking turns.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "stores", version)]
+pub struct Options {
+    /// What the transactions do, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "transfer,smallbank,ycsb-a,ycsb-b,ycsb-c")]
+    pub(crate) workload: Vec<Choice>,
+
+    /// Who takes part: names separated by commas, or `all` that are built in
+    #[arg(long, value_parser = peer, value_delimiter = ',', default_value = "all", value_name = "NAME")]
+    pub(crate) peers: Vec<String>,
+
+    /// Rows in each table
+    #[arg(long, value_parser = clap::value_parser!(u64).range(100..=1_000_000_000), default_value = "100000")]
+    pub(crate) rows: u64,
+
+    /// Numbers of threads, separated by commas
+    #[arg(long, value_parser = threads, value_delimiter = ',', default_value = "1,2")]
+    pub(crate) threads: Vec<usize>,
+
+    /// How long a run of one peer is measured, such as 2s or 200ms; a fifth of that comes before, for warming up
+    #[arg(long, value_parser = positive_duration, default_value = "2s")]
+    pub(crate) duration: Duration,
+
+    /// How many runs to take the median of; in each, the peers take turns
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..), default_value = "5")]
+    pub(crate) runs: u16,
+
+    /// The seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Write the results to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether a peer is wanted.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.peers.iter().any(|peer| peer == name || peer == ALL)
+    }
+}
+
+/// Stands for all peers.
+const ALL: &str = "all";
+
+/// The most threads: a slip of the finger should not start a million.
+const THREADS_MAX: usize = 1024;
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if (1..=THREADS_MAX).contains(&threads) => Ok(threads),
+        _ => Err(format!("use numbers from 1 to {THREADS_MAX}, such as 1,2")),
+    }
+}
+
+fn peer(name: &str) -> Result<String, String> {
+    let known: Vec<_> = peers::all().iter().map(|peer| peer.about().name).collect();
+    if name == ALL || known.contains(&name) {
+        return Ok(name.to_string());
+    }
+    if let Some((feature, _)) = peers::LEFT_OUT.iter().find(|(_, names)| names.contains(&name)) {
+        return Err(format!("it is not built in; ask for it by `cargo run --features {feature}`"));
+    }
+    Err(format!("there is no such peer; use {ALL}, or some of {}", known.join(",")))
+}
+
+/// A workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Choice {
+    /// Money moves between two accounts: two reads, two writes
+    Transfer,
+    /// Six types of transactions on two balances of each customer
+    #[value(name = "smallbank")]
+    SmallBank,
+    /// 16 operations on columns of 100 bytes, half of them writes, theta 0.99
+    YcsbA,
+    /// 16 operations, one in twenty a write, theta 0.8
+    YcsbB,
+    /// 16 uniform reads
+    YcsbC,
+    /// Not a measurement but a probe: lets transactions of too weak an isolation fail
+    Skew,
+}
+
+impl Choice {
+    /// The workload over so many rows, its inputs drawn.
+    pub(crate) fn draw(self, rows: u64, lots: Lots) -> Job {
+        match self {
+            Choice::Transfer => Job::Transfer(Drawn::new(Transfer { accounts: rows }, lots)),
+            Choice::SmallBank => Job::SmallBank(Drawn::new(SmallBank { accounts: rows }, lots)),
+            Choice::YcsbA => Job::Ycsb(Drawn::new(Ycsb::a(rows), lots)),
+            Choice::YcsbB => Job::Ycsb(Drawn::new(Ycsb::b(rows), lots)),
+            Choice::YcsbC => Job::Ycsb(Drawn::new(Ycsb::c(rows), lots)),
+            // Two to a pair, and few of them, so that they meet.
+            Choice::Skew => Job::Skew(Drawn::new(Skew { rows: Skew::ROWS_MAX.min(rows) & !1 }, lots)),
+        }
+    }
+}

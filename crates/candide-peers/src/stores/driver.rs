@@ -1,0 +1,208 @@
+//! A peer under measurement, its type forgotten, and what is done with it.
+
+use std::marker::PhantomData;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use candide_workloads::stream;
+use serde::Serialize;
+
+use super::figures::Sample;
+use super::versions::version_of;
+use super::workloads::{Skew, SmallBank, Transfer, Workload, Ycsb, examine};
+use super::{Failure, Peer, Session, Size, Store};
+use crate::Role;
+use crate::contender::on_threads;
+
+/// What a reader must know of a peer.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct About {
+    pub(crate) name: &'static str,
+    pub(crate) role: Role,
+    /// The crate, unless it is the standard library.
+    #[serde(rename = "crate")]
+    pub(crate) crate_name: Option<&'static str>,
+    pub(crate) version: Option<&'static str>,
+    #[serde(rename = "use")]
+    pub(crate) usage: &'static str,
+    /// How many threads can use it at a time.
+    #[serde(skip)]
+    pub(crate) threads_max: usize,
+}
+
+/// A peer under measurement.
+pub(crate) trait Contender {
+    fn about(&self) -> About;
+
+    /// Opens a store, fills it, runs transactions on it, and examines what they have left.
+    fn measure(&self, job: &Job, turn: Turn) -> Result<Sample, Failure>;
+}
+
+/// A contender that opens stores of a `P`.
+pub(crate) fn of<P: Peer>() -> Box<dyn Contender> {
+    Box::new(Of::<P>(PhantomData))
+}
+
+struct Of<P>(PhantomData<P>);
+
+impl<P: Peer> Contender for Of<P> {
+    fn about(&self) -> About {
+        About {
+            name: P::NAME,
+            role: P::ROLE,
+            crate_name: P::CRATE,
+            version: P::CRATE.and_then(version_of),
+            usage: P::USE,
+            threads_max: P::THREADS_MAX,
+        }
+    }
+
+    fn measure(&self, job: &Job, turn: Turn) -> Result<Sample, Failure> {
+        match job {
+            Job::Transfer(drawn) => measure::<P, _>(drawn, turn),
+            Job::SmallBank(drawn) => measure::<P, _>(drawn, turn),
+            Job::Ycsb(drawn) => measure::<P, _>(drawn, turn),
+            Job::Skew(drawn) => measure::<P, _>(drawn, turn),
+        }
+    }
+}
+
+/// How a measurement is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    /// By how many threads.
+    pub(crate) threads: usize,
+    /// For how long; a fifth of that comes before, for warming up.
+    pub(crate) duration: Duration,
+    /// The number of the run, which decides where in the input it begins.
+    pub(crate) run: usize,
+}
+
+/// A workload with its inputs.
+pub(crate) enum Job {
+    Transfer(Drawn<Transfer>),
+    SmallBank(Drawn<SmallBank>),
+    Ycsb(Drawn<Ycsb>),
+    Skew(Drawn<Skew>),
+}
+
+impl Job {
+    /// The workload's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Job::Transfer(drawn) => drawn.workload.name(),
+            Job::SmallBank(drawn) => drawn.workload.name(),
+            Job::Ycsb(drawn) => drawn.workload.name(),
+            Job::Skew(drawn) => drawn.workload.name(),
+        }
+    }
+
+    /// Rows in each table.
+    pub(crate) fn rows(&self) -> u64 {
+        match self {
+            Job::Transfer(drawn) => drawn.workload.rows(),
+            Job::SmallBank(drawn) => drawn.workload.rows(),
+            Job::Ycsb(drawn) => drawn.workload.rows(),
+            Job::Skew(drawn) => drawn.workload.rows(),
+        }
+    }
+}
+
+/// How inputs are drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lots {
+    pub(crate) threads: usize,
+    /// Transactions for each thread, which are replayed over and over.
+    pub(crate) each: usize,
+    pub(crate) seed: u64,
+}
+
+/// What each thread is to do.
+pub(crate) struct Drawn<W: Workload> {
+    workload: W,
+    requests: Vec<Vec<W::Request>>,
+}
+
+/// The clock is looked at after so many transactions.
+const STRIDE: usize = 16;
+
+impl<W: Workload> Drawn<W> {
+    pub(crate) fn new(workload: W, lots: Lots) -> Drawn<W> {
+        let draw = |thread| {
+            let mut rng = stream(lots.seed, thread as u64);
+            (0..lots.each).map(|_| workload.draw(&mut rng)).collect()
+        };
+        let requests = (0..lots.threads).map(draw).collect();
+        Drawn { workload, requests }
+    }
+}
+
+/// What one thread has done.
+#[derive(Default)]
+struct Tally {
+    committed: u64,
+    retries: u64,
+    /// By how much the sum over all rows has grown.
+    growth: i128,
+}
+
+fn measure<P: Peer, W: Workload>(drawn: &Drawn<W>, turn: Turn) -> Result<Sample, Failure> {
+    let workload = &drawn.workload;
+    let mut store = P::Store::<W::Value>::open(Size { tables: W::TABLES, rows: workload.rows() })?;
+    for table in 0..W::TABLES {
+        store.load(table, (0..workload.rows()).map(|key| (key, workload.initial(table, key))))?;
+    }
+    let store = &store;
+    let shares = on_threads(turn.threads, |thread, start| {
+        let session = store.session();
+        work(drawn, session, thread, turn, start)
+    });
+    let mut total = Sample { per_second: 0.0, committed: 0, retries: 0 };
+    let mut growth = 0;
+    for share in shares {
+        let (sample, grown) = share?;
+        total.per_second += sample.per_second;
+        total.committed += sample.committed;
+        total.retries += sample.retries;
+        growth += grown;
+    }
+    examine(workload, &mut store.session()?, growth)?;
+    Ok(total)
+}
+
+/// One thread's part: what it came to in the measured time, and by how much the sum over all rows has grown in all.
+fn work<W: Workload>(
+    drawn: &Drawn<W>,
+    session: Result<impl Session<W::Value>, Failure>,
+    thread: usize,
+    turn: Turn,
+    start: &Barrier,
+) -> Result<(Sample, i128), Failure> {
+    let requests = &drawn.requests[thread];
+    let mut number = turn.run.wrapping_mul(0x9e37_79b9) % requests.len();
+    let mut spend = |session: &mut _, duration| -> Result<(Tally, Duration), Failure> {
+        let begun = Instant::now();
+        let mut tally = Tally::default();
+        loop {
+            for _ in 0..STRIDE {
+                let done = drawn.workload.carry_out(&requests[number], session)?;
+                number = if number + 1 == requests.len() { 0 } else { number + 1 };
+                tally.retries += done.retries;
+                tally.growth += i128::from(done.output);
+            }
+            tally.committed += STRIDE as u64;
+            let elapsed = begun.elapsed();
+            if elapsed >= duration {
+                return Ok((tally, elapsed));
+            }
+        }
+    };
+    let warm = session.and_then(|mut session| Ok((spend(&mut session, turn.duration / 5)?, session)));
+    // Whoever fails waits for the others all the same, since they wait for it.
+    start.wait();
+    let ((before, _), mut session) = warm?;
+    let (tally, elapsed) = spend(&mut session, turn.duration)?;
+    let per_second = tally.committed as f64 / elapsed.as_secs_f64();
+    let sample = Sample { per_second, committed: tally.committed, retries: tally.retries };
+    Ok((sample, before.growth + tally.growth))
+}

@@ -1,0 +1,83 @@
+//! What was measured. The names of the fields are the interface to other programs.
+
+use serde::Serialize;
+
+use super::driver::{About, Job};
+use crate::Role;
+use crate::figures::median;
+
+/// What a peer came to with one workload and number of threads, all runs taken together.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) workload: &'static str,
+    /// In each table.
+    pub(crate) rows: u64,
+    pub(crate) threads: usize,
+    pub(crate) peer: &'static str,
+    pub(crate) role: Role,
+    /// Committed transactions in a second, of all threads together: the median of the runs.
+    pub(crate) throughput_tps: f64,
+    pub(crate) tps_runs: Vec<f64>,
+    /// Transactions that committed in the measured time.
+    pub(crate) committed: u64,
+    /// How often they had to be repeated in all.
+    pub(crate) retries: u64,
+    /// The throughput divided by that of [`BASELINE`], if it took part.
+    pub(crate) of_candide: Option<f64>,
+    /// Why it cannot be trusted, or could not be measured.
+    pub(crate) failure: Option<String>,
+}
+
+/// Who everybody is compared with: Candide's default.
+pub(crate) const BASELINE: &str = "candide-occ";
+
+/// What a turn came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// Committed transactions in a second, of all threads together.
+    pub(crate) per_second: f64,
+    pub(crate) committed: u64,
+    pub(crate) retries: u64,
+}
+
+impl Figure {
+    /// Of a peer that has not had a turn yet.
+    pub(crate) fn new(job: &Job, threads: usize, peer: About) -> Figure {
+        Figure {
+            workload: job.name(),
+            rows: job.rows(),
+            threads,
+            peer: peer.name,
+            role: peer.role,
+            throughput_tps: 0.0,
+            tps_runs: Vec::new(),
+            committed: 0,
+            retries: 0,
+            of_candide: None,
+            failure: None,
+        }
+    }
+
+    /// Takes another turn in.
+    pub(crate) fn add(&mut self, sample: Sample) {
+        self.tps_runs.push(sample.per_second);
+        self.throughput_tps = median(&self.tps_runs);
+        self.committed += sample.committed;
+        self.retries += sample.retries;
+    }
+
+    /// The slowest and the fastest run.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &rate| (rate.min(low), rate.max(high)))
+    }
+}
+
+/// Says of each how it compares with the baseline.
+pub(crate) fn compare(figures: &mut [Figure]) {
+    let sound = |figure: &Figure| figure.failure.is_none();
+    let baseline = figures.iter().find(|figure| figure.peer == BASELINE && sound(figure));
+    let Some(baseline) = baseline.map(|figure| figure.throughput_tps) else { return };
+    for figure in figures.iter_mut().filter(|figure| sound(figure)) {
+        figure.of_candide = Some(figure.throughput_tps / baseline);
+    }
+}

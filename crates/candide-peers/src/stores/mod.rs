@@ -1,0 +1,233 @@
+//! Candide beside what a program would use instead: other stores, SQL, software transactional memory, locks by hand.
+//!
+//! ```text
+//! cd crates/candide-peers
+//! cargo run --release --bin stores                                       # half an hour
+//! cargo run --release --bin stores -- --workload transfer --peers candide-occ,surrealmx,sharded --duration 500ms
+//! cargo run --release --features rocksdb --bin stores -- --peers all     # C++: asks for libclang, compiles for many minutes
+//! ```
+//!
+//! A peer is one file in `peers` that implements [`Peer`], [`Store`] and [`Session`], and one line in the list there. A workload
+//! is written once, over these traits.
+//!
+//! # What is compared
+//! Transactions in one process, over tables of 100,000 rows with keys of one word. In each run the peers take turns; each turn
+//! opens a store of its own, fills it, runs for a while, and then examines what the workload has left. Medians are compared.
+//! The inputs are drawn before the clock starts, and are the same for all.
+//!
+//! | workload | a transaction |
+//! |---|---|
+//! | `transfer` | moves money between two of 100,000 accounts, drawn uniformly: two reads, two writes |
+//! | `smallbank` | one of the six types of SmallBank over uniform accounts, in BenchBase's mix; customers come by their number |
+//! | `ycsb-a` | 16 operations on rows of one column of 100 bytes, half of them writes; Zipf, theta 0.99 |
+//! | `ycsb-b` | the same, one in twenty a write; theta 0.8 |
+//! | `ycsb-c` | 16 uniform reads |
+//! | `skew` | a probe of isolation, not a measurement: pairs of rows where one of the two has to stay |
+//!
+//! A write of YCSB reads the column, adds one to the counter at its head, and writes all hundred bytes, which depend on the
+//! counter: so an update that was lost or torn is found.
+//!
+//! # What is equal
+//! - **Isolation**: every transaction is serializable. Where a peer does not promise that by default, it is used in the way that
+//!   gives it; the list that the command prints says how.
+//! - **Durability**: none. What insists on files has them in memory, on `/dev/shm` where there is such a place, and never waits
+//!   for a disk.
+//! - **Work**: the bodies of transactions are the same code. Whatever conflicts is repeated as the peer's documentation says; a
+//!   transaction counts once, when it has committed, and its repetitions are in a column of their own.
+//! - **Promises used**: transactions that only read say so beforehand, and take the cheaper way of those that have one. The
+//!   rows that a transaction may touch are known beforehand, which only `sharded` makes use of, and cannot do without.
+//!
+//! # What is not comparable
+//! - Candide's commit-time updates, which write without reading, are not used, nor is `find_many`: no peer has the like.
+//! - `mutex` and `sharded` cannot roll back. The bodies decide before they write, so nobody has to.
+//! - `stm` has its rows in a map that is made when it is filled and never changes: nobody can insert.
+//! - `sqlite` parses nothing in the measured time, its statements being prepared; it still interprets them.
+//! - `fjall`, `redb`, `lmdb`, `sqlite` and `rocksdb` can keep data on disk, and are built for that.
+//! - Hash maps of the yardsticks hash with `foldhash`, which is quicker than the standard library's choice.
+
+mod cli;
+mod driver;
+mod figures;
+mod peers;
+mod progress;
+mod report;
+mod suite;
+mod table;
+mod value;
+mod versions;
+mod workloads;
+
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
+
+use candide::Abort;
+pub use cli::Options;
+pub use suite::run;
+pub use value::Value;
+
+/// Why something cannot go on.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// Something to measure, whatever its rows hold.
+pub trait Peer: 'static {
+    /// Its name, as in `--peers`.
+    const NAME: &'static str;
+    /// The crate whose version is told, unless it is the standard library's.
+    const CRATE: Option<&'static str>;
+    /// How it is used here, and what makes its transactions serializable.
+    const USE: &'static str;
+    /// What it does among the others.
+    const ROLE: crate::Role;
+    /// How many threads can use it at a time.
+    const THREADS_MAX: usize = usize::MAX;
+
+    /// It, with rows that hold a `V`.
+    type Store<V: Value>: Store<V>;
+}
+
+/// How many tables and rows there will be.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// How many tables.
+    pub tables: usize,
+    /// In each table, with keys from 0.
+    pub rows: u64,
+}
+
+/// Where a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The table's number, from 0.
+    pub table: usize,
+    /// The row's key.
+    pub key: u64,
+}
+
+/// An open store.
+pub trait Store<V: Value>: Sized + Sync {
+    /// What a thread needs to use it.
+    type Session<'s>: Session<V>
+    where
+        Self: 's;
+
+    /// One that is empty.
+    fn open(size: Size) -> Result<Self, Failure>;
+
+    /// Fills a table. Nobody else uses the store.
+    fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)> + Send) -> Result<(), Failure>;
+
+    /// A session for the calling thread.
+    fn session(&self) -> Result<Self::Session<'_>, Failure>;
+}
+
+/// One thread's way into a store. Both methods run a transaction until it has committed, and repeat it after conflicts.
+pub trait Session<V: Value> {
+    /// Runs one that only reads.
+    fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure>;
+
+    /// Runs one that may write.
+    fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure>;
+}
+
+/// A transaction that has committed.
+#[derive(Debug, Clone, Copy)]
+pub struct Done<T> {
+    /// What came out.
+    pub output: T,
+    /// How often it had to be repeated.
+    pub retries: u64,
+}
+
+/// The body of a transaction that only reads.
+pub trait Reading<V: Value> {
+    /// What comes out.
+    type Output;
+
+    /// All rows that it may touch, for stores that have to know. None comes twice.
+    fn places(&self) -> impl Iterator<Item = Place>;
+
+    /// Does it. May be called several times.
+    fn run<X: Read<V>>(&self, tx: &mut X) -> Result<Self::Output, Stopped>;
+}
+
+/// The body of a transaction that may write.
+pub trait Writing<V: Value> {
+    /// What comes out.
+    type Output;
+
+    /// All rows that it may touch, for stores that have to know. None comes twice.
+    fn places(&self) -> impl Iterator<Item = Place>;
+
+    /// Does it. May be called several times. Whether it writes is decided before it does.
+    fn run<X: Write<V>>(&self, tx: &mut X) -> Result<Self::Output, Stopped>;
+}
+
+/// A transaction that is running.
+pub trait Read<V: Value> {
+    /// What a row holds. A missing row is a failure: all have been loaded, and none is deleted.
+    fn get(&mut self, place: Place) -> Result<V, Stopped>;
+}
+
+/// A transaction that is running and may write.
+pub trait Write<V: Value>: Read<V> {
+    /// Overwrites a row.
+    fn put(&mut self, place: Place, value: V) -> Result<(), Stopped>;
+
+    /// Reads a row and overwrites it, for stores that find it only once for that. Gives what `change` gives.
+    fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
+        let mut value = self.get(place)?;
+        let output = change(&mut value);
+        self.put(place, value)?;
+        Ok(output)
+    }
+}
+
+/// Why the body of a transaction could not be finished.
+#[derive(Debug)]
+pub enum Stopped {
+    /// There was a conflict: the transaction has to be repeated.
+    Conflict,
+    /// It makes no sense to go on.
+    Failed(Failure),
+}
+
+impl From<Abort> for Stopped {
+    fn from(abort: Abort) -> Stopped {
+        if abort.is_conflict() { Stopped::Conflict } else { failed(abort) }
+    }
+}
+
+/// An error that is no conflict.
+fn failed(error: impl Into<Failure>) -> Stopped {
+    Stopped::Failed(error.into())
+}
+
+/// What was found, which has to be there.
+#[inline]
+fn there<T>(found: Option<T>, place: Place) -> Result<T, Stopped> {
+    found.ok_or_else(|| failed(format!("row {} of table {} is not there", place.key, place.table)))
+}
+
+/// Repeats `attempt` at once for as long as it meets conflicts.
+#[cfg(any(feature = "surrealmx", feature = "fjall", feature = "rocksdb"))]
+fn repeat<T>(mut attempt: impl FnMut() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
+    let mut retries = 0;
+    loop {
+        match attempt() {
+            Ok(output) => return Ok(Done { output, retries }),
+            Err(Stopped::Conflict) => retries += 1,
+            Err(Stopped::Failed(failure)) => return Err(failure),
+        }
+    }
+}
+
+/// Runs `attempt` in a store where nothing conflicts.
+fn once<T>(attempt: impl FnOnce() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
+    match attempt() {
+        Ok(output) => Ok(Done { output, retries: 0 }),
+        Err(Stopped::Conflict) => Err("a conflict where there can be none".into()),
+        Err(Stopped::Failed(failure)) => Err(failure),
+    }
+}

@@ -1,0 +1,161 @@
+//! Candide, under any of its protocols.
+
+use std::marker::PhantomData;
+
+use candide::{Column, Database, Group, Hashed, LoadOptions, Protocol, Record, Session, Table, TableOptions, Tx};
+
+use crate::Role;
+use crate::stores::{Done, Failure, Peer, Place, Read, Reading, Size, Stopped, Store, Value, Write, Writing};
+
+/// The engine under `P`.
+pub(crate) struct Candide<P>(PhantomData<P>);
+
+/// The names that a protocol goes by among the peers.
+const NAMES: &[(&str, &str)] = &[
+    ("occ", "candide-occ"),
+    ("tictoc", "candide-tictoc"),
+    ("mvcc", "candide-mvcc"),
+    ("serial", "candide-serial"),
+    ("global-lock", "candide-global-lock"),
+];
+
+const fn name_of(protocol: &str) -> &'static str {
+    let mut index = 0;
+    while index < NAMES.len() {
+        if equal(NAMES[index].0.as_bytes(), protocol.as_bytes()) {
+            return NAMES[index].1;
+        }
+        index += 1;
+    }
+    panic!("the protocol has no name among the peers")
+}
+
+const fn equal(a: &[u8], b: &[u8]) -> bool {
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    a.len() == b.len() && index == a.len()
+}
+
+impl<P: Protocol> Peer for Candide<P> {
+    const NAME: &'static str = name_of(P::NAME);
+    const CRATE: Option<&'static str> = Some("candide");
+    const USE: &'static str = "hashed tables, a session for each thread; serializable";
+    const ROLE: Role = Role::Candide;
+    const THREADS_MAX: usize = if P::ONE_SESSION { 1 } else { usize::MAX };
+    type Store<V: Value> = Tables<P, V>;
+}
+
+/// A row: the key and the value.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<V> {
+    key: u64,
+    value: V,
+}
+
+impl<V: Value> Row<V> {
+    const VALUE: Column<Row<V>, V> = Column::new(0, 0, "value");
+}
+
+impl<V: Value> Record for Row<V> {
+    type Key = u64;
+    type Index = Hashed;
+    type Image = V::Image;
+    const NAME: &'static str = "Row";
+    const GROUPS: &'static [Group] = &[Group::new("value", V::WORDS)];
+
+    fn key(&self) -> u64 {
+        self.key
+    }
+    fn store(&self, words: &mut [u64]) {
+        Self::VALUE.put(words, &self.value);
+    }
+    fn load(key: &u64, words: &[u64]) -> Row<V> {
+        Row { key: *key, value: Self::VALUE.take(words) }
+    }
+}
+
+/// A database and its tables.
+pub(crate) struct Tables<P: Protocol, V: Value> {
+    database: Database<P>,
+    tables: Vec<Table<Row<V>, P>>,
+}
+
+impl<P: Protocol, V: Value> Store<V> for Tables<P, V> {
+    type Session<'s> = Sessions<'s, P, V>;
+
+    fn open(size: Size) -> Result<Self, Failure> {
+        let database = Database::<P>::builder().build()?;
+        let options = TableOptions::default().capacity(size.rows as usize);
+        let table = |number| database.table_with(&format!("table {number}"), options);
+        let tables = (0..size.tables).map(table).collect::<Result<_, _>>()?;
+        Ok(Tables { database, tables })
+    }
+
+    fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)> + Send) -> Result<(), Failure> {
+        self.tables[table].load(rows.map(|(key, value)| Row { key, value }), LoadOptions::new())?;
+        Ok(())
+    }
+
+    fn session(&self) -> Result<Sessions<'_, P, V>, Failure> {
+        Ok(Sessions { session: self.database.session()?, tables: &self.tables })
+    }
+}
+
+/// A thread's session.
+pub(crate) struct Sessions<'s, P: Protocol, V: Value> {
+    session: Session<P>,
+    tables: &'s [Table<Row<V>, P>],
+}
+
+impl<P: Protocol, V: Value> Sessions<'_, P, V> {
+    fn run<T>(&mut self, body: impl Fn(&mut Running<'_, '_, P, V>) -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
+        let Sessions { session, tables } = self;
+        let mut attempts = 0;
+        let end = session.run(|tx| {
+            attempts += 1;
+            body(&mut Running { tx, tables })
+        });
+        match end {
+            Ok(output) => Ok(Done { output, retries: attempts - 1 }),
+            Err(Stopped::Conflict) => Err("a conflict that was not repeated".into()),
+            Err(Stopped::Failed(failure)) => Err(failure),
+        }
+    }
+}
+
+impl<P: Protocol, V: Value> crate::stores::Session<V> for Sessions<'_, P, V> {
+    fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        self.run(|tx| work.run(tx))
+    }
+
+    fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        self.run(|tx| work.run(tx))
+    }
+}
+
+/// A transaction.
+struct Running<'t, 's, P: Protocol, V: Value> {
+    tx: &'t Tx<'s, P>,
+    tables: &'t [Table<Row<V>, P>],
+}
+
+impl<P: Protocol, V: Value> Read<V> for Running<'_, '_, P, V> {
+    #[inline]
+    fn get(&mut self, place: Place) -> Result<V, Stopped> {
+        Ok(self.tables[place.table].read(self.tx, &place.key, Row::<V>::VALUE)?)
+    }
+}
+
+impl<P: Protocol, V: Value> Write<V> for Running<'_, '_, P, V> {
+    #[inline]
+    fn put(&mut self, place: Place, value: V) -> Result<(), Stopped> {
+        Ok(self.tables[place.table].update(self.tx, &place.key, Row::<V>::VALUE.set(value))?)
+    }
+
+    #[inline]
+    fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
+        Ok(self.tables[place.table].modify(self.tx, &place.key, Row::<V>::VALUE, change)?)
+    }
+}

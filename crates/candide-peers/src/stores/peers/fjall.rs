@@ -1,0 +1,102 @@
+//! fjall: a log-structured merge tree with optimistic transactions.
+
+use fjall::{KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx, Readable};
+
+use super::scratch::Scratch;
+use crate::Role;
+use crate::stores::{
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, repeat,
+    there,
+};
+
+/// fjall.
+pub(crate) struct Fjall;
+
+impl Peer for Fjall {
+    const NAME: &'static str = "fjall";
+    const CRATE: Option<&'static str> = Some("fjall");
+    const USE: &'static str = "OptimisticTxDatabase, serializable, files on /dev/shm, if it is there; \
+                               manual_journal_persist, so that a commit leaves its journal in the process; read_tx to \
+                               read; conflicts are repeated at once";
+    const ROLE: Role = Role::Peer;
+    type Store<V: Value> = Keyspaces;
+}
+
+/// Rows that are loaded in one transaction.
+const PORTION: usize = 1000;
+
+/// A database and a keyspace for each table.
+pub(crate) struct Keyspaces {
+    // Closed before its folder is removed.
+    database: OptimisticTxDatabase,
+    keyspaces: Vec<OptimisticTxKeyspace>,
+    _folder: Scratch,
+}
+
+impl<V: Value> Store<V> for Keyspaces {
+    type Session<'s> = &'s Keyspaces;
+
+    fn open(size: Size) -> Result<Self, Failure> {
+        let folder = Scratch::new()?;
+        let database = OptimisticTxDatabase::builder(folder.path().join("db")).manual_journal_persist(true).open()?;
+        let keyspace = |number| database.keyspace(&format!("table-{number}"), KeyspaceCreateOptions::default);
+        let keyspaces = (0..size.tables).map(keyspace).collect::<Result<_, _>>()?;
+        Ok(Keyspaces { database, keyspaces, _folder: folder })
+    }
+
+    fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            let mut tx = self.database.write_tx()?;
+            for (key, value) in rows.by_ref().take(PORTION) {
+                tx.insert(&self.keyspaces[table], key.to_be_bytes(), value.to_bytes().as_ref());
+            }
+            tx.commit()??;
+        }
+        Ok(())
+    }
+
+    fn session(&self) -> Result<&Keyspaces, Failure> {
+        Ok(self)
+    }
+}
+
+impl<V: Value> Session<V> for &Keyspaces {
+    fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        repeat(|| work.run(&mut Running { tx: self.database.read_tx(), keyspaces: &self.keyspaces }))
+    }
+
+    fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        repeat(|| {
+            let tx = self.database.write_tx().map_err(failed)?;
+            let mut running = Running { tx, keyspaces: &self.keyspaces };
+            let output = work.run(&mut running)?;
+            match running.tx.commit().map_err(failed)? {
+                Ok(()) => Ok(output),
+                Err(fjall::Conflict) => Err(Stopped::Conflict),
+            }
+        })
+    }
+}
+
+/// A transaction, be it a snapshot or one that may write.
+struct Running<'s, T> {
+    tx: T,
+    keyspaces: &'s [OptimisticTxKeyspace],
+}
+
+impl<V: Value, T: Readable> Read<V> for Running<'_, T> {
+    #[inline]
+    fn get(&mut self, place: Place) -> Result<V, Stopped> {
+        let found = self.tx.get(&self.keyspaces[place.table], place.key.to_be_bytes()).map_err(failed)?;
+        there(found.map(|bytes| V::from_bytes(&bytes)), place)
+    }
+}
+
+impl<V: Value> Write<V> for Running<'_, OptimisticWriteTx> {
+    #[inline]
+    fn put(&mut self, place: Place, value: V) -> Result<(), Stopped> {
+        self.tx.insert(&self.keyspaces[place.table], place.key.to_be_bytes(), value.to_bytes().as_ref());
+        Ok(())
+    }
+}

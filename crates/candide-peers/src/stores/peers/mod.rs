@@ -1,0 +1,71 @@
+//! The peers, one file each.
+//!
+//! To add one, write its file and name it in [`all`]; if it takes long to compile, behind a feature that is in [`LEFT_OUT`]
+//! when it is off.
+
+mod candide_table;
+#[cfg(feature = "fjall")]
+mod fjall;
+#[cfg(feature = "lmdb")]
+mod lmdb;
+mod mutex;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
+#[cfg(any(feature = "fjall", feature = "lmdb", feature = "rocksdb"))]
+mod scratch;
+mod sharded;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod stm;
+#[cfg(feature = "surrealmx")]
+mod surrealmx;
+
+use candide::{Mvcc, Occ, Serial, TicToc};
+use candide_table::Candide;
+
+use super::driver::{Contender, of};
+
+/// Every peer that is built in, in the order of the tables.
+pub(crate) fn all() -> Vec<Box<dyn Contender>> {
+    vec![
+        of::<Candide<Occ>>(),
+        of::<Candide<TicToc>>(),
+        of::<Candide<Mvcc>>(),
+        of::<Candide<Serial>>(),
+        #[cfg(feature = "surrealmx")]
+        of::<surrealmx::SurrealMx>(),
+        of::<stm::Stm>(),
+        #[cfg(feature = "fjall")]
+        of::<fjall::Fjall>(),
+        #[cfg(feature = "redb")]
+        of::<redb::Redb>(),
+        #[cfg(feature = "lmdb")]
+        of::<lmdb::Lmdb>(),
+        #[cfg(feature = "sqlite")]
+        of::<sqlite::Sqlite>(),
+        #[cfg(feature = "rocksdb")]
+        of::<rocksdb::Pessimistic>(),
+        #[cfg(feature = "rocksdb")]
+        of::<rocksdb::Optimistic>(),
+        of::<mutex::Mutex>(),
+        of::<sharded::Sharded>(),
+    ]
+}
+
+/// The features that are off, each with the names of the peers that it would bring.
+pub(crate) const LEFT_OUT: &[(&str, &[&str])] = &[
+    #[cfg(not(feature = "fjall"))]
+    ("fjall", &["fjall"]),
+    #[cfg(not(feature = "lmdb"))]
+    ("lmdb", &["lmdb"]),
+    #[cfg(not(feature = "redb"))]
+    ("redb", &["redb"]),
+    #[cfg(not(feature = "rocksdb"))]
+    ("rocksdb", &["rocksdb-locks", "rocksdb-occ"]),
+    #[cfg(not(feature = "sqlite"))]
+    ("sqlite", &["sqlite"]),
+    #[cfg(not(feature = "surrealmx"))]
+    ("surrealmx", &["surrealmx"]),
+];

@@ -1,0 +1,94 @@
+//! redb: a copy-on-write B-tree with one writer at a time.
+
+use redb::backends::InMemoryBackend;
+use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
+
+use crate::Role;
+use crate::stores::{
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, once,
+    there,
+};
+
+/// redb.
+pub(crate) struct Redb;
+
+impl Peer for Redb {
+    const NAME: &'static str = "redb";
+    const CRATE: Option<&'static str> = Some("redb");
+    const USE: &'static str = "InMemoryBackend, Durability::None; begin_write, of which there is one at a time, and begin_read, \
+                               which reads a snapshot: serializable";
+    const ROLE: Role = Role::Peer;
+    type Store<V: Value> = Tables;
+}
+
+/// The tables by number.
+const TABLES: [TableDefinition<u64, &[u8]>; 2] = [TableDefinition::new("0"), TableDefinition::new("1")];
+
+/// A database with so many of the tables.
+pub(crate) struct Tables {
+    database: Database,
+    tables: &'static [TableDefinition<'static, u64, &'static [u8]>],
+}
+
+impl<V: Value> Store<V> for Tables {
+    type Session<'s> = &'s Tables;
+
+    fn open(size: Size) -> Result<Self, Failure> {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new())?;
+        Ok(Tables { database, tables: &TABLES[..size.tables] })
+    }
+
+    fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {
+        let tx = self.database.begin_write()?;
+        let mut table = tx.open_table(self.tables[table])?;
+        for (key, value) in rows {
+            table.insert(key, value.to_bytes().as_ref())?;
+        }
+        drop(table);
+        tx.commit()?;
+        Ok(())
+    }
+
+    fn session(&self) -> Result<&Tables, Failure> {
+        Ok(self)
+    }
+}
+
+impl<V: Value> Session<V> for &Tables {
+    fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        let tx = self.database.begin_read()?;
+        let open = |table: &TableDefinition<_, _>| tx.open_table(*table);
+        let mut tables = self.tables.iter().map(open).collect::<Result<Vec<ReadOnlyTable<_, _>>, _>>()?;
+        once(|| work.run(&mut Running(&mut tables)))
+    }
+
+    fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        let mut tx = self.database.begin_write()?;
+        tx.set_durability(Durability::None)?;
+        let open = |table: &TableDefinition<'static, _, _>| tx.open_table(*table);
+        let mut tables = self.tables.iter().map(open).collect::<Result<Vec<Table<'_, _, _>>, _>>()?;
+        let done = once(|| work.run(&mut Running(&mut tables)))?;
+        drop(tables);
+        tx.commit()?;
+        Ok(done)
+    }
+}
+
+/// The tables of a transaction, open.
+struct Running<'t, T>(&'t mut [T]);
+
+impl<V: Value, T: ReadableTable<u64, &'static [u8]>> Read<V> for Running<'_, T> {
+    #[inline]
+    fn get(&mut self, place: Place) -> Result<V, Stopped> {
+        let found = self.0[place.table].get(place.key).map_err(failed)?;
+        there(found.map(|bytes| V::from_bytes(bytes.value())), place)
+    }
+}
+
+impl<V: Value> Write<V> for Running<'_, Table<'_, u64, &'static [u8]>> {
+    #[inline]
+    fn put(&mut self, place: Place, value: V) -> Result<(), Stopped> {
+        self.0[place.table].insert(place.key, value.to_bytes().as_ref()).map_err(failed)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! Folders for stores that insist on files.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where memory is a file system, on Linux.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// An empty folder, in memory if there is such a place. It is removed with all that is in it when this is dropped.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(super) fn new() -> io::Result<Scratch> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let shared = Path::new(SHARED_MEMORY);
+        let parent = if shared.is_dir() { shared.to_path_buf() } else { std::env::temp_dir() };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("candide-stores-{}-{number}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Scratch(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is left behind: the measurement is right all the same.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,90 @@
+//! SurrealMX: versions in a radix tree, byte keys, in memory.
+
+use surrealmx::{Database, Error, Transaction};
+
+use crate::Role;
+use crate::stores::{
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, repeat,
+    there,
+};
+
+/// SurrealMX.
+pub(crate) struct SurrealMx;
+
+impl Peer for SurrealMx {
+    const NAME: &'static str = "surrealmx";
+    const CRATE: Option<&'static str> = Some("surrealmx");
+    const USE: &'static str = "transaction(true), strictly serializable, and transaction(false), which reads a snapshot; the \
+                               table is the first byte of a key; conflicts are repeated at once";
+    const ROLE: Role = Role::Peer;
+    type Store<V: Value> = Database;
+}
+
+/// A key of its single space of keys.
+fn key_of(place: Place) -> [u8; 9] {
+    let mut key = [place.table as u8; 9];
+    key[1..].copy_from_slice(&place.key.to_be_bytes());
+    key
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Stopped {
+        match error {
+            Error::KeyReadConflict | Error::KeyWriteConflict => Stopped::Conflict,
+            error => failed(error),
+        }
+    }
+}
+
+impl<V: Value> Store<V> for Database {
+    type Session<'s> = &'s Database;
+
+    fn open(_: Size) -> Result<Self, Failure> {
+        Ok(Database::new())
+    }
+
+    fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {
+        for (key, value) in rows {
+            self.put(key_of(Place { table, key }), value.to_bytes().as_ref())?;
+        }
+        Ok(())
+    }
+
+    fn session(&self) -> Result<&Database, Failure> {
+        Ok(self)
+    }
+}
+
+impl<V: Value> Session<V> for &Database {
+    fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        repeat(|| {
+            let mut tx = self.transaction(false);
+            let output = work.run(&mut tx)?;
+            tx.cancel()?;
+            Ok(output)
+        })
+    }
+
+    fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
+        repeat(|| {
+            let mut tx = self.transaction(true);
+            let output = work.run(&mut tx)?;
+            tx.commit()?;
+            Ok(output)
+        })
+    }
+}
+
+impl<V: Value> Read<V> for Transaction {
+    #[inline]
+    fn get(&mut self, place: Place) -> Result<V, Stopped> {
+        there(self.with_value(key_of(place), V::from_bytes)?, place)
+    }
+}
+
+impl<V: Value> Write<V> for Transaction {
+    #[inline]
+    fn put(&mut self, place: Place, value: V) -> Result<(), Stopped> {
+        Ok(self.set(key_of(place), value.to_bytes().as_ref())?)
+    }
+}

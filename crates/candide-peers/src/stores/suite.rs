@@ -1,0 +1,94 @@
+//! Who is measured when.
+
+use std::error::Error;
+use std::fs;
+
+use super::cli::{Choice, Options};
+use super::driver::{Contender, Lots, Turn};
+use super::figures::{Figure, compare};
+use super::progress::Progress;
+use super::report::Report;
+use super::{peers, table};
+
+/// Transactions that are drawn for each thread: what their inputs take is more than the nearer caches hold, as it would be if
+/// they came from outside.
+const REQUESTS: usize = 1 << 16;
+
+/// Measures what was asked for, prints tables as they get ready, and writes the file.
+///
+/// # Errors
+/// If the transactions of a peer have left what they could not have, if it failed otherwise, or if the file cannot be written.
+pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let mut peers = peers::all();
+    peers.retain(|peer| options.wants(peer.about().name));
+    let report = measure(options, &peers)?;
+    if let Some(path) = &options.json {
+        fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    verdict(&report.results)
+}
+
+/// An error if anything failed.
+pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
+    let failures = results.iter().filter_map(|figure| {
+        let failure = figure.failure.as_ref()?;
+        Some(format!("{}, {}, {} threads: {failure}", figure.peer, figure.workload, figure.threads))
+    });
+    let failures: Vec<_> = failures.collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ").into()) }
+}
+
+/// Measures some peers. What fails is in the figures.
+pub(crate) fn measure(options: &Options, peers: &[Box<dyn Contender>]) -> Result<Report, Box<dyn Error>> {
+    let mut report = Report::new(options, peers.iter().map(|peer| peer.about()).collect());
+    for &threads in &options.threads {
+        for peer in peers.iter().filter(|peer| peer.about().threads_max < threads) {
+            report.notes.push(format!("{} cannot be used by {threads} threads", peer.about().name));
+        }
+    }
+    table::print_head(&report);
+    let turns = options.workload.len() * usize::from(options.runs);
+    let at = |threads| peers.iter().filter(|peer| peer.about().threads_max >= threads).count();
+    let mut progress = Progress::new(turns * options.threads.iter().map(|&threads| at(threads)).sum::<usize>());
+    for &workload in &options.workload {
+        for &threads in &options.threads {
+            let able = peers.iter().filter(|peer| peer.about().threads_max >= threads);
+            let figures = turns_of(options, workload, threads, able.map(AsRef::as_ref), &mut progress);
+            progress.clear();
+            table::print(&figures);
+            report.results.extend(figures);
+        }
+    }
+    if report.results.is_empty() {
+        return Err("none of these peers can be used by so many threads".into());
+    }
+    Ok(report)
+}
+
+/// One workload and number of threads: peer after peer, run after run.
+fn turns_of<'p>(
+    options: &Options,
+    workload: Choice,
+    threads: usize,
+    peers: impl Iterator<Item = &'p dyn Contender>,
+    progress: &mut Progress,
+) -> Vec<Figure> {
+    let job = workload.draw(options.rows, Lots { threads, each: REQUESTS, seed: options.seed });
+    let runs = usize::from(options.runs);
+    let mut lanes: Vec<_> = peers.map(|peer| (peer, Figure::new(&job, threads, peer.about()))).collect();
+    for run in 0..runs {
+        for (peer, figure) in &mut lanes {
+            progress.begin(&format!("{}, {threads} threads, run {} of {runs}, {}", job.name(), run + 1, figure.peer));
+            if figure.failure.is_some() {
+                continue;
+            }
+            match peer.measure(&job, Turn { threads, duration: options.duration, run }) {
+                Ok(sample) => figure.add(sample),
+                Err(failure) => figure.failure = Some(failure.to_string()),
+            }
+        }
+    }
+    let mut figures: Vec<Figure> = lanes.into_iter().map(|(_, figure)| figure).collect();
+    compare(&mut figures);
+    figures
+}

@@ -1,0 +1,107 @@
+//! The workloads, each written once for all peers.
+
+mod skew;
+mod smallbank;
+mod transfer;
+mod ycsb;
+
+use fastrand::Rng;
+pub(crate) use skew::Skew;
+pub(crate) use smallbank::SmallBank;
+pub(crate) use transfer::Transfer;
+pub(crate) use ycsb::Ycsb;
+
+use super::{Done, Failure, Place, Read, Reading, Session, Stopped, Value};
+
+/// A workload over some number of rows.
+pub(crate) trait Workload: Sync {
+    /// What its rows hold.
+    type Value: Value;
+    /// The inputs of a transaction.
+    type Request: Send + Sync;
+    /// How many tables it has.
+    const TABLES: usize;
+
+    /// Its name, as in `--workload`.
+    fn name(&self) -> &'static str;
+
+    /// Rows in each table, with keys from 0.
+    fn rows(&self) -> u64;
+
+    /// What a row holds at first.
+    fn initial(&self, table: usize, key: u64) -> Self::Value;
+
+    /// Draws a transaction.
+    fn draw(&self, rng: &mut Rng) -> Self::Request;
+
+    /// Runs a transaction. What comes out is by how much the sum over all rows has grown.
+    fn carry_out<S: Session<Self::Value>>(
+        &self,
+        request: &Self::Request,
+        session: &mut S,
+    ) -> Result<Done<i64>, Failure>;
+
+    /// Looks at rows of a table after all is over, the first of which has the key `first`, an even number. Gives their sum.
+    ///
+    /// # Errors
+    /// What no order of transactions could have left there.
+    fn examine(&self, table: usize, first: u64, values: &[Self::Value]) -> Result<i128, String>;
+}
+
+/// Rows that are read in one transaction when a store is examined.
+const PORTION: u64 = 1000;
+
+/// Whether what is in the store can have been left there by transactions that made the sum over all rows grow by `growth`.
+pub(crate) fn examine<W: Workload>(
+    workload: &W,
+    session: &mut impl Session<W::Value>,
+    growth: i128,
+) -> Result<(), Failure> {
+    let mut sum = 0;
+    let mut expected = growth;
+    for table in 0..W::TABLES {
+        for first in (0..workload.rows()).step_by(PORTION as usize) {
+            let portion = Portion { table, first, end: (first + PORTION).min(workload.rows()) };
+            sum += workload.examine(table, first, &session.read(&portion)?.output)?;
+            let loaded: Vec<_> = portion.places().map(|place| workload.initial(table, place.key)).collect();
+            expected += workload.examine(table, first, &loaded)?;
+        }
+    }
+    if sum != expected {
+        return Err(format!("the rows add up to {sum}, but what has committed makes {expected}").into());
+    }
+    Ok(())
+}
+
+/// The sum of balances, none of which may be below zero.
+fn sum_of_positive(first: u64, balances: &[i64]) -> Result<i128, String> {
+    match balances.iter().position(|&balance| balance < 0) {
+        Some(index) => Err(format!("account {} is below zero: {}", first + index as u64, balances[index])),
+        None => Ok(balances.iter().map(|&balance| i128::from(balance)).sum()),
+    }
+}
+
+/// Reads rows one after another.
+struct Portion {
+    table: usize,
+    first: u64,
+    end: u64,
+}
+
+impl Portion {
+    fn places(&self) -> impl Iterator<Item = Place> {
+        (self.first..self.end).map(|key| Place { table: self.table, key })
+    }
+}
+
+impl<V: Value> Reading<V> for Portion {
+    type Output = Vec<V>;
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.places()
+    }
+
+    fn run<X: Read<V>>(&self, tx: &mut X) -> Result<Vec<V>, Stopped> {
+        self.places().map(|place| tx.get(place)).collect()
+    }
+}

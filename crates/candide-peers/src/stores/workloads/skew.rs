@@ -1,0 +1,93 @@
+//! A probe of isolation: of each pair of rows at least one has to stay 1. Each transaction reads both. If both are 1, it sets one
+//! of them to 0; if one is, it sets both to 1. Two transactions that both see ones and overwrite different rows leave zeros: that
+//! is write skew, which snapshot isolation lets through. Zeros then stay, to be found at the end.
+
+use fastrand::Rng;
+
+use super::Workload;
+use crate::stores::{Done, Failure, Place, Session, Stopped, Write, Writing};
+
+/// The workload over so many rows, two to a pair.
+pub(crate) struct Skew {
+    pub(crate) rows: u64,
+}
+
+impl Skew {
+    /// So few that transactions meet.
+    pub(crate) const ROWS_MAX: u64 = 8;
+}
+
+/// The inputs of a transaction: the row that is to become 0.
+pub(crate) struct Leave {
+    row: u64,
+}
+
+impl Workload for Skew {
+    type Value = i64;
+    type Request = Leave;
+    const TABLES: usize = 1;
+
+    fn name(&self) -> &'static str {
+        "skew"
+    }
+
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn initial(&self, _: usize, _: u64) -> i64 {
+        1
+    }
+
+    fn draw(&self, rng: &mut Rng) -> Leave {
+        Leave { row: rng.u64(..self.rows) }
+    }
+
+    fn carry_out<S: Session<i64>>(&self, leave: &Leave, session: &mut S) -> Result<Done<i64>, Failure> {
+        session.write(leave)
+    }
+
+    fn examine(&self, _: usize, first: u64, values: &[i64]) -> Result<i128, String> {
+        if let Some(index) = values.chunks(2).position(|pair| pair.iter().sum::<i64>() < 1) {
+            return Err(format!("write skew: nobody has stayed of pair {}", first / 2 + index as u64));
+        }
+        Ok(values.iter().map(|&value| i128::from(value)).sum())
+    }
+}
+
+impl Leave {
+    fn place(&self) -> Place {
+        Place { table: 0, key: self.row }
+    }
+
+    fn other(&self) -> Place {
+        Place { table: 0, key: self.row ^ 1 }
+    }
+}
+
+impl Writing<i64> for Leave {
+    type Output = i64;
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        [self.place(), self.other()].into_iter()
+    }
+
+    fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<i64, Stopped> {
+        let here = tx.get(self.place())?;
+        let there = tx.get(self.other())?;
+        // Lets the others come in between, where somebody can.
+        std::thread::yield_now();
+        match here + there {
+            2 => {
+                tx.put(self.place(), 0)?;
+                Ok(-1)
+            }
+            1 => {
+                tx.put(self.place(), 1)?;
+                tx.put(self.other(), 1)?;
+                Ok(1)
+            }
+            _ => Ok(0),
+        }
+    }
+}
