@@ -110,7 +110,7 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
 
 fn build(root: &Path, scale: Scale) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root).args(["build", "--release", "--package", "candide-workloads", "--example", "costs"]);
+    cargo.current_dir(root).args(["build", "--release", "--package", "candide-measure", "--bin", "costs"]);
     cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CARGO_PROFILE_RELEASE_")) {
         cargo.env_remove(name);

@@ -1,6 +1,6 @@
 //! What each operation costs: instructions and cache misses, counted by callgrind, so that nothing depends on the machine.
 //!
-//! The program that is run is `crates/candide-workloads/examples/costs.rs`; it also knows the protocols. By default the tables
+//! The program that is run is `crates/candide-measure/src/bin/costs.rs`; it also knows the protocols. By default the tables
 //! of `docs/cost-model.md` are written anew. `--check` is for the checks of a change: it runs less, and compares instructions with
 //! `docs/costs.csv`, which `--renew` writes.
 
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn all_protocols_are_counted() {
         let registry = fs::read_to_string(crate::root().join(tidy::REGISTRY)).expect("the registry");
-        let program = crate::root().join("crates/candide-workloads/examples/costs.rs");
+        let program = crate::root().join("crates/candide-measure/src/bin/costs.rs");
         let program = fs::read_to_string(program).expect("the program");
         for protocol in tidy::protocols_in(&registry) {
             assert!(program.contains(&format!("all::<{protocol}>")), "{protocol} is missing in PROTOCOLS of costs.rs");

@@ -1,7 +1,7 @@
 //! What overlapping cache misses is worth: ten random rows by `find_many`, against ten times `find`.
 //!
 //! ```text
-//! cargo run --release --example find_many -p candide-workloads [ROWS]
+//! cargo run --release -p candide-measure --bin find_many [ROWS]
 //! ```
 //!
 //! The table is many times the last-level cache. The two take turns, and medians are compared.

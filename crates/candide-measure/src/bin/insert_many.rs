@@ -2,7 +2,7 @@
 //! `insert`.
 //!
 //! ```text
-//! cargo run --release --example insert_many -p candide-workloads [ORDERS]
+//! cargo run --release -p candide-measure --bin insert_many [ORDERS]
 //! ```
 //!
 //! Each order goes to a random district of ten in ten warehouses, in a transaction of its own. The two ways take turns, in tables

@@ -2,7 +2,7 @@
 //! run at the same time, each with a database of the same size, of which it uses one half.
 //!
 //! ```text
-//! cargo run --release --example disjoint -p candide-workloads
+//! cargo run --release -p candide-measure --bin disjoint
 //! ```
 //!
 //! The two take turns, so that a machine whose speed drifts does so for both; medians are compared.

@@ -1,9 +1,9 @@
 //! Runs a given number of transactions on one thread, for counting instructions and misses per transaction:
 //!
 //! ```text
-//! cargo build --release --example instructions
+//! cargo build --release -p candide-measure --bin instructions
 //! for n in 10000 20000; do
-//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions occ a $n
+//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/instructions occ a $n
 //! done
 //! ```
 //!
