@@ -86,3 +86,9 @@ pub(crate) fn prefetch(address: *const AtomicU64) {
     #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
     let _ = address;
 }
+
+/// The most forced switches that loom tries: as each scene says, unless `CANDIDE_LOOM_PREEMPTIONS` says less.
+#[cfg(all(test, loom))]
+pub(crate) fn preemptions_max() -> usize {
+    std::env::var("CANDIDE_LOOM_PREEMPTIONS").ok().and_then(|number| number.parse().ok()).unwrap_or(usize::MAX)
+}

@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Ordering, full_fence, thread};
 /// Explores `scene` with at most `preemptions` forced switches.
 fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let mut builder = ::loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
+    builder.preemption_bound = Some(preemptions.min(crate::sync::preemptions_max()));
     builder.max_branches = 100_000;
     // Counted outside the model: how much a passing test has seen.
     let executions = Arc::new(std::sync::Mutex::new(0));
