@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Whole};
+use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
 use candide_workloads::Workload;
 use candide_workloads::micro::{Balance, Predicate, PredicateTables, Ranges, RangesTables};
 use candide_workloads::ycsb::{Joint, Layout, Single, UserRow, Value, Values, Verify, Word, Ycsb};
@@ -40,6 +40,7 @@ fn holds<P: Protocol>(workload: &impl Workload, threads: usize) {
 fn holds_everywhere(workload: &impl Workload) {
     holds::<Occ>(workload, THREADS);
     holds::<TicToc>(workload, THREADS);
+    holds::<Mvcc>(workload, THREADS);
     holds::<GlobalLock>(workload, THREADS);
     holds::<Serial>(workload, 1);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
 use candide_workloads::rubis::{Auction, Item, Rubis, RubisTables};
 use candide_workloads::{Loaded, Worker, Workload};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
@@ -35,6 +35,7 @@ fn items_agree_with_bids_and_purchases_under_every_protocol_and_switch() {
     for knobs in [knobs(), published] {
         holds::<Occ>(THREADS, &knobs);
         holds::<TicToc>(THREADS, &knobs);
+        holds::<Mvcc>(THREADS, &knobs);
         holds::<GlobalLock>(THREADS, &knobs);
         holds::<Serial>(1, &knobs);
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
 use candide_workloads::tpcb::{Account, Bank, Branch, Teller, TpcB, TpcBTables};
 use candide_workloads::{Loaded, Worker, Workload};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
@@ -34,6 +34,7 @@ fn balances_agree_with_history_under_every_protocol_and_switch() {
     for knobs in [knobs(), TpcB { branches: 2, accounts: 50, transactions: 1_000, ..TpcB::published() }] {
         holds::<Occ>(THREADS, &knobs);
         holds::<TicToc>(THREADS, &knobs);
+        holds::<Mvcc>(THREADS, &knobs);
         holds::<GlobalLock>(THREADS, &knobs);
         holds::<Serial>(1, &knobs);
     }

@@ -3,7 +3,7 @@
 mod causes;
 mod common;
 
-use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
 use candide_workloads::tpcc::{
     Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order, OrderIds, OrderLine,
     Stock, Tables, Tpcc, TpccTables, Warehouse,
@@ -55,6 +55,7 @@ fn conditions_hold_as_measured_elsewhere() {
         let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..like };
         holds::<Occ>(&knobs, 4);
         holds::<TicToc>(&knobs, 4);
+        holds::<Mvcc>(&knobs, 4);
         holds::<GlobalLock>(&knobs, 4);
         holds::<Serial>(&knobs, 1);
     }

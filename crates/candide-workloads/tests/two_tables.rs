@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Whole};
+use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
 use candide_workloads::two_tables::{LongScan, LongScanTables, Shifting};
 use candide_workloads::ycsb::{Joint, UserRow, Value};
 use candide_workloads::{Loaded, Workload};
@@ -42,6 +42,7 @@ fn long_scans_hold<P: Protocol>(threads: usize) {
 fn long_scans_hold_under_every_protocol_and_switch() {
     long_scans_hold::<Occ>(THREADS);
     long_scans_hold::<TicToc>(THREADS);
+    long_scans_hold::<Mvcc>(THREADS);
     long_scans_hold::<GlobalLock>(THREADS);
     long_scans_hold::<Serial>(1);
 }
@@ -131,6 +132,7 @@ fn shifts_hold<P: Protocol>(threads: usize) {
 fn shifts_hold_under_every_protocol_and_switch() {
     shifts_hold::<Occ>(THREADS);
     shifts_hold::<TicToc>(THREADS);
+    shifts_hold::<Mvcc>(THREADS);
     shifts_hold::<GlobalLock>(THREADS);
     shifts_hold::<Serial>(1);
 }

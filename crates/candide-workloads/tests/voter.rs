@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
 use candide_workloads::voter::{AreaCode, Caller, Contest, InState, StateCount, Vote, Voter, VoterTables};
 use candide_workloads::{Loaded, Worker};
 use common::{assert_failed, check, database, load, run, run_unaccounted};
@@ -34,6 +34,7 @@ fn holds<P: Protocol>(threads: usize) {
 fn counts_agree_with_votes_under_every_protocol_and_switch() {
     holds::<Occ>(THREADS);
     holds::<TicToc>(THREADS);
+    holds::<Mvcc>(THREADS);
     holds::<GlobalLock>(THREADS);
     holds::<Serial>(1);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Bytes, Database, GlobalLock, Occ, Protocol, Serial, Text, TicToc, Tx};
+use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, Text, TicToc, Tx};
 use candide_workloads::wikipedia::{
     Article, Page, PageName, RecentChange, Revision, Tables, User, Watch, WatchKey, Watcher, WatcherKey, Wikipedia,
     WikipediaTables,
@@ -40,6 +40,7 @@ fn everything_agrees_under_occ() {
 #[test]
 fn everything_agrees_under_tictoc() {
     holds::<TicToc>(THREADS, &knobs());
+    holds::<Mvcc>(THREADS, &knobs());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use candide::{Abort, Database, GlobalLock, Occ, Protocol, Serial, TicToc, Whole};
+use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
 use candide_workloads::ycsb::{
     Access, Contention, Joint, Layout, Narrow, UserRow, Value, Values, Verify, Writes, Ycsb, YcsbTables,
 };
@@ -46,6 +46,7 @@ fn narrow_checks_hold_under_every_protocol_and_switch() {
         kinds.iter().flat_map(|&contention| verifications.map(|verify| narrow(contention, verify))).collect();
     hold::<Occ, _>(&workloads, THREADS);
     hold::<TicToc, _>(&workloads, THREADS);
+    hold::<Mvcc, _>(&workloads, THREADS);
     hold::<GlobalLock, _>(&workloads, THREADS);
     hold::<Serial, _>(&workloads, 1);
 }
@@ -58,6 +59,7 @@ fn hot_checks_hold_under_every_protocol_and_switch() {
     workloads.push(Ycsb { access: Access::Modify, ..hot(5, Verify::Increment) });
     hold::<Occ, _>(&workloads, THREADS);
     hold::<TicToc, _>(&workloads, THREADS);
+    hold::<Mvcc, _>(&workloads, THREADS);
     hold::<GlobalLock, _>(&workloads, THREADS);
     hold::<Serial, _>(&workloads, 1);
 }

@@ -7,6 +7,7 @@ mod engine;
 mod indexes;
 mod locks;
 mod mvcc;
+mod nodes;
 mod occ;
 pub mod recorded;
 mod serial;

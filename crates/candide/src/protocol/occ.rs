@@ -51,6 +51,7 @@
 #![forbid(unsafe_code)]
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
+use super::nodes::NodeSet;
 use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
@@ -69,17 +70,10 @@ pub struct Occ;
 #[derive(Debug, Default)]
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
-    nodes: Vec<NodeRead>,
+    nodes: NodeSet,
     held: Held,
     /// The last version this session installed (O2).
     last: Option<Tid>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct NodeRead {
-    node: NodeAt,
-    version: u64,
-    table: u16,
 }
 
 impl Protocol for Occ {
@@ -140,7 +134,7 @@ impl Protocol for Occ {
     }
 
     fn absent(_context: &mut Context<'_, Occ>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
-        attempt.nodes.push(NodeRead { node: missing.node, version: missing.version, table: missing.table });
+        attempt.nodes.observe(missing);
         Ok(())
     }
 
@@ -174,24 +168,13 @@ impl Protocol for Occ {
     }
 
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
-        let mut vouched = false;
-        for read in &mut attempt.nodes {
-            if read.node.address() == node.address() && read.version == before {
-                read.version = after;
-                vouched = true;
-            }
-        }
-        if vouched {
-            // The node no longer tells us when someone else commits an insert of this key; the record does.
+        if attempt.nodes.linked(node, before, after) {
             attempt.reads.push((first, Tid::UNBORN));
         }
     }
 
     fn divided(attempt: &mut Attempt, change: &NodeChange) {
-        if mutant(Mutant::SplitUntracked) {
-            return;
-        }
-        change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
+        attempt.nodes.divided(change);
     }
 
     fn left_absent(first: CellAt) -> bool {
@@ -351,12 +334,7 @@ fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet
             }
         }
     }
-    for read in &attempt.nodes {
-        if read.node.version() != read.version && !mutant(Mutant::NoNodeValidation) {
-            return Err(context.phantom(read.table));
-        }
-    }
-    Ok(())
+    attempt.nodes.validate(context)
 }
 
 /// Phase 4.

@@ -71,6 +71,7 @@ mod collect;
 pub use clock::Clock;
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
+use super::nodes::NodeSet;
 use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
@@ -102,7 +103,7 @@ pub struct Attempt {
     /// Whether that is later than it began.
     has_moved: bool,
     reads: Vec<(CellAt, Tid)>,
-    nodes: Vec<NodeRead>,
+    nodes: NodeSet,
     held: Held,
     /// What its writes expect of their rows' existence.
     expected: Vec<(CellAt, bool)>,
@@ -115,13 +116,6 @@ pub struct Attempt {
     ready: Vec<(u16, usize)>,
     /// Units to be written whose versions will have room in their records.
     in_records: Vec<CellAt>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct NodeRead {
-    node: NodeAt,
-    version: u64,
-    table: u16,
 }
 
 impl Attempt {
@@ -226,7 +220,7 @@ impl Protocol for Mvcc {
 
     fn absent(_context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         if !attempt.only_reads {
-            attempt.nodes.push(NodeRead { node: missing.node, version: missing.version, table: missing.table });
+            attempt.nodes.observe(missing);
         }
         Ok(())
     }
@@ -303,24 +297,13 @@ impl Protocol for Mvcc {
     }
 
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
-        let mut vouched = false;
-        for read in &mut attempt.nodes {
-            if read.node.address() == node.address() && read.version == before {
-                read.version = after;
-                vouched = true;
-            }
-        }
-        if vouched {
-            // The node no longer tells us when someone else commits an insert of this key; the record does.
+        if attempt.nodes.linked(node, before, after) {
             attempt.reads.push((first, Tid::UNBORN));
         }
     }
 
     fn divided(attempt: &mut Attempt, change: &NodeChange) {
-        if mutant(Mutant::SplitUntracked) {
-            return;
-        }
-        change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
+        attempt.nodes.divided(change);
     }
 
     fn left_absent(first: CellAt) -> bool {
@@ -477,11 +460,7 @@ fn look_at_all(
             }
         }
     }
-    for read in &attempt.nodes {
-        if read.node.version() != read.version && !mutant(Mutant::NoNodeValidation) {
-            return Err(context.phantom(read.table));
-        }
-    }
+    attempt.nodes.validate(context)?;
     Ok(())
 }
 
