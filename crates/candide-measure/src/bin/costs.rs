@@ -413,8 +413,12 @@ impl<P: Protocol> Operations<P> {
 
     /// What comes after the operations of a transaction.
     fn ends(&mut self, name: &str, size: usize, operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>) -> Done {
-        let (session, keys, still) = (&mut self.session, &mut self.present, &mut self.still);
         for number in 0..WARM_UP + DIVIDED {
+            if number >= WARM_UP {
+                // What earlier ones have left behind is not for this one to collect.
+                self.settle()?;
+            }
+            let (session, keys, still) = (&mut self.session, &mut self.present, &mut self.still);
             let ids = keys.next(size);
             let mut transaction = |is_counted: bool| {
                 session.run(|tx| {
@@ -451,19 +455,26 @@ impl<P: Protocol> Operations<P> {
         given: Given,
         body: impl Fn(&Tx<'_, P>, &[u64]) -> Result<(), Abort>,
     ) -> Done {
-        let keys = if given == Given::Absent { &mut self.absent } else { &mut self.present };
         let many = if given == Given::One { 1 } else { size };
-        let (session, counted) = (&mut self.session, self.transactions);
-        let mut repeat = |times: usize| {
+        let repeat = |session: &mut Session<P>, keys: &mut Keys, times: usize| {
             (0..times).try_for_each(|_| {
                 let ids = keys.next(many);
                 session.run(|tx| body(tx, ids))
             })
         };
-        repeat(WARM_UP)?;
-        self.still.during(|| measured(&mut || repeat(counted)))?;
-        part(name, size, counted);
-        self.settle()
+        for counted in [None, Some(self.transactions)] {
+            let keys = if given == Given::Absent { &mut self.absent } else { &mut self.present };
+            let session = &mut self.session;
+            match counted {
+                None => repeat(session, keys, WARM_UP)?,
+                Some(times) => {
+                    self.still.during(|| measured(&mut || repeat(session, keys, times)))?;
+                    part(name, size, times);
+                }
+            }
+            self.settle()?;
+        }
+        Ok(())
     }
 
     /// What it takes to collect what `operation` leaves behind, with few keys and with several, which `prepare` was given
