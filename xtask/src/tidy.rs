@@ -195,7 +195,7 @@ mod tests {
         let line = "let db = Database::<Occ>::new();";
         assert_eq!(found("crates/candide/src/txn/state.rs", line).len(), 1);
         assert_eq!(found("crates/candide-workloads/src/load.rs", line).len(), 1);
-        assert!(found("crates/candide-workloads/tests/ycsb.rs", line).is_empty());
+        assert!(found("crates/candide-workloads/tests/workloads/ycsb.rs", line).is_empty());
         assert!(found("crates/candide/src/txn/state.rs", "struct OccupiedSlot; // Occ").is_empty());
     }
 

@@ -1,11 +1,12 @@
 //! YCSB's checks hold after honest runs, and fail after dishonest ones.
 
-mod common;
-
-use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
+use candide::{Abort, Bytes, Database, Occ, Whole};
 use candide_workloads::Workload;
 use candide_workloads::ycsb::{Mode, UserRow, Verify, Writes, Ycsb, YcsbTables};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
+};
 
 const VERIFICATIONS: [Verify; 4] = [Verify::Counts, Verify::Values, Verify::Increment, Verify::Tag];
 
@@ -14,33 +15,11 @@ fn knobs(verify: Verify) -> Ycsb {
     Ycsb { rows: 203, transactions: 500, verify, ..Ycsb::published(Mode::A) }
 }
 
-fn holds<P: Protocol>(threads: usize) {
-    for verify in VERIFICATIONS {
-        for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-            let db = database::<P>(updates, splitting);
-            let tables = load(&db, &knobs(verify), threads);
-            for round in 0..2 {
-                run(&db, &tables, threads, 1_000);
-                let consistency = check(&db, &tables);
-                assert_eq!(
-                    consistency.failed,
-                    Vec::<String>::new(),
-                    "{}, {verify:?}, updates {updates}, splitting {splitting}, round {round}",
-                    P::NAME
-                );
-                assert!(consistency.checked > 0);
-            }
-        }
-    }
-}
-
 #[test]
 fn checks_hold_under_every_protocol_and_switch() {
-    holds::<Occ>(2);
-    holds::<TicToc>(2);
-    holds::<Mvcc>(2);
-    holds::<GlobalLock>(2);
-    holds::<Serial>(1);
+    for verify in VERIFICATIONS {
+        assert_holds(&knobs(verify), 2, 1_000, |_, _| {});
+    }
 }
 
 #[test]
@@ -56,13 +35,8 @@ fn every_shape_of_transaction_runs() {
     }
 }
 
-/// A small database after an honest run.
-fn honest(verify: Verify) -> (Database<Occ>, YcsbTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, &knobs(verify), 1);
-    run(&db, &tables, 1, 1_000);
-    (db, tables)
-}
+/// Transactions before any damage is done.
+const STEPS: usize = 1_000;
 
 /// The row that is written most.
 fn hottest(db: &Database<Occ>, tables: &YcsbTables<Occ>) -> UserRow {
@@ -77,18 +51,18 @@ fn put(db: &Database<Occ>, tables: &YcsbTables<Occ>, row: UserRow) {
 
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest(Verify::Increment);
+    let (db, tables) = honest(&knobs(Verify::Increment), STEPS);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "the counters add up to");
 
-    let (db, tables) = honest(Verify::Tag);
+    let (db, tables) = honest(&knobs(Verify::Tag), STEPS);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "no committed transaction left there");
 }
 
 #[test]
 fn a_lost_update_is_noticed() {
-    let (db, tables) = honest(Verify::Increment);
+    let (db, tables) = honest(&knobs(Verify::Increment), STEPS);
     let before = hottest(&db, &tables);
     run(&db, &tables, 1, 100);
     put(&db, &tables, before);
@@ -97,7 +71,7 @@ fn a_lost_update_is_noticed() {
 
 #[test]
 fn a_write_that_outlives_a_later_one_is_noticed() {
-    let (db, tables) = honest(Verify::Tag);
+    let (db, tables) = honest(&knobs(Verify::Tag), STEPS);
     let before = hottest(&db, &tables);
     run(&db, &tables, 1, 100);
     put(&db, &tables, before);
@@ -106,7 +80,7 @@ fn a_write_that_outlives_a_later_one_is_noticed() {
 
 #[test]
 fn a_column_of_two_halves_is_noticed_by_the_check_and_by_readers() {
-    let (db, tables) = honest(Verify::Tag);
+    let (db, tables) = honest(&knobs(Verify::Tag), STEPS);
     let mut row = hottest(&db, &tables);
     let halves = [row.columns[0], row.columns[1]];
     row.columns[0] = Bytes::from_fn(|index| halves[usize::from(index >= 50)].as_bytes()[index]);
@@ -121,14 +95,14 @@ fn a_column_of_two_halves_is_noticed_by_the_check_and_by_readers() {
 
 #[test]
 fn damage_to_values_and_missing_rows_are_noticed() {
-    let (db, tables) = honest(Verify::Values);
+    let (db, tables) = honest(&knobs(Verify::Values), STEPS);
     let mut row = hottest(&db, &tables);
     row.columns[3] = Bytes::from_fn(|_| 0);
     put(&db, &tables, row);
     assert_failed(&check(&db, &tables), "the first is column 3 of row 0");
 
     for verify in VERIFICATIONS {
-        let (db, tables) = honest(verify);
+        let (db, tables) = honest(&knobs(verify), STEPS);
         let mut session = db.session().expect("a session");
         session.run(|tx| tables.table.delete(tx, &7)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
         drop(session);
@@ -136,25 +110,9 @@ fn damage_to_values_and_missing_rows_are_noticed() {
     }
 }
 
-/// All rows after 1,000 transactions on one thread.
-fn outcome<P: Protocol>(updates: bool, splitting: bool) -> Vec<UserRow> {
-    let db = database::<P>(updates, splitting);
-    let tables = load(&db, &knobs(Verify::Values), 1);
-    run(&db, &tables, 1, 1_000);
-    let mut rows = Vec::new();
-    tables.table.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
-    rows.sort_unstable_by_key(|row| row.key);
-    rows
-}
-
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    let expected = outcome::<Serial>(true, true);
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        assert!(outcome::<Serial>(updates, splitting) == expected);
-        assert!(outcome::<Occ>(updates, splitting) == expected);
-        assert!(outcome::<GlobalLock>(updates, splitting) == expected);
-    }
+    assert_same_remains::<_, Vec<_>>(&knobs(Verify::Values), 1_000);
 }
 
 #[test]

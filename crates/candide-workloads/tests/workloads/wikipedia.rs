@@ -1,14 +1,16 @@
 //! Wikipedia: pages, revisions, texts and lists agree after honest runs, and damage has a name.
 
-mod common;
-
-use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, Text, TicToc, Tx};
+use candide::{Abort, Bytes, Occ, Protocol, Text, Tx};
 use candide_workloads::wikipedia::{
     Article, Page, PageName, RecentChange, Revision, Tables, User, Watch, WatchKey, Watcher, WatcherKey, Wikipedia,
     WikipediaTables,
 };
 use candide_workloads::{Loaded, Worker, Workload};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
+    sorted,
+};
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
 const THREADS: usize = 5;
@@ -19,34 +21,9 @@ fn knobs() -> Wikipedia {
     Wikipedia { users: 12, pages: 8, weights: [3, 2, 5, 3, 3, 1], transactions: 500, ..Wikipedia::strict() }
 }
 
-fn holds<P: Protocol>(threads: usize, knobs: &Wikipedia) {
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = database::<P>(updates, splitting);
-        let tables = load(&db, knobs, threads);
-        for round in 0..2 {
-            assert_eq!(run(&db, &tables, threads, STEPS), threads * STEPS, "nothing rolls back");
-            let consistency = check(&db, &tables);
-            let failed = Vec::<String>::new();
-            assert_eq!(consistency.failed, failed, "{}, {updates}, {splitting}, round {round}", P::NAME);
-        }
-    }
-}
-
 #[test]
-fn everything_agrees_under_occ() {
-    holds::<Occ>(THREADS, &knobs());
-}
-
-#[test]
-fn everything_agrees_under_tictoc() {
-    holds::<TicToc>(THREADS, &knobs());
-    holds::<Mvcc>(THREADS, &knobs());
-}
-
-#[test]
-fn everything_agrees_one_after_another() {
-    holds::<GlobalLock>(THREADS, &knobs());
-    holds::<Serial>(1, &knobs());
+fn everything_agrees_under_every_protocol_and_switch() {
+    assert_holds(&knobs(), THREADS, STEPS, |committed, all| assert_eq!(committed, all, "nothing rolls back"));
 }
 
 #[test]
@@ -73,24 +50,16 @@ fn every_type_is_reported_under_its_own_number() {
     }
 }
 
-fn honest() -> (Database<Occ>, WikipediaTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, STEPS);
-    assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
-    (db, tables)
-}
-
 /// What the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Tables<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
-    let (db, site) = honest();
+    let (db, site) = honest(&knobs(), STEPS);
     db.run(|tx| damage(site.tables(), tx)).expect("can be done");
     assert_failed(&check(&db, &site), words);
 }
 
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 50);
     let consistency = check(&db, &tables);
     assert_failed(&consistency, "were loaded or committed");
@@ -158,7 +127,7 @@ fn damage_to_lists_is_noticed_by_name() {
 
 #[test]
 fn what_readers_find_misplaced_is_noticed() {
-    let (db, site) = honest();
+    let (db, site) = honest(&knobs(), STEPS);
     let tables = site.tables();
     let damage = db.run(|tx| {
         (1..=8).try_for_each(|page| {
@@ -172,26 +141,13 @@ fn what_readers_find_misplaced_is_noticed() {
     assert_failed(&check(&db, &site), "were read, at the time, that belong to another page");
 }
 
-/// All pages and users after some transactions on one thread.
-fn outcome<P: Protocol>(updates: bool) -> (Vec<Page>, Vec<User>) {
-    let db = database::<P>(updates, true);
-    let site = load(&db, &knobs(), 1);
-    run(&db, &site, 1, STEPS);
-    let (mut pages, mut users) = (Vec::new(), Vec::new());
-    site.tables().pages.for_each_quiescent(|row| pages.push(*row)).expect("nothing runs");
-    site.tables().users.for_each_quiescent(|row| users.push(*row)).expect("nothing runs");
-    pages.sort_unstable_by_key(|row| row.id);
-    users.sort_unstable_by_key(|row| row.id);
-    (pages, users)
+impl Remains<Wikipedia> for (Vec<Page>, Vec<User>) {
+    fn of<P: Protocol>(site: &WikipediaTables<P>) -> Self {
+        (sorted(&site.tables().pages, |row| row.id), sorted(&site.tables().users, |row| row.id))
+    }
 }
 
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    let expected = outcome::<Serial>(true);
-    for updates in [true, false] {
-        assert!(outcome::<Serial>(updates) == expected);
-        assert!(outcome::<Occ>(updates) == expected);
-        assert!(outcome::<TicToc>(updates) == expected);
-        assert!(outcome::<GlobalLock>(updates) == expected);
-    }
+    assert_same_remains::<_, (Vec<Page>, Vec<User>)>(&knobs(), STEPS);
 }

@@ -1,42 +1,23 @@
 //! SmallBank's money is conserved after honest runs, and missed after dishonest ones.
 
-mod common;
-
-use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
+use candide::{Abort, Occ, Protocol};
 use candide_workloads::smallbank::{Account, Balance, Customers, SmallBank, SmallBankTables};
 use candide_workloads::{Loaded, Worker, Workload};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run_unaccounted, sorted,
+};
 
 /// Few enough customers that two threads meet, and that some savings and checking accounts run dry.
 fn knobs() -> SmallBank {
     SmallBank { accounts: 50, customers: Customers::Hotspot(5), transactions: 2_000, ..SmallBank::bench_base() }
 }
 
-fn holds<P: Protocol>(threads: usize) {
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = database::<P>(updates, splitting);
-        let tables = load(&db, &knobs(), threads);
-        for round in 0..2 {
-            let committed = run(&db, &tables, threads, 2_000);
-            assert!(committed < threads * 2_000, "some savings are too low for a withdrawal");
-            let consistency = check(&db, &tables);
-            assert_eq!(
-                consistency.failed,
-                Vec::<String>::new(),
-                "{}, updates {updates}, splitting {splitting}, round {round}",
-                P::NAME
-            );
-        }
-    }
-}
-
 #[test]
 fn money_is_conserved_under_every_protocol_and_switch() {
-    holds::<Occ>(2);
-    holds::<TicToc>(2);
-    holds::<Mvcc>(2);
-    holds::<GlobalLock>(2);
-    holds::<Serial>(1);
+    assert_holds(&knobs(), 2, 2_000, |committed, all| {
+        assert!(committed < all, "some savings are too low for a withdrawal");
+    });
 }
 
 #[test]
@@ -53,23 +34,16 @@ fn every_type_is_reported_under_its_own_number() {
     }
 }
 
-fn honest() -> (Database<Occ>, SmallBankTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, 1_000);
-    (db, tables)
-}
-
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
     assert_failed(&check(&db, &tables), "were paid in and not out");
 }
 
 #[test]
 fn damage_is_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), 1_000);
     let mut session = db.session().expect("a session");
     let damage = session.run(|tx| {
         tables.bank.savings.put(tx, Balance { id: 3, cents: -1 })?;
@@ -86,27 +60,15 @@ fn damage_is_noticed() {
     assert_failed(&consistency, "were paid in and not out");
 }
 
-/// All balances after 2,000 transactions on one thread.
-fn outcome<P: Protocol>(updates: bool) -> [Vec<Balance>; 2] {
-    let db = database::<P>(updates, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, 2_000);
-    [&tables.bank.savings, &tables.bank.checking].map(|table| {
-        let mut rows = Vec::new();
-        table.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
-        rows.sort_unstable_by_key(|row| row.id);
-        rows
-    })
+impl Remains<SmallBank> for [Vec<Balance>; 2] {
+    fn of<P: Protocol>(loaded: &SmallBankTables<P>) -> Self {
+        [&loaded.bank.savings, &loaded.bank.checking].map(|table| sorted(table, |row| row.id))
+    }
 }
 
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    let expected = outcome::<Serial>(true);
-    for updates in [true, false] {
-        assert_eq!(outcome::<Serial>(updates), expected);
-        assert_eq!(outcome::<Occ>(updates), expected);
-        assert_eq!(outcome::<GlobalLock>(updates), expected);
-    }
+    assert_same_remains::<_, [Vec<Balance>; 2]>(&knobs(), 2_000);
 }
 
 #[test]

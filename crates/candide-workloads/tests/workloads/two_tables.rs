@@ -1,19 +1,19 @@
 //! The workloads over two tables: their checks hold after honest runs, and fail after dishonest ones.
 
-mod common;
-
 use std::time::Duration;
 
-use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
-use candide_workloads::two_tables::{LongScan, LongScanTables, Shifting};
+use candide::{Abort, Occ, Protocol, Whole};
+use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::ycsb::{Joint, UserRow, Value};
 use candide_workloads::{Loaded, Workload};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    SWITCHES, UnderEach, assert_failed, assert_holds, check, database, honest, load, run, run_unaccounted, threads_of,
+    under_each,
+};
 
 /// More than cores, on machines where it matters.
 const THREADS: usize = 4;
-
-const SWITCHES: [(bool, bool); 4] = [(true, true), (true, false), (false, true), (false, false)];
 
 fn long_scan() -> LongScan {
     LongScan { rows: 500, scan: 100, transactions: 100 }
@@ -24,34 +24,24 @@ fn counted(row: &UserRow<Joint>) -> u64 {
     row.columns.iter().map(Value::head).sum()
 }
 
-fn long_scans_hold<P: Protocol>(threads: usize) {
-    for (updates, splitting) in SWITCHES {
-        let db = database::<P>(updates, splitting);
+struct LongScansCount;
+
+impl UnderEach for LongScansCount {
+    fn run<P: Protocol>(&self) {
+        let threads = threads_of::<P>(THREADS);
+        let db = database::<P>(true, true);
         let loaded = load(&db, &long_scan(), threads);
-        let committed = run(&db, &loaded, threads, 100) + run(&db, &loaded, threads, 100);
-        assert_eq!(committed, threads * 200);
-        let consistency = check(&db, &loaded);
-        assert_eq!(consistency.failed, Vec::<String>::new(), "{}, {updates}, {splitting}", P::NAME);
+        run(&db, &loaded, threads, 100);
         let mut found = Vec::new();
         loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
-        assert_eq!(found, [committed as u64]);
+        assert_eq!(found, [threads as u64 * 100], "{}", P::NAME);
     }
 }
 
 #[test]
-fn long_scans_hold_under_every_protocol_and_switch() {
-    long_scans_hold::<Occ>(THREADS);
-    long_scans_hold::<TicToc>(THREADS);
-    long_scans_hold::<Mvcc>(THREADS);
-    long_scans_hold::<GlobalLock>(THREADS);
-    long_scans_hold::<Serial>(1);
-}
-
-fn honest(workload: &LongScan) -> (Database<Occ>, LongScanTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let loaded = load(&db, workload, 1);
-    run(&db, &loaded, 1, 100);
-    (db, loaded)
+fn long_scans_hold_and_count_under_every_protocol_and_switch() {
+    assert_holds(&long_scan(), THREADS, 100, |committed, all| assert_eq!(committed, all));
+    under_each(&LongScansCount);
 }
 
 fn must(outcome: Result<(), Abort>) {
@@ -60,11 +50,11 @@ fn must(outcome: Result<(), Abort>) {
 
 #[test]
 fn scans_without_a_write_and_writes_that_were_lost_are_noticed() {
-    let (db, loaded) = honest(&long_scan());
+    let (db, loaded) = honest(&long_scan(), 100);
     run_unaccounted(&db, &loaded, 1);
     assert_failed(&check(&db, &loaded), "small table: read by transactions: the counters add up to 101");
 
-    let (db, loaded) = honest(&long_scan());
+    let (db, loaded) = honest(&long_scan(), 100);
     let small = &loaded.tables.small.table;
     let before = db.run(|tx| small.read(tx, &0, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
     run(&db, &loaded, 1, 10);
@@ -74,7 +64,7 @@ fn scans_without_a_write_and_writes_that_were_lost_are_noticed() {
 
 #[test]
 fn damage_to_the_large_table_is_noticed() {
-    let (db, loaded) = honest(&long_scan());
+    let (db, loaded) = honest(&long_scan(), 100);
     let large = &loaded.tables.large.table;
     must(db.run(|tx| large.modify(tx, &7, Whole, |row| row.columns[3] = Value::from_fn(|_| 1))));
     assert_failed(&check(&db, &loaded), "large table: read by raw iteration: 1 columns hold");
@@ -82,7 +72,7 @@ fn damage_to_the_large_table_is_noticed() {
 
 #[test]
 fn a_scan_that_misses_a_row_is_noticed() {
-    let (db, loaded) = honest(&LongScan { scan: 500, ..long_scan() });
+    let (db, loaded) = honest(&LongScan { scan: 500, ..long_scan() }, 100);
     let large = &loaded.tables.large.table;
     must(db.run(|tx| large.delete(tx, &7)));
     run(&db, &loaded, 1, 3);
@@ -109,32 +99,33 @@ fn shifting() -> Shifting {
     Shifting { rows: 100, transactions: 200, ..Shifting::published() }
 }
 
-fn shifts_hold<P: Protocol>(threads: usize) {
-    for (updates, splitting) in SWITCHES {
-        let db = database::<P>(updates, splitting);
-        let loaded = load(&db, &shifting(), threads);
-        let mut modified = 0;
-        for phase in 0..4 {
-            loaded.enter_phase(phase);
-            let committed = run(&db, &loaded, threads, 100);
-            assert_eq!(committed, threads * 100);
-            modified += committed * (phase % 2);
+struct ShiftsHold;
+
+impl UnderEach for ShiftsHold {
+    fn run<P: Protocol>(&self) {
+        let threads = threads_of::<P>(THREADS);
+        for (updates, splitting) in SWITCHES {
+            let db = database::<P>(updates, splitting);
+            let loaded = load(&db, &shifting(), threads);
+            let mut modified = 0;
+            for phase in 0..4 {
+                loaded.enter_phase(phase);
+                let committed = run(&db, &loaded, threads, 100);
+                assert_eq!(committed, threads * 100);
+                modified += committed * (phase % 2);
+            }
+            let consistency = check(&db, &loaded);
+            assert_eq!(consistency.failed, Vec::<String>::new(), "{}, {updates}, {splitting}", P::NAME);
+            let mut found = Vec::new();
+            loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
+            assert_eq!(found, [modified as u64], "one more for each transaction of every other phase");
         }
-        let consistency = check(&db, &loaded);
-        assert_eq!(consistency.failed, Vec::<String>::new(), "{}, {updates}, {splitting}", P::NAME);
-        let mut found = Vec::new();
-        loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
-        assert_eq!(found, [modified as u64], "one more for each transaction of every other phase");
     }
 }
 
 #[test]
 fn shifts_hold_under_every_protocol_and_switch() {
-    shifts_hold::<Occ>(THREADS);
-    shifts_hold::<TicToc>(THREADS);
-    shifts_hold::<Mvcc>(THREADS);
-    shifts_hold::<GlobalLock>(THREADS);
-    shifts_hold::<Serial>(1);
+    under_each(&ShiftsHold);
 }
 
 #[test]

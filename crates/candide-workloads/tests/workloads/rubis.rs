@@ -1,11 +1,12 @@
 //! RUBiS: items agree with their bids and purchases after honest runs, and damage has a name.
 
-mod common;
-
-use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Occ, Protocol, Tx};
 use candide_workloads::rubis::{Auction, Item, Rubis, RubisTables};
 use candide_workloads::{Loaded, Worker, Workload};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run_unaccounted, sorted,
+};
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
 const THREADS: usize = 5;
@@ -15,29 +16,13 @@ fn knobs() -> Rubis {
     Rubis { items: 40, users: 10, bids: 3, purchases: 30, stock: 30, transactions: 1_000, ..Rubis::strict() }
 }
 
-fn holds<P: Protocol>(threads: usize, knobs: &Rubis) {
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = database::<P>(updates, splitting);
-        let tables = load(&db, knobs, threads);
-        for round in 0..2 {
-            let committed = run(&db, &tables, threads, 1_000);
-            assert_eq!(committed < threads * 1_000, knobs.refuse_sold_out, "items sell out");
-            let consistency = check(&db, &tables);
-            let failed = Vec::<String>::new();
-            assert_eq!(consistency.failed, failed, "{}, {updates}, {splitting}, round {round}", P::NAME);
-        }
-    }
-}
-
 #[test]
 fn items_agree_with_bids_and_purchases_under_every_protocol_and_switch() {
     let published = Rubis { vary_bids: false, refuse_sold_out: false, hash_index: false, ..knobs() };
     for knobs in [knobs(), published] {
-        holds::<Occ>(THREADS, &knobs);
-        holds::<TicToc>(THREADS, &knobs);
-        holds::<Mvcc>(THREADS, &knobs);
-        holds::<GlobalLock>(THREADS, &knobs);
-        holds::<Serial>(1, &knobs);
+        assert_holds(&knobs, THREADS, 1_000, |committed, all| {
+            assert_eq!(committed < all, knobs.refuse_sold_out, "items sell out");
+        });
     }
 }
 
@@ -55,24 +40,16 @@ fn every_type_is_reported_under_its_own_number() {
     }
 }
 
-fn honest() -> (Database<Occ>, RubisTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, 1_000);
-    assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
-    (db, tables)
-}
-
 /// What the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Auction<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), 1_000);
     db.run(|tx| damage(&tables.auction, tx)).expect("can be done");
     assert_failed(&check(&db, &tables), words);
 }
 
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
     assert_failed(&check(&db, &tables), "were loaded or committed");
 }
@@ -105,26 +82,15 @@ fn every_kind_of_damage_is_noticed_by_name() {
     });
 }
 
-/// All items after 1,000 transactions on one thread.
-fn outcome<P: Protocol>(updates: bool) -> Vec<Item> {
-    let db = database::<P>(updates, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, 1_000);
-    let mut rows = Vec::new();
-    tables.auction.items.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
-    rows.sort_unstable_by_key(|row| row.id);
-    rows
+impl Remains<Rubis> for Vec<Item> {
+    fn of<P: Protocol>(loaded: &RubisTables<P>) -> Self {
+        sorted(&loaded.auction.items, |row| row.id)
+    }
 }
 
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    let expected = outcome::<Serial>(true);
-    for updates in [true, false] {
-        assert_eq!(outcome::<Serial>(updates), expected);
-        assert_eq!(outcome::<Occ>(updates), expected);
-        assert_eq!(outcome::<TicToc>(updates), expected);
-        assert_eq!(outcome::<GlobalLock>(updates), expected);
-    }
+    assert_same_remains::<_, Vec<Item>>(&knobs(), 1_000);
 }
 
 #[test]

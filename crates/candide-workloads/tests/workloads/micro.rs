@@ -1,12 +1,11 @@
 //! The micro-benchmarks: their checks hold after honest runs, and fail after dishonest ones.
 
-mod common;
-
-use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
+use candide::{Abort, Database, Occ, Whole};
 use candide_workloads::Workload;
 use candide_workloads::micro::{Balance, Predicate, PredicateTables, Ranges, RangesTables};
 use candide_workloads::ycsb::{Joint, Layout, Single, UserRow, Value, Values, Verify, Word, Ycsb};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{assert_failed, assert_holds, check, database, load, run, run_unaccounted};
 
 /// More than cores, on machines where it matters.
 const THREADS: usize = 4;
@@ -24,25 +23,8 @@ fn predicate() -> Predicate {
     Predicate { rows: 3, theta: 1.5, transactions: 200, ..Predicate::published() }
 }
 
-fn holds<P: Protocol>(workload: &impl Workload, threads: usize) {
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = database::<P>(updates, splitting);
-        let loaded = load(&db, workload, threads);
-        for _ in 0..2 {
-            run(&db, &loaded, threads, 500);
-            let consistency = check(&db, &loaded);
-            assert_eq!(consistency.failed, Vec::<String>::new(), "{} {}", workload.name(), P::NAME);
-            assert!(consistency.checked > 0);
-        }
-    }
-}
-
 fn holds_everywhere(workload: &impl Workload) {
-    holds::<Occ>(workload, THREADS);
-    holds::<TicToc>(workload, THREADS);
-    holds::<Mvcc>(workload, THREADS);
-    holds::<GlobalLock>(workload, THREADS);
-    holds::<Serial>(workload, 1);
+    assert_holds(workload, THREADS, 500, |_, _| {});
 }
 
 #[test]

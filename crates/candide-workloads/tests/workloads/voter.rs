@@ -1,11 +1,13 @@
 //! Voter: counts agree with votes after honest runs, and damage has a name.
 
-mod common;
-
-use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Bytes, Occ, Protocol, Tx};
 use candide_workloads::voter::{AreaCode, Caller, Contest, InState, StateCount, Vote, Voter, VoterTables};
 use candide_workloads::{Loaded, Worker};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
+    sorted,
+};
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
 const THREADS: usize = 5;
@@ -16,27 +18,11 @@ fn knobs() -> Voter {
     Voter { telephones: 2, votes_max: 3, ..Voter::strict() }
 }
 
-fn holds<P: Protocol>(threads: usize) {
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = database::<P>(updates, splitting);
-        let tables = load(&db, &knobs(), threads);
-        for round in 0..2 {
-            let committed = run(&db, &tables, threads, STEPS);
-            assert!(0 < committed && committed < threads * STEPS, "some votes are refused, not all");
-            let consistency = check(&db, &tables);
-            let failed = Vec::<String>::new();
-            assert_eq!(consistency.failed, failed, "{}, {updates}, {splitting}, round {round}", P::NAME);
-        }
-    }
-}
-
 #[test]
 fn counts_agree_with_votes_under_every_protocol_and_switch() {
-    holds::<Occ>(THREADS);
-    holds::<TicToc>(THREADS);
-    holds::<Mvcc>(THREADS);
-    holds::<GlobalLock>(THREADS);
-    holds::<Serial>(1);
+    assert_holds(&knobs(), THREADS, STEPS, |committed, all| {
+        assert!(0 < committed && committed < all, "some votes are refused, not all");
+    });
 }
 
 #[test]
@@ -54,17 +40,9 @@ fn votes_are_refused_for_nobody_and_beyond_the_limit() {
     assert_eq!((step.kind, step.committed, step.retries), (0, false, 0));
 }
 
-fn honest() -> (Database<Occ>, VoterTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, STEPS);
-    assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
-    (db, tables)
-}
-
 /// What the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Contest<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), STEPS);
     db.run(|tx| damage(&tables.contest, tx)).expect("can be done");
     assert_failed(&check(&db, &tables), words);
 }
@@ -76,7 +54,7 @@ fn some_vote(contest: &Contest<Occ>, tx: &Tx<'_, Occ>) -> Result<Vote, Abort> {
 
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 500);
     assert_failed(&check(&db, &tables), "were committed");
 }
@@ -116,24 +94,13 @@ fn every_kind_of_damage_is_noticed_by_name() {
     });
 }
 
-/// All counts of contestants after some transactions on one thread.
-fn outcome<P: Protocol>(updates: bool) -> Vec<StateCount> {
-    let db = database::<P>(updates, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, STEPS);
-    let mut rows = Vec::new();
-    tables.contest.state_counts.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
-    rows.sort_unstable_by_key(|row| (row.place.contestant, *row.place.state.as_bytes()));
-    rows
+impl Remains<Voter> for Vec<StateCount> {
+    fn of<P: Protocol>(loaded: &VoterTables<P>) -> Self {
+        sorted(&loaded.contest.state_counts, |row| (row.place.contestant, *row.place.state.as_bytes()))
+    }
 }
 
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    let expected = outcome::<Serial>(true);
-    for updates in [true, false] {
-        assert_eq!(outcome::<Serial>(updates), expected);
-        assert_eq!(outcome::<Occ>(updates), expected);
-        assert_eq!(outcome::<TicToc>(updates), expected);
-        assert_eq!(outcome::<GlobalLock>(updates), expected);
-    }
+    assert_same_remains::<_, Vec<StateCount>>(&knobs(), STEPS);
 }

@@ -1,63 +1,45 @@
 //! TPC-C's conditions hold after honest runs, and each of them is missed after a row was changed behind the accounts.
 
-mod causes;
-mod common;
-
-use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Bytes, Database, Occ, Protocol, Serial, Tx};
 use candide_workloads::tpcc::{
     Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order, OrderIds, OrderLine,
     Stock, Tables, Tpcc, TpccTables, Warehouse,
 };
 use candide_workloads::{Loaded, Loading, Worker, Workload};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    Remains, assert_failed, assert_holds, assert_holds_under, assert_same_remains, check, database, honest, load, run,
+    run_unaccounted,
+};
 
 /// A company of two small warehouses, where threads meet often, and every condition is audited now and then.
 fn knobs() -> Tpcc {
     Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..Tpcc::strict() }
 }
 
-fn holds<P: Protocol>(knobs: &Tpcc, threads: usize) {
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = database::<P>(updates, splitting);
-        let tables = load(&db, knobs, threads);
-        for round in 0..2 {
-            run(&db, &tables, threads, 400);
-            assert_eq!(
-                check(&db, &tables).failed,
-                Vec::<String>::new(),
-                "{}, {threads} threads, updates {updates}, splitting {splitting}, round {round}, {knobs:?}",
-                P::NAME
-            );
-        }
-    }
-}
+/// Transactions of a thread before each check.
+const STEPS: usize = 400;
 
 #[test]
 fn conditions_hold_under_every_protocol_and_switch() {
     for threads in [1, 4] {
-        holds::<Occ>(&knobs(), threads);
-        holds::<GlobalLock>(&knobs(), threads);
+        assert_holds(&knobs(), threads, STEPS, |_, _| {});
     }
-    holds::<Serial>(&knobs(), 1);
 }
 
 #[test]
 fn conditions_hold_as_published() {
     let knobs = Tpcc { warehouses: 1, audit_every: 50, ..Tpcc::published() };
     let knobs = Tpcc { customers: 30, items: 200, ..knobs };
-    holds::<Occ>(&knobs, 4);
-    holds::<Serial>(&knobs, 1);
+    assert_holds_under::<Occ>(&knobs, 4, STEPS);
+    assert_holds_under::<Serial>(&knobs, 4, STEPS);
 }
 
 #[test]
 fn conditions_hold_as_measured_elsewhere() {
     for like in [Tpcc::foedus(), Tpcc::dbx1000()] {
         let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..like };
-        holds::<Occ>(&knobs, 4);
-        holds::<TicToc>(&knobs, 4);
-        holds::<Mvcc>(&knobs, 4);
-        holds::<GlobalLock>(&knobs, 4);
-        holds::<Serial>(&knobs, 1);
+        assert_holds(&knobs, 4, STEPS, |_, _| {});
     }
 }
 
@@ -114,10 +96,10 @@ fn conditions_hold_with_every_other_knob() {
         Tpcc { warehouses: 5, ..knobs() },
     ];
     for knobs in others {
-        holds::<Occ>(&knobs, 3);
+        assert_holds_under::<Occ>(&knobs, 3, STEPS);
     }
     for mix in [Mix::Three, Mix::Two, Mix::Even, Mix::NewOrder] {
-        holds::<Occ>(&Tpcc { mix, ..knobs() }, 2);
+        assert_holds_under::<Occ>(&Tpcc { mix, ..knobs() }, 2, STEPS);
     }
 }
 
@@ -160,13 +142,9 @@ fn deliveries_that_are_left_over_are_made_before_the_check() {
     assert_eq!(check(&db, &tables).notes, Vec::<String>::new(), "and now none is");
 }
 
-/// A company after an honest run.
-fn honest(order_ids: OrderIds) -> (Database<Occ>, TpccTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, &Tpcc { order_ids, audit_every: 0, ..knobs() }, 1);
-    run(&db, &tables, 1, 500);
-    assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
-    (db, tables)
+/// A company after an honest run that numbers its orders so.
+fn numbered(order_ids: OrderIds) -> (Database<Occ>, TpccTables<Occ>) {
+    honest(&Tpcc { order_ids, audit_every: 0, ..knobs() }, 500)
 }
 
 /// Asserts that the check finds what is wrong after `damage` to a company that numbers its orders in the districts' rows, in
@@ -181,7 +159,7 @@ fn assert_noticed_with(
     words: &str,
     damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>,
 ) {
-    let (db, tables) = honest(order_ids);
+    let (db, tables) = numbered(order_ids);
     db.run(|tx| damage(tx, tables.tables())).unwrap_or_else(|abort| panic!("condition {condition}: {abort}"));
     let consistency = check(&db, &tables);
     for way in ["transactions", "raw iteration"] {
@@ -294,7 +272,7 @@ fn wrong_stocks_and_lines_are_noticed() {
 
 #[test]
 fn rows_that_no_key_leads_to_are_noticed() {
-    let (db, tables) = honest(OrderIds::Once);
+    let (db, tables) = numbered(OrderIds::Once);
     let items = &tables.tables().items;
     let damage = db.run(|tx| {
         let item = items.read(tx, &1, candide::Whole)?;
@@ -335,7 +313,7 @@ fn rows_that_no_transaction_accounts_for_are_noticed() {
 
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest(OrderIds::Once);
+    let (db, tables) = numbered(OrderIds::Once);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "orders; 600 were loaded and");
 }
@@ -412,31 +390,25 @@ fn a_company_is_loaded_as_large_as_it_says() {
 }
 
 /// All rows that transactions change, after 1,000 of them on one thread.
-fn outcome<P: Protocol>(updates: bool, splitting: bool) -> Vec<String> {
-    let db = database::<P>(updates, splitting);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, 1_000);
-    let tables = tables.tables();
-    let mut rows = Vec::new();
-    let quiet = "nothing runs";
-    tables.warehouses.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    tables.districts.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    tables.customers.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    tables.history.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    tables.new_orders.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    tables.orders.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    tables.order_lines.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    tables.stocks.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
-    rows.sort_unstable();
-    rows
+impl Remains<Tpcc> for Vec<String> {
+    fn of<P: Protocol>(loaded: &TpccTables<P>) -> Self {
+        let tables = loaded.tables();
+        let mut rows = Vec::new();
+        let quiet = "nothing runs";
+        tables.warehouses.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        tables.districts.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        tables.customers.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        tables.history.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        tables.new_orders.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        tables.orders.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        tables.order_lines.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        tables.stocks.for_each_quiescent(|row| rows.push(format!("{row:?}"))).expect(quiet);
+        rows.sort_unstable();
+        rows
+    }
 }
 
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    let expected = outcome::<Serial>(true, true);
-    for (updates, splitting) in [(true, false), (false, true), (false, false), (true, true)] {
-        assert!(outcome::<Occ>(updates, splitting) == expected, "occ, updates {updates}, splitting {splitting}");
-    }
-    assert!(outcome::<Serial>(false, false) == expected, "serial, both off");
-    assert!(outcome::<GlobalLock>(true, true) == expected, "global-lock");
+    assert_same_remains::<_, Vec<_>>(&knobs(), 1_000);
 }

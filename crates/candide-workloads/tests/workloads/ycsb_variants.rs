@@ -1,13 +1,15 @@
 //! YCSB with narrow columns and on a few rows: their checks hold after honest runs, and fail after dishonest ones.
 
-mod common;
-
-use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Whole};
+use candide::{Abort, Database, Occ, Protocol, Whole};
 use candide_workloads::ycsb::{
     Access, Contention, Joint, Layout, Narrow, UserRow, Value, Values, Verify, Writes, Ycsb, YcsbTables,
 };
 use candide_workloads::{Loaded, Worker, Workload};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
+    sorted,
+};
 
 /// More than cores, on machines where it matters.
 const THREADS: usize = 4;
@@ -20,35 +22,15 @@ fn hot(modifications: usize, verify: Verify) -> Ycsb<Joint> {
     Ycsb { transactions: 200, verify, ..Ycsb::hot(modifications) }
 }
 
-fn hold<P: Protocol, L: Layout>(workloads: &[Ycsb<L>], threads: usize) {
-    for workload in workloads {
-        for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-            let db = database::<P>(updates, splitting);
-            let tables = load(&db, workload, threads);
-            run(&db, &tables, threads, 200);
-            let consistency = check(&db, &tables);
-            assert_eq!(
-                consistency.failed,
-                Vec::<String>::new(),
-                "{}, {workload:?}, updates {updates}, splitting {splitting}",
-                P::NAME
-            );
-            assert!(consistency.checked > 0);
-        }
-    }
-}
-
 #[test]
 fn narrow_checks_hold_under_every_protocol_and_switch() {
     let kinds = [Contention::High, Contention::Medium, Contention::ReadOnly];
     let verifications = [Verify::Counts, Verify::Values, Verify::Increment, Verify::Tag];
     let workloads: Vec<_> =
         kinds.iter().flat_map(|&contention| verifications.map(|verify| narrow(contention, verify))).collect();
-    hold::<Occ, _>(&workloads, THREADS);
-    hold::<TicToc, _>(&workloads, THREADS);
-    hold::<Mvcc, _>(&workloads, THREADS);
-    hold::<GlobalLock, _>(&workloads, THREADS);
-    hold::<Serial, _>(&workloads, 1);
+    for workload in workloads {
+        assert_holds(&workload, THREADS, 200, |_, _| {});
+    }
 }
 
 #[test]
@@ -57,11 +39,9 @@ fn hot_checks_hold_under_every_protocol_and_switch() {
     workloads.push(hot(10, Verify::Tag));
     workloads.push(Ycsb { ordered: true, ..hot(5, Verify::Tag) });
     workloads.push(Ycsb { access: Access::Modify, ..hot(5, Verify::Increment) });
-    hold::<Occ, _>(&workloads, THREADS);
-    hold::<TicToc, _>(&workloads, THREADS);
-    hold::<Mvcc, _>(&workloads, THREADS);
-    hold::<GlobalLock, _>(&workloads, THREADS);
-    hold::<Serial, _>(&workloads, 1);
+    for workload in workloads {
+        assert_holds(&workload, THREADS, 200, |_, _| {});
+    }
 }
 
 #[test]
@@ -88,13 +68,8 @@ fn head(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes or more"))
 }
 
-/// A small database after an honest run.
-fn honest<L: Layout>(workload: &Ycsb<L>) -> (Database<Occ>, YcsbTables<Occ, L>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, workload, 1);
-    run(&db, &tables, 1, 300);
-    (db, tables)
-}
+/// Transactions before any damage is done.
+const STEPS: usize = 300;
 
 fn row_of<L: Layout>(db: &Database<Occ>, tables: &YcsbTables<Occ, L>, key: u64) -> UserRow<L> {
     let mut session = db.session().expect("a session");
@@ -103,24 +78,24 @@ fn row_of<L: Layout>(db: &Database<Occ>, tables: &YcsbTables<Occ, L>, key: u64) 
 
 /// Every check that a layout has notices the damage that it is there for.
 fn damage_is_noticed<L: Layout>(workload: impl Fn(Verify) -> Ycsb<L>) {
-    let (db, tables) = honest(&workload(Verify::Increment));
+    let (db, tables) = honest(&workload(Verify::Increment), STEPS);
     let before = row_of(&db, &tables, 0);
     run(&db, &tables, 1, 200);
     db.run(|tx| tables.table.put(tx, before)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
     assert_failed(&check(&db, &tables), "the counters add up to");
 
-    let (db, tables) = honest(&workload(Verify::Tag));
+    let (db, tables) = honest(&workload(Verify::Tag), STEPS);
     run_unaccounted(&db, &tables, 50);
     assert_failed(&check(&db, &tables), "no committed transaction left there");
 
-    let (db, tables) = honest(&workload(Verify::Values));
+    let (db, tables) = honest(&workload(Verify::Values), STEPS);
     let mut row = row_of(&db, &tables, 7);
     let column = |index| if index == 3 { L::Value::from_fn(|_| 0) } else { row.columns.as_ref()[index] };
     row.columns = L::Values::from_fn(column);
     db.run(|tx| tables.table.put(tx, row)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
     assert_failed(&check(&db, &tables), "the first is column 3 of row 7");
 
-    let (db, tables) = honest(&workload(Verify::Counts));
+    let (db, tables) = honest(&workload(Verify::Counts), STEPS);
     db.run(|tx| tables.table.delete(tx, &7)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
     assert_failed(&check(&db, &tables), "rows where");
 }
@@ -131,31 +106,16 @@ fn damage_to_narrow_and_hot_rows_is_noticed() {
     damage_is_noticed(|verify| hot(5, verify));
 }
 
-/// All rows after 500 transactions on one thread.
-fn outcome<P: Protocol, L: Layout>(workload: &Ycsb<L>, updates: bool, splitting: bool) -> Vec<UserRow<L>> {
-    let db = database::<P>(updates, splitting);
-    let tables = load(&db, workload, 1);
-    run(&db, &tables, 1, 500);
-    let mut rows = Vec::new();
-    tables.table.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
-    rows.sort_unstable_by_key(|row| row.key);
-    rows
-}
-
-fn outcomes_agree<L: Layout>(workload: &Ycsb<L>) {
-    let expected = outcome::<Serial, L>(workload, true, true);
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        assert!(outcome::<Serial, L>(workload, updates, splitting) == expected);
-        assert!(outcome::<Occ, L>(workload, updates, splitting) == expected);
-        assert!(outcome::<TicToc, L>(workload, updates, splitting) == expected);
-        assert!(outcome::<GlobalLock, L>(workload, updates, splitting) == expected);
+impl<L: Layout> Remains<Ycsb<L>> for Vec<UserRow<L>> {
+    fn of<P: Protocol>(loaded: &YcsbTables<P, L>) -> Self {
+        sorted(&loaded.table, |row| row.key)
     }
 }
 
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    outcomes_agree(&narrow(Contention::High, Verify::Values));
-    outcomes_agree(&hot(5, Verify::Increment));
+    assert_same_remains::<_, Vec<_>>(&narrow(Contention::High, Verify::Values), 500);
+    assert_same_remains::<_, Vec<_>>(&hot(5, Verify::Increment), 500);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! TPC-B: balances agree with the history after honest runs, and damage has a name.
 
-mod common;
-
-use candide::{Abort, Database, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Tx};
+use candide::{Abort, Occ, Protocol, Tx};
 use candide_workloads::tpcb::{Account, Bank, Branch, Teller, TpcB, TpcBTables};
 use candide_workloads::{Loaded, Worker, Workload};
-use common::{assert_failed, check, database, load, run, run_unaccounted};
+
+use crate::common::{
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run_unaccounted, sorted,
+};
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
 const THREADS: usize = 5;
@@ -16,27 +17,10 @@ fn knobs() -> TpcB {
     TpcB { branches: 2, accounts: 50, transactions: 1_000, ..TpcB::strict() }
 }
 
-fn holds<P: Protocol>(threads: usize, knobs: &TpcB) {
-    for (updates, splitting) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = database::<P>(updates, splitting);
-        let tables = load(&db, knobs, threads);
-        for round in 0..2 {
-            assert_eq!(run(&db, &tables, threads, STEPS), threads * STEPS, "nothing rolls back");
-            let consistency = check(&db, &tables);
-            let failed = Vec::<String>::new();
-            assert_eq!(consistency.failed, failed, "{}, {updates}, {splitting}, round {round}", P::NAME);
-        }
-    }
-}
-
 #[test]
 fn balances_agree_with_history_under_every_protocol_and_switch() {
     for knobs in [knobs(), TpcB { branches: 2, accounts: 50, transactions: 1_000, ..TpcB::published() }] {
-        holds::<Occ>(THREADS, &knobs);
-        holds::<TicToc>(THREADS, &knobs);
-        holds::<Mvcc>(THREADS, &knobs);
-        holds::<GlobalLock>(THREADS, &knobs);
-        holds::<Serial>(1, &knobs);
+        assert_holds(&knobs, THREADS, STEPS, |committed, all| assert_eq!(committed, all, "nothing rolls back"));
     }
 }
 
@@ -50,24 +34,16 @@ fn steps_are_reported() {
     assert_eq!(TpcB::KINDS, ["deposit"]);
 }
 
-fn honest() -> (Database<Occ>, TpcBTables<Occ>) {
-    let db = database::<Occ>(true, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, STEPS);
-    assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
-    (db, tables)
-}
-
 /// What the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Bank<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), STEPS);
     db.run(|tx| damage(&tables.bank, tx)).expect("can be done");
     assert_failed(&check(&db, &tables), words);
 }
 
 #[test]
 fn commits_that_nobody_accounts_for_are_noticed() {
-    let (db, tables) = honest();
+    let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 101);
     let consistency = check(&db, &tables);
     assert_failed(&consistency, "were loaded or committed");
@@ -99,26 +75,15 @@ fn every_kind_of_damage_is_noticed_by_name() {
     });
 }
 
-/// All balances after some transactions on one thread.
-fn outcome<P: Protocol>(updates: bool) -> Vec<Account> {
-    let db = database::<P>(updates, true);
-    let tables = load(&db, &knobs(), 1);
-    run(&db, &tables, 1, STEPS);
-    let mut rows = Vec::new();
-    tables.bank.accounts.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
-    rows.sort_unstable_by_key(|row| row.id);
-    rows
+impl Remains<TpcB> for Vec<Account> {
+    fn of<P: Protocol>(loaded: &TpcBTables<P>) -> Self {
+        sorted(&loaded.bank.accounts, |row| row.id)
+    }
 }
 
 #[test]
 fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
-    let expected = outcome::<Serial>(true);
-    for updates in [true, false] {
-        assert_eq!(outcome::<Serial>(updates), expected);
-        assert_eq!(outcome::<Occ>(updates), expected);
-        assert_eq!(outcome::<TicToc>(updates), expected);
-        assert_eq!(outcome::<GlobalLock>(updates), expected);
-    }
+    assert_same_remains::<_, Vec<Account>>(&knobs(), STEPS);
 }
 
 #[test]

@@ -1,0 +1,173 @@
+//! Loading and running a small workload, whatever the protocol.
+
+use std::thread;
+
+use candide::{Database, GlobalLock, Mvcc, Occ, Protocol, Record, Serial, Table, TicToc};
+use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
+
+/// A database with the two switches set.
+pub(crate) fn database<P: Protocol>(commit_time_updates: bool, timestamp_splitting: bool) -> Database<P> {
+    let builder = Database::<P>::builder();
+    builder
+        .commit_time_updates(commit_time_updates)
+        .timestamp_splitting(timestamp_splitting)
+        .build()
+        .expect("valid settings")
+}
+
+/// Loads `workload` by as many threads as will run it.
+pub(crate) fn load<P: Protocol, W: Workload>(db: &Database<P>, workload: &W, threads: usize) -> W::Loaded<P> {
+    assert_eq!(workload.validate(), Ok(()));
+    workload.load(db, &Loading { threads, seed: 5, progress: &|_| {} }).expect("loads")
+}
+
+/// Runs `steps` transactions on each thread and enters them into the account. Gives how many committed.
+pub(crate) fn run<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L, threads: usize, steps: usize) -> usize {
+    loaded.expect_workers(threads);
+    let sessions: Vec<_> = (0..threads).map(|_| db.session().expect("a session")).collect();
+    thread::scope(|scope| {
+        let threads: Vec<_> = sessions
+            .into_iter()
+            .enumerate()
+            .map(|(thread, session)| {
+                scope.spawn(move || {
+                    let mut worker = loaded.worker(session, thread);
+                    let committed = (0..steps).filter(|_| worker.step().expect("no surprises").committed).count();
+                    loaded.absorb(worker);
+                    committed
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    })
+}
+
+/// Something that is to be so under every protocol.
+pub(crate) trait UnderEach {
+    fn run<P: Protocol>(&self);
+}
+
+/// Sees to it under every protocol. This list names each of them once, and nothing else has to.
+pub(crate) fn under_each(test: &impl UnderEach) {
+    test.run::<Occ>();
+    test.run::<TicToc>();
+    test.run::<Mvcc>();
+    test.run::<GlobalLock>();
+    test.run::<Serial>();
+}
+
+/// As many threads as the protocol takes.
+pub(crate) fn threads_of<P: Protocol>(threads: usize) -> usize {
+    if P::ONE_SESSION { 1 } else { threads }
+}
+
+/// Commit-time updates and timestamp splitting, on and off.
+pub(crate) const SWITCHES: [(bool, bool); 4] = [(true, true), (true, false), (false, true), (false, false)];
+
+/// Runs a workload twice in a row, under every protocol and with the switches in each position, and demands that its check finds
+/// nothing wrong. `plausible` is told how many transactions have committed each time, and of how many.
+pub(crate) fn assert_holds<W: Workload>(workload: &W, threads: usize, steps: usize, plausible: impl Fn(usize, usize)) {
+    under_each(&Holds { workload, threads, steps, plausible });
+}
+
+struct Holds<'a, W, F> {
+    workload: &'a W,
+    threads: usize,
+    steps: usize,
+    plausible: F,
+}
+
+/// Demands the same under one protocol.
+pub(crate) fn assert_holds_under<P: Protocol>(workload: &impl Workload, threads: usize, steps: usize) {
+    Holds { workload, threads, steps, plausible: |_, _| {} }.run::<P>();
+}
+
+impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
+    fn run<P: Protocol>(&self) {
+        let threads = threads_of::<P>(self.threads);
+        for (updates, splitting) in SWITCHES {
+            let db = database::<P>(updates, splitting);
+            let loaded = load(&db, self.workload, threads);
+            for round in 0..2 {
+                (self.plausible)(run(&db, &loaded, threads, self.steps), threads * self.steps);
+                let consistency = check(&db, &loaded);
+                let name = self.workload.name();
+                let title =
+                    format!("{name} under {}, updates {updates}, splitting {splitting}, round {round}", P::NAME);
+                assert_eq!(consistency.failed, Vec::<String>::new(), "{title}");
+                assert!(consistency.checked > 0, "{title}");
+            }
+        }
+    }
+}
+
+/// A small database after an honest run, in which nothing is wrong.
+pub(crate) fn honest<W: Workload>(workload: &W, steps: usize) -> (Database<Occ>, W::Loaded<Occ>) {
+    let db = database::<Occ>(true, true);
+    let loaded = load(&db, workload, 1);
+    run(&db, &loaded, 1, steps);
+    assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
+    (db, loaded)
+}
+
+/// Rows that tell what a workload has done, in the order of their keys.
+pub(crate) trait Remains<W: Workload>: PartialEq + Sized {
+    fn of<P: Protocol>(loaded: &W::Loaded<P>) -> Self;
+}
+
+/// Demands that one thread leaves the same behind under every protocol and with the switches in each position.
+pub(crate) fn assert_same_remains<W: Workload, R: Remains<W>>(workload: &W, steps: usize) {
+    under_each(&Same::<W, R> { workload, steps, expected: remains::<Serial, W, R>(workload, steps, true, true) });
+}
+
+struct Same<'a, W, R> {
+    workload: &'a W,
+    steps: usize,
+    expected: R,
+}
+
+impl<W: Workload, R: Remains<W>> UnderEach for Same<'_, W, R> {
+    fn run<P: Protocol>(&self) {
+        for (updates, splitting) in SWITCHES {
+            let found = remains::<P, W, R>(self.workload, self.steps, updates, splitting);
+            assert!(found == self.expected, "{}, updates {updates}, splitting {splitting}", P::NAME);
+        }
+    }
+}
+
+fn remains<P: Protocol, W: Workload, R: Remains<W>>(workload: &W, steps: usize, updates: bool, splitting: bool) -> R {
+    let db = database::<P>(updates, splitting);
+    let loaded = load(&db, workload, 1);
+    run(&db, &loaded, 1, steps);
+    R::of(&loaded)
+}
+
+/// All rows of a table, sorted.
+pub(crate) fn sorted<R: Record, K: Ord, P: Protocol>(table: &Table<R, P>, key: impl Fn(&R) -> K) -> Vec<R> {
+    let mut rows = Vec::new();
+    table.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
+    rows.sort_unstable_by_key(key);
+    rows
+}
+
+/// Runs `steps` transactions on one thread and keeps them from the account.
+pub(crate) fn run_unaccounted<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L, steps: usize) {
+    let mut worker = loaded.worker(db.session().expect("a session"), 0);
+    for _ in 0..steps {
+        worker.step().expect("no surprises");
+    }
+}
+
+/// What the workload's own check finds.
+pub(crate) fn check<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L) -> Consistency {
+    loaded.check(db.session().expect("a session")).expect("readable")
+}
+
+/// Asserts that the check examined something and found a failure that says `words`.
+pub(crate) fn assert_failed(consistency: &Consistency, words: &str) {
+    assert!(
+        consistency.failed.iter().any(|failure| failure.contains(words)),
+        "nothing of {words:?} among {:?}",
+        consistency.failed
+    );
+}

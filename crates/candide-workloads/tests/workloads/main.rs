@@ -1,0 +1,16 @@
+//! The workloads, in small: what holds after honest runs under every protocol, and that each check notices what it is there for.
+
+mod causes;
+mod common;
+mod micro;
+mod random;
+mod rubis;
+mod smallbank;
+mod tpcb;
+mod tpcc;
+mod two_tables;
+mod voter;
+mod wikipedia;
+mod ycsb;
+mod ycsb_variants;
+mod zipf;
