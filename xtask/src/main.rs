@@ -22,9 +22,11 @@ usage: cargo xtask <task>
   mutants [NAME...]      run the test that must find each deliberate defect (all of them, or those named)
   orderings [WHICH...]   make each memory ordering weaker, one at a time, and run the loom tests that reach it; WHICH is
                          a part of a file's name or a number of the list. `--list` only lists, `--minutes N` stops then,
-                         `--slow` uses tests of more than half a minute, too
+                         `--slow` uses tests of more than half a minute, too, `--test PART` only those whose names have that in them,
+                         `--must` demands that all are found
   sanitize NAME [TEST...]
-                         run tests of the engine under a sanitizer of the nightly compiler: address, leak or thread
+                         run tests of the engine under a sanitizer of the nightly compiler: address, leak or thread;
+                         `--mutant NAME` with a deliberate defect, which it must find
   verify --minutes N     run schedules of whole transactions with a fresh seed, and append what ran to
                          docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
                          `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect

@@ -10,7 +10,10 @@
 use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
 use crate::sites::{self, Site};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest that a test may take as it is.
@@ -25,6 +28,10 @@ struct Options {
     list: bool,
     slow: bool,
     max: Option<Duration>,
+    /// Whether it is an error if one is not found.
+    must: bool,
+    /// Part of the name of the tests to use.
+    test: Option<String>,
     which: Vec<String>,
 }
 
@@ -36,6 +43,8 @@ impl Options {
             match argument.as_str() {
                 "--list" => options.list = true,
                 "--slow" => options.slow = true,
+                "--must" => options.must = true,
+                "--test" => options.test = Some(rest.next().ok_or("`--test` needs part of a name")?.clone()),
                 "--minutes" => {
                     let minutes = rest.next().and_then(|minutes| minutes.parse().ok());
                     let minutes: u64 = minutes.ok_or("`--minutes` needs a number")?;
@@ -91,10 +100,11 @@ struct Test {
 }
 
 /// What has become of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     NotReached,
-    Found(String),
-    Survived(String),
+    Found,
+    Survived,
 }
 
 /// Tries what `arguments` want.
@@ -113,37 +123,72 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let begun = Instant::now();
     let folder = root.join(target_folder()).join("orderings");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut tests = Vec::new();
-    for name in names(&binary, "loom")? {
-        let max = if options.slow { SOUND_MAX } else { QUICK_MAX };
-        match Test::look(&binary, &name, &folder, max)? {
-            Some(test) => tests.push(test),
-            None => println!("{name} is left out: it takes more than {} s", max.as_secs()),
-        }
-    }
+    let max = if options.slow { SOUND_MAX } else { QUICK_MAX };
+    let names = names(&binary, options.test.as_deref().unwrap_or("loom"))?;
+    let looks = on_all_cores(&names, &folder, |name, log| Test::look(&binary, name, &folder, log, max))?;
+    let mut tests: Vec<_> = looks.into_iter().flatten().collect();
     if let Some(unknown) = tests.iter().flat_map(|test| &test.sites).find(|site| !is_listed(site, &all)) {
         return Err(format!("a test has been at {unknown}, where this task finds no memory ordering"));
     }
     tests.sort_by_key(|test| test.takes);
-    let (mut survivors, mut unreached, mut tried) = (Vec::new(), Vec::new(), 0);
-    for &trial in &trials {
-        if options.max.is_some_and(|max| begun.elapsed() > max) {
-            break;
-        }
-        tried += 1;
-        match trial.run(&binary, &tests, &folder)? {
-            Verdict::NotReached => unreached.push(trial),
-            Verdict::Found(by) => println!("{}  found by {by}", trial.describe()),
-            Verdict::Survived(tests) => {
-                println!("{}  SURVIVED {tests}", trial.describe());
-                survivors.push(trial);
-            }
-        }
-    }
-    list("no loom test reaches", &unreached);
-    list("survived", &survivors);
+    let is_over = || options.max.is_some_and(|max| begun.elapsed() > max);
+    let verdicts =
+        on_all_cores(
+            &trials,
+            &folder,
+            |&trial, log| {
+                if is_over() { Ok(None) } else { trial.run(&binary, &tests, log).map(Some) }
+            },
+        )?;
+    let with = |wanted: Verdict| {
+        let trials = trials.iter().zip(&verdicts).filter(move |(_, verdict)| **verdict == Some(wanted));
+        trials.map(|(&trial, _)| trial).collect::<Vec<_>>()
+    };
+    let tried = verdicts.iter().flatten().count();
+    list("no loom test reaches", &with(Verdict::NotReached));
+    list("survived", &with(Verdict::Survived));
     println!("{tried} of {} tried in {} s", trials.len(), begun.elapsed().as_secs());
+    let found = with(Verdict::Found).len();
+    if options.must && found < trials.len() {
+        return Err(format!("{found} of {} were found, and all should have been", trials.len()));
+    }
     Ok(())
+}
+
+/// Does `work` for each item on all cores, with a log file of the core's own, and gives what comes of it in the items' order.
+fn on_all_cores<T: Sync, R: Send>(
+    items: &[T],
+    folder: &Path,
+    work: impl Fn(&T, &Path) -> Result<R, String> + Sync,
+) -> Result<Vec<R>, String> {
+    let next = AtomicUsize::new(0);
+    let worker = |number: usize| -> Result<Vec<(usize, R)>, String> {
+        let log = folder.join(format!("log-{number}"));
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { return Ok(done) };
+            done.push((index, work(item, &log)?));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let workers: Vec<_> = (0..workers)
+            .map(|number| {
+                scope.spawn({
+                    let worker = &worker;
+                    move || worker(number)
+                })
+            })
+            .collect();
+        let mut done = Vec::new();
+        for worker in workers {
+            done.extend(worker.join().expect("no worker panics")?);
+        }
+        Ok::<_, String>(done)
+    })?;
+    done.sort_unstable_by_key(|&(index, _)| index);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Whether a place is one of the list's, or is not in the engine but in its tests.
@@ -158,19 +203,22 @@ fn list(title: &str, trials: &[&Trial]) {
 
 impl Test {
     /// What the test does as it is; known already if it has been run since the binary was built. Nothing if it takes too long.
-    fn look(binary: &Path, name: &str, folder: &Path, max: Duration) -> Result<Option<Test>, String> {
-        let (notes, log) = (folder.join(name.replace("::", "-")), folder.join("log"));
+    fn look(binary: &Path, name: &str, folder: &Path, log: &Path, max: Duration) -> Result<Option<Test>, String> {
+        let notes = folder.join(name.replace("::", "-"));
         let explain = |error| format!("{}: {error}", notes.display());
         let changed = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
         let (known, takes) = (notes.with_extension("sites"), notes.with_extension("ms"));
         if changed(&takes).is_none_or(|looked| changed(binary).is_none_or(|built| looked < built)) {
-            let mut command = command(binary, &log)?;
+            let mut command = command(binary, log)?;
             command.args(["--exact", name]).env("CANDIDE_SITES", &known);
             let (ending, after) = run_within(command, max)?;
             match ending {
                 Ending::Passed => {}
                 Ending::Failed => return Err(format!("{name} fails with nothing weakened; see {}", log.display())),
-                Ending::TooLate => return Ok(None),
+                Ending::TooLate => {
+                    println!("{name} is left out: it takes more than {} s", max.as_secs());
+                    return Ok(None);
+                }
             }
             println!("{name} takes {:.1} s", after.as_secs_f64());
             fs::write(&takes, after.as_millis().to_string()).map_err(explain)?;
@@ -188,31 +236,30 @@ impl Test {
 }
 
 impl Trial {
-    fn run(&self, binary: &Path, tests: &[Test], folder: &Path) -> Result<Verdict, String> {
-        let log: PathBuf = folder.join("log");
+    /// Gives the weaker ordering to the tests that reach the place, until one fails, and prints what came of it.
+    fn run(&self, binary: &Path, tests: &[Test], log: &Path) -> Result<Verdict, String> {
         let place = self.site.place();
         let (mut passed, mut too_late) = (0, 0);
         for test in tests.iter().filter(|test| test.sites.contains(&place)) {
-            let mut command = command(binary, &log)?;
+            let mut command = command(binary, log)?;
             command.args(["--exact", &test.name]).env("CANDIDE_WEAKEN", format!("{place}={}", self.to));
             match run_within(command, test.max())? {
                 (Ending::Passed, _) => passed += 1,
                 (Ending::TooLate, _) => too_late += 1,
                 (Ending::Failed, after) => {
                     let name = test.name.rsplit("::").next().unwrap_or(&test.name);
-                    return Ok(Verdict::Found(format!(
-                        "{name} after {:.1} s: {}",
-                        after.as_secs_f64(),
-                        complaint(&log)
-                    )));
+                    let (after, complaint) = (after.as_secs_f64(), complaint(log));
+                    println!("{}  found by {name} after {after:.1} s: {complaint}", self.describe());
+                    return Ok(Verdict::Found);
                 }
             }
         }
-        Ok(match (passed, too_late) {
-            (0, 0) => Verdict::NotReached,
-            (passed, 0) => Verdict::Survived(format!("{passed} tests")),
-            (passed, too_late) => Verdict::Survived(format!("{passed} tests; {too_late} did not end")),
-        })
+        if passed + too_late == 0 {
+            return Ok(Verdict::NotReached);
+        }
+        let late = if too_late > 0 { format!("; {too_late} did not end") } else { String::new() };
+        println!("{}  SURVIVED {passed} tests{late}", self.describe());
+        Ok(Verdict::Survived)
     }
 }
 
@@ -241,6 +288,7 @@ mod tests {
         assert_eq!(wanted(&["--list", "--minutes", "5"]), (1..=all.len()).collect::<Vec<_>>());
         assert_eq!(wanted(&["2", "7"]), [2, 7]);
         assert!(!wanted(&["epoch.rs"]).is_empty() && wanted(&["epoch.rs"]).len() < all.len());
+        assert_eq!(wanted(&["--must", "--test", "7", "2"]), [2]);
         assert!(Options::parse(&["--minutes".to_string()]).is_err());
         assert!(Options::parse(&["--quickly".to_string()]).is_err());
     }

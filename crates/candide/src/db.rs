@@ -311,7 +311,8 @@ impl<P: Protocol> Builder<P> {
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };
-        let system = self.options.factors.has(Factor::SystemAllocator);
+        // A sanitizer watches over what the system has allocated, and knows nothing of blocks within that.
+        let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
         let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, &memory);
         let collector = Collector { slot: epochs.register(), local: Local::new(id, COLLECTOR) };

@@ -2,6 +2,8 @@
 //!
 //! Outside the crate's own tests both are empty: a point does nothing and no mutant is ever active.
 
+#[cfg(all(test, shuttle))]
+pub(crate) use active::was_met;
 #[cfg(test)]
 pub(crate) use active::with_hook;
 pub(crate) use active::{mutant, pass};
@@ -137,6 +139,8 @@ mod active {
 mod active {
     use super::{Mutant, Point};
     use std::cell::RefCell;
+    // No model is to see it.
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     type Hook = Box<dyn FnMut(Point)>;
 
@@ -207,6 +211,8 @@ mod active {
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
     ];
 
+    static MET: AtomicBool = AtomicBool::new(false);
+
     /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).
     pub(crate) fn mutant(which: Mutant) -> bool {
         static ACTIVE: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
@@ -215,6 +221,17 @@ mod active {
             let known = NAMES.iter().find(|(known, _)| *known == name);
             Some(known.unwrap_or_else(|| panic!("no mutant is called {name:?}; there are {NAMES:?}")).1)
         });
-        *active == Some(which)
+        let is_active = *active == Some(which);
+        // Looked at first: this is asked everywhere, and a store would be a shared write.
+        if is_active && !MET.load(Ordering::Relaxed) {
+            MET.store(true, Ordering::Relaxed);
+        }
+        is_active
+    }
+
+    /// Whether the tests have come to a place where the defect that they run with is.
+    #[cfg(shuttle)]
+    pub(crate) fn was_met() -> bool {
+        MET.load(Ordering::Relaxed)
     }
 }

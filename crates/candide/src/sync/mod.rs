@@ -10,6 +10,8 @@ mod spin;
 #[cfg(loom)]
 mod weaken;
 
+#[cfg(all(test, shuttle))]
+pub(crate) use instruments::was_met;
 #[cfg(test)]
 pub(crate) use instruments::with_hook;
 pub(crate) use instruments::{Mutant, Point, mutant, pass};

@@ -330,6 +330,7 @@ impl ForProtocol for Limits {
 }
 
 #[test]
+#[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
 fn the_memory_limit_is_an_outcome_and_costs_nothing_else() {
     for_each(&Limits);
 }

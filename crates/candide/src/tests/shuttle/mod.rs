@@ -18,7 +18,7 @@ mod stage;
 
 use super::{ForProtocol, for_each_overlapping};
 use crate::protocol::Protocol;
-use crate::sync::{Duration, Instant};
+use crate::sync::{Duration, Instant, was_met};
 use explore::{Budget, Choices, Explored, explore, replay};
 use stage::{Scene, Seen};
 use std::cell::{Cell, RefCell};
@@ -170,6 +170,9 @@ fn shuttle_scenes_are_what_protocols_promise() {
         failures: RefCell::default(),
     };
     for_each_overlapping(&schedules);
+    if variable("CANDIDE_MUTANT").is_some() && !was_met() {
+        println!("mutant: not met");
+    }
     let failures = schedules.failures.into_inner();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
