@@ -21,7 +21,7 @@ usage: cargo xtask <task>
 
   mutants [NAME...]      run the test that must find each deliberate defect (all of them, or those named)
   orderings [WHICH...]   make each memory ordering weaker, one at a time, and run the loom tests that reach it; WHICH is
-                         a part of a file's name or a number of the list. `--list` only lists, `--minutes N` stops then,
+                         a part of a line of the list, or its number. `--list` only lists, `--minutes N` stops then,
                          `--slow` uses tests of more than half a minute, too, `--test PART` only those whose names have that in them,
                          `--must` demands that all are found
   sanitize NAME [TEST...]

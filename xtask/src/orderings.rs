@@ -60,7 +60,7 @@ impl Options {
     fn wants(&self, trial: &Trial) -> bool {
         let is = |which: &String| match which.parse::<usize>() {
             Ok(number) => number == trial.number,
-            Err(_) => trial.site.place().contains(which.as_str()),
+            Err(_) => trial.describe().contains(which.as_str()),
         };
         self.which.is_empty() || self.which.iter().any(is)
     }
