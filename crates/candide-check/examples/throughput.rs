@@ -59,7 +59,16 @@ impl Maker {
             }
         }
         let (session, begun, ended) = (self.made % SESSIONS, 2 * self.made, 2 * (self.made + SESSIONS) - 1);
-        Event::Transaction(Transaction { session, begun, ended, committed: true, reads, scans: Vec::new(), writes })
+        Event::Transaction(Transaction {
+            session,
+            begun,
+            ended,
+            committed: true,
+            reads,
+            scans: Vec::new(),
+            writes,
+            as_of: None,
+        })
     }
 }
 

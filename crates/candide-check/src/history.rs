@@ -21,8 +21,8 @@ pub enum Event {
 
 /// One attempt, committed or not.
 ///
-/// Times are of one clock of all sessions, on which no two events have the same time: if one transaction `ended` before
-/// another had `begun`, it did so in real time.
+/// Times are of one clock of all sessions, on which no two events have the same time: if one transaction `ended` before another had
+/// `begun`, it did so in real time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Transaction {
@@ -40,6 +40,10 @@ pub struct Transaction {
     pub scans: Vec<Scan>,
     /// What it wrote, each unit once; empty unless it committed.
     pub writes: Vec<Access>,
+    /// If it looked back: no version that it saw can be above this, or below another one of the same unit that is not above this. It
+    /// has `begun` at the moment that it saw.
+    #[cfg_attr(feature = "formats", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub as_of: Option<u64>,
 }
 
 /// One unit in one version.
@@ -78,8 +82,9 @@ pub struct Scan {
 /// A deleted row has been taken out of the index: from then on its key is read without a version.
 ///
 /// Every transaction that was running when the row was deleted has ended by then. So who reads a key without a version
-/// reads the latest version of it that was forgotten before the reader ended; if there is none, the key as it was in the
-/// beginning, without a row.
+/// reads the latest version of it that was forgotten before the reader ended (of a reader that looked back, and may have been running
+/// before the row came: that is not above its [`as_of`](Transaction::as_of)); if there is none, the key as it was in the beginning,
+/// without a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Forgotten {

@@ -20,7 +20,7 @@ fn no_row(key: u64, version: u64) -> Access {
 fn transaction(session: u64, times: (u64, u64), reads: &[Access], writes: &[Access]) -> Transaction {
     let (begun, ended) = times;
     let (reads, writes) = (reads.to_vec(), writes.to_vec());
-    Transaction { session, begun, ended, committed: true, reads, scans: Vec::new(), writes }
+    Transaction { session, begun, ended, committed: true, reads, scans: Vec::new(), writes, as_of: None }
 }
 
 /// Inserts X and Y in version 1, before all else.
@@ -144,6 +144,31 @@ fn a_delete_that_was_forgotten() {
         let Verdict::Violated(violation) = check(at) else { panic!("the key had a version until {at:?}") };
         assert_eq!(violation.anomaly, Anomaly::ReadSkew, "it saw Y as loaded, but not X");
     }
+}
+
+/// A row that has come and gone since is none that who looks back has seen go.
+#[test]
+fn what_looks_back_has_not_seen_what_was_forgotten_since() {
+    let insert = transaction(1, (10, 11), &[], &[row(7, 5), row(X, 5)]);
+    let delete = transaction(2, (12, 13), &[row(7, 5)], &[no_row(7, 9)]);
+    let forgotten = Event::Forgotten(Forgotten { table: 0, key: [7].into(), version: 9, at: 20 });
+    let verdict = |as_of, reads: &[Access]| {
+        // By a snapshot of the time before the insert, long after the delete.
+        let mut reader = transaction(3, (5, 30), reads, &[]);
+        (reader.as_of, reader.scans) = (as_of, vec![everything()]);
+        let mut checker = Checker::new(Options { strict: true, ..Options::default() });
+        for transaction in [load(), insert.clone(), delete.clone(), reader] {
+            checker.feed(&Event::Transaction(transaction));
+        }
+        checker.feed(&forgotten);
+        checker.finish().verdict
+    };
+    let before = [row(X, 1), row(Y, 1)];
+    assert_eq!(verdict(Some(3), &before), Verdict::Serializable);
+    assert!(matches!(verdict(None, &before), Verdict::Violated(_)), "it has seen the delete, and X before that");
+    let after = [row(X, 5), row(Y, 1)];
+    assert_eq!(verdict(Some(9), &after), Verdict::Serializable);
+    assert!(matches!(verdict(Some(5), &after), Verdict::Violated(_)), "it has seen the insert, and no row");
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn event(rng: &mut Rng) -> Event {
         reads: (0..rng.usize(0..4)).map(|_| read(rng)).collect(),
         scans: (0..rng.usize(0..3)).map(|_| Scan { table: rng.u16(..), from: bound(rng), to: bound(rng) }).collect(),
         writes: (0..if committed { rng.u8(0..4) } else { 0 }).map(|group| write(rng, group)).collect(),
+        as_of: rng.bool().then(|| rng.u64(..)),
     })
 }
 

@@ -136,7 +136,7 @@ fn access(key: u64, version: u64, present: bool) -> Access {
 /// A transaction that runs alone, at this time.
 fn alone(time: u64, reads: Vec<Access>, writes: Vec<Access>) -> Transaction {
     let (begun, ended) = (10 * time, 10 * time + 5);
-    Transaction { session: 0, begun, ended, committed: true, reads, scans: Vec::new(), writes }
+    Transaction { session: 0, begun, ended, committed: true, reads, scans: Vec::new(), writes, as_of: None }
 }
 
 /// A queue: each transaction puts in a key and takes out the one of a hundred transactions ago; some go through

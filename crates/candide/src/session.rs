@@ -4,7 +4,7 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
+use crate::protocol::{DefaultProtocol, Protocol, TableCore};
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -47,7 +47,7 @@ impl<P: Protocol> Session<P> {
         self.run_with(RunOptions::new(), body)
     }
 
-    /// As [`Session::run`], with limits on retrying, or told of conflicts.
+    /// As [`Session::run`], with limits on retrying, told of conflicts, or only reading.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
@@ -56,28 +56,17 @@ impl<P: Protocol> Session<P> {
         options: RunOptions<'_>,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.run_as(&options, LookBack::No, body)
-    }
-
-    /// Runs a transaction that only reads.
-    pub(crate) fn run_looking<T, E: From<Abort>>(
-        &mut self,
-        look_back: LookBack,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.run_as(&RunOptions::new(), look_back, body)
-    }
-
-    #[inline(always)]
-    fn run_as<T, E: From<Abort>>(
-        &mut self,
-        options: &RunOptions,
-        look_back: LookBack,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let (value, effects) = self.core.run(&self.inner.engine, options, look_back, body)?;
+        let (value, effects) = self.core.run(&self.inner.engine, &options, body)?;
         effects.into_iter().for_each(|effect| effect());
         Ok(value)
+    }
+
+    /// Runs a transaction that [only reads](RunOptions::read_only).
+    ///
+    /// # Errors
+    /// As [`Session::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
+    pub fn run_read_only<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+        self.run_with(RunOptions::new().read_only(), body)
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner<P>> {
@@ -171,7 +160,6 @@ enum Place<P: Protocol> {
 pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: &RunOptions<'_>,
-    look_back: LookBack,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Result<T, E> {
     let database = inner.engine.id;
@@ -196,7 +184,7 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let mut lent = Lent { session: Some(session), database };
     lent.announce();
     let session = lent.session.as_mut().expect("given back only on drop");
-    let (value, effects) = session.core.run(&inner.engine, options, look_back, body)?;
+    let (value, effects) = session.core.run(&inner.engine, options, body)?;
     // Effects may run transactions of their own, with this session.
     drop(lent);
     effects.into_iter().for_each(|effect| effect());

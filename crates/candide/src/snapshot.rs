@@ -57,29 +57,12 @@ impl<P: Versioned> Database<P> {
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(&self.inner)
     }
-
-    /// As [`Session::run_read_only`], with a session that this thread keeps for the database.
-    ///
-    /// # Errors
-    /// As [`Session::run_read_only`], and [`Abort::Nested`] if this thread is inside `run` of the same database already.
-    pub fn run_read_only<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        run_cached(&self.inner, &RunOptions::new(), LookBack::Now, body)
-    }
 }
 
 impl<P: Versioned> Session<P> {
     /// A snapshot of the database as it is now; it sees every transaction of this session.
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(self.inner())
-    }
-
-    /// Runs `body` once, as a transaction that only reads, the database as it is now: it meets no conflict. Memory that others
-    /// free waits until it is over; for long reports a [`Snapshot`] is better, read in parts.
-    ///
-    /// # Errors
-    /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock.
-    pub fn run_read_only<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        self.run_looking(LookBack::Now, body)
     }
 
     /// As [`Snapshot::run`], with this session.
@@ -94,7 +77,7 @@ impl<P: Versioned> Session<P> {
         if !Arc::ptr_eq(self.inner(), &snapshot.inner) {
             return Err(Abort::ForeignTable.into());
         }
-        self.run_looking(LookBack::To(snapshot.ts), body)
+        self.run_with(RunOptions::new().looking(LookBack::To(snapshot.ts)), body)
     }
 }
 
@@ -112,7 +95,7 @@ impl<P: Versioned> Snapshot<P> {
     /// is younger than the snapshot, [`Abort::Nested`] if this thread is inside `run` of the same database already
     /// ([`Session::run_at`] can be used there).
     pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        run_cached(&self.inner, &RunOptions::new(), LookBack::To(self.ts), body)
+        run_cached(&self.inner, &RunOptions::new().looking(LookBack::To(self.ts)), body)
     }
 
     /// Calls `each` with every row of a range of keys in their order; gives their number. Holds nothing back but the snapshot's

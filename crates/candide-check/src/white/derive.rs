@@ -2,7 +2,7 @@
 
 use super::live::NodeId;
 use super::units::{Version, Writer};
-use super::{Checker, Fed, Item, LiveScan, Pending};
+use super::{Checker, Fed, Item, LiveScan, Pending, Sight};
 use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
 use crate::graph::{Edge, Graph, Kind};
 use crate::history::{Key, Scan};
@@ -23,14 +23,14 @@ impl Checker {
         black_box(newest.fold(0, |all, newest| all ^ newest));
         for number in fed.first..writes {
             let item = self.items[number];
-            self.read_item(node, item, Kind::Rw, fed.party.ended);
+            self.read_item(node, item, Kind::Rw, fed.sight);
             if !fed.scans.is_empty() {
                 let head = self.units.get(item.unit).head;
                 self.units.get_mut(head).stamp = self.processed;
             }
         }
         for scan in &fed.scans {
-            self.scan(node, scan, fed.party.ended);
+            self.scan(node, scan, fed.sight);
         }
         for number in writes..end {
             let item = self.items[number];
@@ -66,9 +66,9 @@ impl Checker {
         self.moments.push_back((party.ended, moment));
     }
 
-    fn read_item(&mut self, node: NodeId, item: Item, kind: Kind, ended: u64) {
+    fn read_item(&mut self, node: NodeId, item: Item, kind: Kind, sight: Sight) {
         let version = match item.version {
-            0 => self.units.get(item.unit).unversioned(ended),
+            0 => self.units.get(item.unit).unversioned(sight),
             version => version,
         };
         let Item { unit, present, .. } = item;
@@ -176,7 +176,7 @@ impl Checker {
         agrees && !foresight
     }
 
-    fn scan(&mut self, node: NodeId, scan: &Scan, ended: u64) {
+    fn scan(&mut self, node: NodeId, scan: &Scan, sight: Sight) {
         if is_empty(scan) {
             return;
         }
@@ -184,15 +184,15 @@ impl Checker {
         let heads: Vec<u32> = keys.map(|(_, head)| *head).collect();
         for head in heads {
             if self.units.get(head).stamp != self.processed {
-                self.miss(node, head, ended);
+                self.miss(node, head, sight);
             }
         }
-        self.scans.push(LiveScan { node, ended, scan: scan.clone() });
+        self.scans.push(LiveScan { node, sight, scan: scan.clone() });
     }
 
     /// A scan did not meet a key.
-    fn miss(&mut self, node: NodeId, head: u32, ended: u64) {
-        self.read_item(node, Item { version: 0, unit: head, present: false }, Kind::Predicate, ended);
+    fn miss(&mut self, node: NodeId, head: u32, sight: Sight) {
+        self.read_item(node, Item { version: 0, unit: head, present: false }, Kind::Predicate, sight);
     }
 
     /// Scans that were processed before a key came did not meet it.
@@ -200,7 +200,7 @@ impl Checker {
         let mut missed = Vec::new();
         for table in 0..self.units.tables() {
             let new = self.units.take_new(table);
-            for LiveScan { node, ended, scan } in self.scans.iter().filter(|live| live.scan.table == table) {
+            for LiveScan { node, sight, scan } in self.scans.iter().filter(|live| live.scan.table == table) {
                 let key = |unit: &u32| -> &[u64] { self.units.get(*unit).key() };
                 let from = new.partition_point(|unit| match words(&scan.from) {
                     Bound::Included(from) => key(unit) < from,
@@ -212,10 +212,10 @@ impl Checker {
                     Bound::Excluded(to) => key(unit) < to,
                     Bound::Unbounded => true,
                 });
-                missed.extend(new[from..to].iter().map(|unit| (*node, *unit, *ended)));
+                missed.extend(new[from..to].iter().map(|unit| (*node, *unit, *sight)));
             }
         }
-        missed.into_iter().for_each(|(node, unit, ended)| self.miss(node, unit, ended));
+        missed.into_iter().for_each(|(node, unit, sight)| self.miss(node, unit, sight));
     }
 
     /// Reads of versions whose writers would have come by now.

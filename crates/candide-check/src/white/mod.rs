@@ -103,6 +103,7 @@ pub struct Summary {
 #[derive(Debug)]
 struct Fed {
     party: Party,
+    sight: Sight,
     /// Its reads and then its writes, in `items`.
     first: usize,
     reads: u32,
@@ -125,8 +126,16 @@ struct Item {
 #[derive(Debug)]
 struct LiveScan {
     node: NodeId,
-    ended: u64,
+    sight: Sight,
     scan: Scan,
+}
+
+/// What tells which deletes a transaction has seen by finding no record.
+#[derive(Debug, Clone, Copy)]
+struct Sight {
+    ended: u64,
+    /// The highest version that it can have seen.
+    as_of: u64,
 }
 
 /// A read of a version that nobody has written so far.
@@ -252,7 +261,16 @@ impl Checker {
         self.items_live += (reads + writes) as usize;
         self.ended_max = self.ended_max.max(party.ended);
         self.unsorted = true;
-        self.fed.push(Fed { party, first, reads, writes, scans: transaction.scans.as_slice().into(), begun_min: 0 });
+        let sight = Sight { ended, as_of: transaction.as_of.unwrap_or(u64::MAX) };
+        self.fed.push(Fed {
+            party,
+            sight,
+            first,
+            reads,
+            writes,
+            scans: transaction.scans.as_slice().into(),
+            begun_min: 0,
+        });
         self.summary.transactions += 1;
         self.summary.reads += u64::from(reads);
         self.summary.writes += u64::from(writes);

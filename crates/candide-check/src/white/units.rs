@@ -1,5 +1,6 @@
 //! The units of a history, by number, and the versions of each that something live may still refer to.
 
+use super::Sight;
 use super::live::{Live, NONE, NodeId};
 use crate::anomaly::Party;
 use crate::graph::Kind;
@@ -99,9 +100,10 @@ impl Unit {
         self.versions[0].number
     }
 
-    /// The version that a reader without one read, who ended at this time.
-    pub(super) fn unversioned(&self, ended: u64) -> u64 {
-        self.forgotten.iter().filter(|(_, at)| *at < ended).map(|(version, _)| *version).max().unwrap_or(0)
+    /// The version that a reader without one read.
+    pub(super) fn unversioned(&self, reader: Sight) -> u64 {
+        let seen = self.forgotten.iter().filter(|(version, at)| *at < reader.ended && *version <= reader.as_of);
+        seen.map(|(version, _)| *version).max().unwrap_or(0)
     }
 
     /// Whether who ends from this time on reads the floor without a version, until there is a new version.

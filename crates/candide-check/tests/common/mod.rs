@@ -149,7 +149,7 @@ fn timed(random: &mut Random, shape: Shape, number: u64) -> Transaction {
     let (begun, ended) = (effect - before.min(effect), effect + after);
     let (begun, ended) = (unique(shape, begun, number, 0), unique(shape, ended, number, 1));
     let committed = !random.percent(shape.aborted);
-    Transaction { session: number, begun, ended, committed, reads: vec![], scans: vec![], writes: vec![] }
+    Transaction { session: number, begun, ended, committed, reads: vec![], scans: vec![], writes: vec![], as_of: None }
 }
 
 /// A time at which nothing else happens, of one of four events of a transaction.

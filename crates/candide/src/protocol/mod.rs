@@ -72,11 +72,12 @@ pub trait Versioned: Protocol {
 }
 
 /// What a transaction sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum LookBack {
     /// What there is; it may write.
+    #[default]
     No,
-    /// What there was when it began.
+    /// What there was when it began; without versions, what there is. It only reads.
     Now,
     /// What an open snapshot sees.
     To(u64),

@@ -22,13 +22,14 @@
 //! What is noted:
 //! * Reads in the version of their unit. A unit that the transaction has written itself is read below its writes, if at all.
 //! * What an outcome rests on, too: a missing key, a duplicate, a guard.
+//! * What reads by a snapshot, as begun when that was opened.
 //! * Ranges as far as they were gone through. A scan of a table without order that was given up is not among them; the rows
 //!   it gave are.
 //! * Serial protocols have no versions; there the versions are made here, as nothing else can run meanwhile.
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -66,6 +67,15 @@ pub struct Recorder<C> {
     tombstones: Mutex<HashMap<(u16, Key), u64>>,
     /// The versions of all rows, where the protocol has none.
     versions: Mutex<HashMap<(u16, Key), u64>>,
+    /// Open snapshots.
+    snapshots: Mutex<Vec<Opened>>,
+}
+
+/// A snapshot, and when it was opened: what reads by it is noted as begun then.
+#[derive(Debug, Clone, Copy)]
+struct Opened {
+    ts: u64,
+    begun: u64,
 }
 
 const SHARES: usize = 16;
@@ -86,6 +96,7 @@ impl<C: Default> Default for Recorder<C> {
             shares: std::array::from_fn(|_| CachePadded::new(Mutex::new(Share::default()))),
             tombstones: Mutex::new(HashMap::new()),
             versions: Mutex::new(HashMap::new()),
+            snapshots: Mutex::new(Vec::new()),
         }
     }
 }
@@ -151,6 +162,9 @@ impl<C> Recorder<C> {
     /// What has ended since the last call.
     pub(crate) fn take(&self) -> Batch {
         let mut batch = Batch { events: Vec::new(), complete_before: self.tick() };
+        // Before the shares: who reads by a snapshot that is closed by now is in one of them.
+        let first = lock(&self.snapshots).iter().map(|snapshot| snapshot.begun).min();
+        batch.complete_before = first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
         for share in &self.shares {
             // Whoever has begun before that tick is noted here as running, or has been and has ended.
             let share = &mut *lock(share);
@@ -167,6 +181,12 @@ impl<C> Recorder<C> {
         let begun = self.tick();
         share.running.push((session, begun));
         begun
+    }
+
+    /// The first snapshot with this timestamp: all of them see the same.
+    fn opened(&self, ts: u64) -> Opened {
+        let snapshots = lock(&self.snapshots);
+        *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("it is open while it is used")
     }
 
     /// Notes that an attempt has ended.
@@ -229,14 +249,19 @@ impl<P: Protocol> Recorded<P> {
             let read: HashSet<_> = reads.iter().map(|read| (read.table, &read.key)).collect();
             scans.extend(attempt.scans.drain(..).flat_map(|passage| passage.observed(&read)));
         }
+        let snapshot = match context.local.look_back {
+            LookBack::To(ts) => Some(context.clock.opened(ts)),
+            LookBack::No | LookBack::Now => None,
+        };
         let transaction = Transaction {
             session: context.local.id,
-            begun: attempt.begun,
+            begun: snapshot.map_or(attempt.begun, |snapshot| snapshot.begun),
             ended: attempt.begun,
             committed,
             reads,
             scans,
             writes: writes.collect(),
+            as_of: snapshot.map(|snapshot| snapshot.ts),
         };
         attempt.applied.clear();
         Self::note_deletes(context, &transaction.writes);
@@ -493,5 +518,23 @@ impl<P: Protocol> Protocol for Recorded<P> {
 
     fn bequeath(node: NodeAt, at: CellAt) {
         P::bequeath(node, at);
+    }
+}
+
+impl<P: Versioned> Versioned for Recorded<P> {
+    fn open_snapshot(clock: &Self::Clock, epoch: Epoch) -> u64 {
+        let mut snapshots = lock(&clock.snapshots);
+        let begun = clock.tick();
+        let ts = P::open_snapshot(&clock.clock, epoch);
+        snapshots.push(Opened { ts, begun });
+        ts
+    }
+
+    fn close_snapshot(clock: &Self::Clock, ts: u64, epoch: Epoch) {
+        let mut snapshots = lock(&clock.snapshots);
+        P::close_snapshot(&clock.clock, ts, epoch);
+        // The last: what was read by the others was noted with the first.
+        let place = snapshots.iter().rposition(|snapshot| snapshot.ts == ts).expect("a snapshot is closed once");
+        snapshots.remove(place);
     }
 }

@@ -3,9 +3,9 @@
 use super::parcels::Parcel;
 use super::rows::Item;
 use crate::history::{Batch, Recorded};
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Versioned};
 use crate::sync::{Random, thread};
-use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, RunOptions, Session, Table, Tx, Whole};
+use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, RunOptions, Session, Snapshot, Table, Tx, Whole};
 use candide_check::{Checker, Options, Verdict};
 
 /// An ordered table with two indexes and a hash table, both with few keys.
@@ -28,6 +28,16 @@ enum Turn {
 
 /// The operations there are; the first number of an operation is below this.
 const OPERATIONS: u64 = 26;
+/// Those that only read.
+const READS: [u64; 11] = [0, 1, 9, 10, 11, 19, 20, 21, 22, 23, 24];
+
+fn any(random: &mut Random) -> u64 {
+    random.below(OPERATIONS)
+}
+
+fn a_read(random: &mut Random) -> u64 {
+    READS[random.below(READS.len() as u64) as usize]
+}
 
 impl<P: Protocol> Mix<P> {
     /// Tables without rows, in which `keys` numbers are used.
@@ -39,10 +49,27 @@ impl<P: Protocol> Mix<P> {
         Mix { db, items, parcels, by_code, by_place, keys }
     }
 
-    /// Draws a transaction of up to `most` operations and runs it.
+    /// Draws a transaction of up to `most` operations and runs it. One in eight says that it only reads.
     pub(crate) fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, most: u64) {
+        // Whoever meets the same conflict for ever has met a defect.
+        let options = RunOptions::new().attempts_max(20_000);
+        if random.below(8) == 0 {
+            self.play(random, most, a_read, |body| session.run_with(options.read_only(), body));
+        } else {
+            self.play(random, most, any, |body| session.run_with(options, body));
+        }
+    }
+
+    /// Draws a transaction and has it run.
+    fn play(
+        &self,
+        random: &mut Random,
+        most: u64,
+        kind: fn(&mut Random) -> u64,
+        run: impl FnOnce(&mut dyn FnMut(&Tx<'_, Recorded<P>>) -> Result<(), Abort>) -> Result<(), Abort>,
+    ) {
         let script: Vec<_> = (0..1 + random.below(most))
-            .map(|_| (random.below(OPERATIONS), random.below(self.keys), random.below(self.keys)))
+            .map(|_| (kind(random), random.below(self.keys), random.below(self.keys)))
             .collect();
         let turn = match random.below(12) {
             0 => Turn::Panic,
@@ -50,24 +77,20 @@ impl<P: Protocol> Mix<P> {
             _ => Turn::Commit,
         };
         let stops = random.below(4) == 0;
-        // Whoever meets the same conflict for ever has met a defect.
-        let options = RunOptions::new().attempts_max(20_000);
-        let run = || {
-            session.run_with(options, |tx| {
-                for operation in &script {
-                    match self.carry_out(tx, *operation) {
-                        Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => {}
-                        done => done?,
-                    }
+        let mut body = |tx: &Tx<'_, Recorded<P>>| {
+            for operation in &script {
+                match self.carry_out(tx, *operation) {
+                    Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => {}
+                    done => done?,
                 }
-                match turn {
-                    Turn::Commit => Ok(()),
-                    Turn::Fail => Err(Abort::NotFound),
-                    Turn::Panic => std::panic::resume_unwind(Box::new(turn)),
-                }
-            })
+            }
+            match turn {
+                Turn::Commit => Ok(()),
+                Turn::Fail => Err(Abort::NotFound),
+                Turn::Panic => std::panic::resume_unwind(Box::new(turn)),
+            }
         };
-        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&mut body))) {
             Ok(Ok(()) | Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard)) => {}
             Ok(Err(abort)) => panic!("{}: {abort}", P::NAME),
             Err(panic) if panic.is::<Turn>() => {}
@@ -114,6 +137,19 @@ impl<P: Protocol> Mix<P> {
                 Ok(())
             }
         }
+    }
+}
+
+impl<P: Versioned> Mix<P> {
+    /// Draws a transaction of up to `most` operations that only read, and runs it on a snapshot.
+    pub(crate) fn look_back(
+        &self,
+        session: &mut Session<Recorded<P>>,
+        snapshot: &Snapshot<Recorded<P>>,
+        random: &mut Random,
+        most: u64,
+    ) {
+        self.play(random, most, a_read, |body| session.run_at(snapshot, body));
     }
 }
 

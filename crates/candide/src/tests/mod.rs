@@ -61,12 +61,16 @@ mod versions;
 
 #[cfg(not(loom))]
 pub(crate) use protocols::{ForProtocol, for_each_overlapping};
+#[cfg(shuttle)]
+pub(crate) use protocols::{ForVersioned, for_each_versioned};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use protocols::{for_each, for_each_concurrent};
 
 /// Which protocols a test runs under.
 #[cfg(not(loom))]
 mod protocols {
+    #[cfg(shuttle)]
+    use crate::protocol::Versioned;
     #[cfg(not(shuttle))]
     use crate::protocol::{GlobalLock, Serial};
     use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
@@ -96,6 +100,18 @@ mod protocols {
         report::<Occ>(test);
         report::<TicToc>(test);
         report::<Mvcc>(test);
+    }
+
+    /// Something to be done under every protocol that keeps versions.
+    #[cfg(shuttle)]
+    pub(crate) trait ForVersioned {
+        fn run<P: Versioned>(&self);
+    }
+
+    /// Runs a test under every protocol that keeps versions.
+    #[cfg(shuttle)]
+    pub(crate) fn for_each_versioned(test: &impl ForVersioned) {
+        test.run::<Mvcc>();
     }
 
     fn report<P: Protocol>(test: &impl ForProtocol) {

@@ -1,12 +1,15 @@
 //! Snapshots: what they see, what they keep, and what they give back.
 
+use super::mix::{Judge, Mix};
 use super::parcels::Parcel;
 use super::rows::Item;
+use crate::history::Recorded;
 use crate::index::Found;
 use crate::protocol::Mvcc;
 use crate::record::Tid;
-use crate::sync::{AtomicBool, AtomicU64, Ordering, Random};
+use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random};
 use crate::{Abort, Database, IndexOptions, Session, Snapshot, Table, Whole};
+use candide_check::Options;
 
 type Items = Table<Item, Mvcc>;
 
@@ -17,6 +20,39 @@ fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
     let mut session = db.session().unwrap();
     ok(session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
     (db, items, session)
+}
+
+/// Some threads change everything while others look, each by a snapshot of its own that it keeps for a while; all that they saw was
+/// so when the snapshot was made, or after that.
+#[test]
+fn histories_with_snapshots_are_strictly_serializable() {
+    let mix = Mix::new(Database::<Recorded<Mvcc>>::builder().build().unwrap(), 8);
+    let options = Options { strict: true, opaque: true, horizon: 1 << 20 };
+    let mut judge = Judge::new(options, "snapshots".to_string());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..6)
+            .map(|thread| {
+                let mix = &mix;
+                scope.spawn(move || {
+                    let (mut session, mut random) = (mix.db.session().unwrap(), Random::seeded(thread));
+                    for _ in 0..300 {
+                        if thread % 2 == 0 {
+                            (0..10).for_each(|_| mix.step(&mut session, &mut random, 5));
+                        } else {
+                            let snapshot = mix.db.snapshot();
+                            (0..4).for_each(|_| mix.look_back(&mut session, &snapshot, &mut random, 6));
+                        }
+                    }
+                })
+            })
+            .collect();
+        while !workers.iter().all(|worker| worker.is_finished()) {
+            judge.hear(&mix.db.take_history());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    judge.hear(&mix.db.take_history());
+    assert!(judge.judge() >= 3 * 300 * 14);
 }
 
 fn ok<T>(result: Result<T, Abort>) -> T {

@@ -27,12 +27,13 @@ const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// Pauses up to this long are spun; a system call would take longer.
 const SPUN_MAX: Duration = Duration::from_micros(20);
 
-/// Limits on retrying, and whom to tell of conflicts.
+/// How to run a transaction: limits on retrying, whom to tell of conflicts, and whether it only reads.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
     attempts_max: Option<u32>,
     deadline: Option<Instant>,
     on_conflict: Option<&'a dyn Fn(&Conflict)>,
+    look_back: LookBack,
 }
 
 impl std::fmt::Debug for RunOptions<'_> {
@@ -40,6 +41,7 @@ impl std::fmt::Debug for RunOptions<'_> {
         f.debug_struct("RunOptions")
             .field("attempts_max", &self.attempts_max)
             .field("deadline", &self.deadline)
+            .field("look_back", &self.look_back)
             .finish_non_exhaustive()
     }
 }
@@ -48,6 +50,32 @@ impl<'a> RunOptions<'a> {
     /// No limits: conflicts are retried until the transaction commits.
     pub fn new() -> RunOptions<'a> {
         RunOptions::default()
+    }
+
+    /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or lock. Under protocols with
+    /// [versions](crate::Versioned) it sees the database as it was when it began, runs once, and meets no conflict; memory that others
+    /// free waits until it is over, so for long reports a [`Snapshot`](crate::Snapshot) is better, read in parts. Under the others it
+    /// is repeated as any transaction is.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// # let db = Database::<Mvcc>::builder().build()?;
+    /// # let counters = db.table::<Counter>("counters")?;
+    /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
+    /// let options = RunOptions::new().read_only();
+    /// assert_eq!(db.run_with(options, |tx| counters.read(tx, &7, Counter::HITS)), Ok::<_, Abort>(0));
+    /// assert_eq!(db.run_with(options, |tx| counters.delete(tx, &7)), Err(Abort::ReadOnly));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn read_only(self) -> RunOptions<'a> {
+        self.looking(LookBack::Now)
+    }
+
+    pub(crate) fn looking(self, look_back: LookBack) -> RunOptions<'a> {
+        RunOptions { look_back, ..self }
     }
 
     /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One is always made: zero
@@ -161,11 +189,10 @@ impl<P: Protocol> Core<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
-        look_back: LookBack,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<(T, Vec<Effect>), E> {
         let local = &mut self.state.get_mut().local;
-        (local.has_yielded, local.look_back) = (false, look_back);
+        (local.has_yielded, local.look_back) = (false, options.look_back);
         let mut starvation = Starvation { token: &engine.token, session: local.id, conflicts: 0 };
         let mut failed = 0;
         loop {

@@ -249,13 +249,12 @@ impl<P: Protocol> State<P> {
     /// Refuses to write, or to lock, where the transaction is only to read.
     #[inline(always)]
     fn admit_write(&self) -> Result<(), Abort> {
-        let refused = P::VERSION_WORDS > 0 && self.local.look_back != LookBack::No;
-        if refused { Err(Abort::ReadOnly) } else { Ok(()) }
+        if self.local.look_back != LookBack::No { Err(Abort::ReadOnly) } else { Ok(()) }
     }
 
     /// Whether a scan may go on where what it has gone through has changed for good: it does not rest on that.
     pub(crate) fn is_looking_back(&self) -> bool {
-        self.local.look_back != LookBack::No
+        P::VERSION_WORDS > 0 && self.local.look_back != LookBack::No
     }
 
     /// Now, as something that a scan can look back to.

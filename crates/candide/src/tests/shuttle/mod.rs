@@ -15,9 +15,10 @@ mod explore;
 mod life;
 mod scenes;
 mod stage;
+mod versions;
 
-use super::{ForProtocol, for_each_overlapping};
-use crate::protocol::Protocol;
+use super::{ForProtocol, ForVersioned, for_each_overlapping, for_each_versioned};
+use crate::protocol::{Protocol, Versioned};
 use crate::sync::{Duration, Instant, was_met};
 use explore::{Budget, Choices, Explored, explore, replay};
 use stage::{Scene, Seen};
@@ -54,6 +55,11 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
     ]
 }
 
+/// Those of protocols that keep versions.
+fn versioned<P: Versioned>() -> Vec<Scene<P>> {
+    vec![versions::snapshots(), versions::reports()]
+}
+
 /// The value of a variable, if it is set.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
@@ -72,8 +78,8 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn scenes<P: Protocol>(&self) -> Vec<Scene<P>> {
-        let mut scenes = all::<P>();
+    /// Those of `scenes` that are.
+    fn of<P: Protocol>(&self, mut scenes: Vec<Scene<P>>) -> Vec<Scene<P>> {
         let is = |wanted: &Option<String>, name| wanted.as_ref().is_none_or(|wanted| wanted == name);
         scenes.retain(|scene| is(&self.protocol, P::NAME) && is(&self.scene, scene.name));
         scenes
@@ -82,7 +88,13 @@ impl Chosen {
 
 impl ForProtocol for Chosen {
     fn run<P: Protocol>(&self) {
-        self.count.set(self.count.get() + self.scenes::<P>().len() as u32);
+        self.count.set(self.count.get() + self.of(all::<P>()).len() as u32);
+    }
+}
+
+impl ForVersioned for Chosen {
+    fn run<P: Versioned>(&self) {
+        self.count.set(self.count.get() + self.of(versioned::<P>()).len() as u32);
     }
 }
 
@@ -119,7 +131,13 @@ impl Schedules {
 
 impl ForProtocol for Schedules {
     fn run<P: Protocol>(&self) {
-        self.chosen.scenes::<P>().into_iter().for_each(|scene| self.play(scene));
+        self.chosen.of(all::<P>()).into_iter().for_each(|scene| self.play(scene));
+    }
+}
+
+impl ForVersioned for Schedules {
+    fn run<P: Versioned>(&self) {
+        self.chosen.of(versioned::<P>()).into_iter().for_each(|scene| self.play(scene));
     }
 }
 
@@ -131,13 +149,25 @@ struct Again {
     end: RefCell<Option<Explored>>,
 }
 
-impl ForProtocol for Again {
-    fn run<P: Protocol>(&self) {
-        if P::NAME == self.protocol {
-            let scene = all::<P>().into_iter().find(|scene| scene.name == self.scene).expect("a scene of this name");
+impl Again {
+    fn play<P: Protocol>(&self, scenes: Vec<Scene<P>>) {
+        let mut scenes = scenes.into_iter().filter(|scene| P::NAME == self.protocol && scene.name == self.scene);
+        if let Some(scene) = scenes.next() {
             let end = replay(self.choices.clone(), move |seed| scene.play(seed, &Seen::default()));
             *self.end.borrow_mut() = Some(end);
         }
+    }
+}
+
+impl ForProtocol for Again {
+    fn run<P: Protocol>(&self) {
+        self.play(all::<P>());
+    }
+}
+
+impl ForVersioned for Again {
+    fn run<P: Versioned>(&self) {
+        self.play(versioned::<P>());
     }
 }
 
@@ -150,7 +180,8 @@ fn shuttle_scenes_are_what_protocols_promise() {
         let choices = Choices::parse(part()).expect("a seed, and steps as they were printed");
         let again = Again { scene, protocol, choices, end: RefCell::default() };
         for_each_overlapping(&again);
-        let end = again.end.into_inner().expect("a protocol of this name");
+        for_each_versioned(&again);
+        let end = again.end.into_inner().expect("a scene of this name under a protocol of this name");
         if let Some((_, text)) = end.failure {
             panic!("replayed: {text}");
         }
@@ -159,6 +190,7 @@ fn shuttle_scenes_are_what_protocols_promise() {
     let chosen =
         Chosen { scene: variable("CANDIDE_SCENE"), protocol: variable("CANDIDE_PROTOCOL"), count: Cell::new(0) };
     for_each_overlapping(&chosen);
+    for_each_versioned(&chosen);
     assert!(chosen.count.get() > 0, "no scene or protocol is called so");
     let time =
         variable("CANDIDE_SECONDS").map(|_| Duration::from_secs(number("CANDIDE_SECONDS", 0)) / chosen.count.get());
@@ -170,6 +202,7 @@ fn shuttle_scenes_are_what_protocols_promise() {
         failures: RefCell::default(),
     };
     for_each_overlapping(&schedules);
+    for_each_versioned(&schedules);
     if variable("CANDIDE_MUTANT").is_some() && !was_met() {
         println!("mutant: not met");
     }

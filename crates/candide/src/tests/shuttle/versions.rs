@@ -1,0 +1,85 @@
+//! The scenes: looks at the database as it was, where protocols keep versions.
+
+use super::super::rows::Item;
+use super::stage::{Actor, Scene};
+use crate::Abort;
+use crate::history::Recorded;
+use crate::protocol::{Protocol, Versioned};
+
+/// The rows that all scenes here are about.
+const ROWS: u64 = 3;
+
+/// Moves all that one row has to another, or makes it, and deletes the one; the sum stays.
+fn move_all<P: Protocol>(me: &mut Actor<'_, P>, from: u64, to: u64) {
+    let items = me.items();
+    me.run(|tx| {
+        let Some(count) = items.get(tx, &from, Item::COUNT)? else { return Ok(()) };
+        items.delete(tx, &from)?;
+        match items.get(tx, &to, ())? {
+            Some(()) => items.update(tx, &to, Item::COUNT.add(count)),
+            None => items.insert(tx, Item::new(to, count)),
+        }
+    });
+}
+
+/// The counts of all rows.
+fn counts<P: Protocol>(
+    items: &crate::Table<Item, Recorded<P>>,
+    tx: &crate::Tx<'_, Recorded<P>>,
+) -> Result<Vec<Option<i64>>, Abort> {
+    (0..ROWS).map(|id| items.get(tx, &id, Item::COUNT)).collect()
+}
+
+fn assert_whole(counts: &[Option<i64>]) {
+    assert_eq!(counts.iter().flatten().sum::<i64>(), 30, "of different times: {counts:?}");
+}
+
+/// A snapshot is looked at again and again while rows move, go and come, and old versions are collected: it stays what it was.
+pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
+    fn look<P: Versioned>(me: &mut Actor<'_, P>) {
+        let (items, snapshot) = (me.items(), me.stage.db.snapshot());
+        let mut seen = None;
+        for _ in 0..3 {
+            let counts =
+                me.session.run_at(&snapshot, |tx| counts(&items, tx)).unwrap_or_else(|abort| panic!("{abort}"));
+            assert_whole(&counts);
+            assert_eq!(*seen.get_or_insert_with(|| counts.clone()), counts, "a snapshot has changed");
+            me.pass();
+        }
+    }
+    Scene::peaceful("snapshots")
+        .before(|me| me.fill(0..ROWS, 10))
+        .part(|me| {
+            for (from, to) in [(0, 1), (1, 0), (0, 2)] {
+                move_all(me, from, to);
+                me.advance();
+            }
+        })
+        .part(look)
+        .part(look)
+        .shows("burial")
+}
+
+/// Who only reads sees one moment, though it is not asked at the end whether that was so.
+pub(super) fn reports<P: Versioned>() -> Scene<P> {
+    fn act<P: Versioned>(me: &mut Actor<'_, P>) {
+        for (from, to) in [(0, 1), (1, 0)] {
+            move_all(me, from, to);
+            me.pass();
+        }
+    }
+    fn report<P: Versioned>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for _ in 0..2 {
+            let mut runs = 0;
+            let counts = me.session.run_read_only(|tx| {
+                runs += 1;
+                counts(&items, tx)
+            });
+            assert_whole(&counts.unwrap_or_else(|abort: Abort| panic!("{abort}")));
+            assert_eq!(runs, 1, "it met a conflict");
+            me.advance();
+        }
+    }
+    Scene::new("reports").before(|me| me.fill(0..ROWS, 10)).part(act).part(act).part(report)
+}
