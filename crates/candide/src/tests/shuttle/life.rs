@@ -199,6 +199,104 @@ pub(super) fn growth<P: Protocol>() -> Scene<P> {
         })
 }
 
+/// Rows 0 to 3, of which the first has been written often, and the second read by somebody who came after that.
+fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
+    me.fill(0..4, 0);
+    let items = me.items();
+    (0..3).for_each(|_| me.run(|tx| items.update(tx, &0, Item::COUNT.add(1))));
+    me.run(|tx| {
+        items.read(tx, &1, Item::COUNT)?;
+        items.update(tx, &0, Item::COUNT.add(1))
+    });
+}
+
+/// Notes in the second row that a key is not there, after all that was written to the first.
+fn miss<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
+    let items = me.items();
+    me.run(|tx| {
+        let writes = items.read(tx, &0, Item::COUNT)?;
+        match items.get(tx, &key, ())? {
+            None => items.update(tx, &1, Item::COUNT.set(writes)),
+            Some(()) => Ok(()),
+        }
+    });
+}
+
+/// Looks at the second row, and after a while for the key.
+fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
+    let items = me.items();
+    me.run(|tx| {
+        items.read(tx, &1, Item::COUNT)?;
+        (0..4).try_for_each(|turn| items.read(tx, &(2 + turn % 2), Item::COUNT).map(drop))?;
+        items.get(tx, &key, Item::COUNT)
+    });
+}
+
+/// A key that was missed comes to a node that was made since.
+pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
+    Scene::new("inheritance")
+        .before(with_a_past)
+        .part(|me| {
+            miss(me, 100);
+            let items = me.items();
+            me.run(|tx| items.insert_many(tx, (90..97).map(|key| Item::new(key, 0))));
+            insert(me, 100);
+        })
+        .part(|me| look_for(me, 100))
+}
+
+/// A key whose record was found, without a row, comes again when that is gone.
+pub(super) fn bequest<P: Protocol>() -> Scene<P> {
+    Scene::new("bequest")
+        .before(|me| {
+            with_a_past(me);
+            let items = me.items();
+            let refused = me.session.run(|tx| {
+                items.insert(tx, Item::new(100, 0))?;
+                Err::<(), _>(Abort::NotFound)
+            });
+            assert_eq!(refused, Err(Abort::NotFound));
+            (0..2).for_each(|_| me.pass());
+        })
+        .part(|me| {
+            miss(me, 100);
+            me.advance();
+            insert(me, 100);
+        })
+        .part(|me| look_for(me, 100))
+}
+
+/// A row is deleted, made and deleted again while its record waits to be buried.
+pub(super) fn requeue<P: Protocol>() -> Scene<P> {
+    fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        let counts = me.run(|tx| {
+            Ok([items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?].map(|count| count.unwrap_or(0)))
+        });
+        assert_eq!(counts[0] + counts[1], 20, "{counts:?}");
+    }
+    Scene::new("requeue")
+        .before(|me| me.fill(0..2, 10))
+        .part(|me| {
+            let items = me.items();
+            for _ in 0..2 {
+                me.run(|tx| {
+                    let count = items.read(tx, &0, Item::COUNT)?;
+                    items.delete(tx, &0)?;
+                    items.update(tx, &1, Item::COUNT.add(count))
+                });
+                me.advance();
+                me.run(|tx| {
+                    items.update(tx, &1, Item::COUNT.sub(5))?;
+                    items.insert(tx, Item::new(0, 5))
+                });
+            }
+            me.advance();
+        })
+        .part(|me| (0..2).for_each(|_| sum(me)))
+        .part(sum)
+}
+
 /// Sessions that have left garbage are dropped while the advancer and others go about their business.
 pub(super) fn session_drop<P: Protocol>() -> Scene<P> {
     Scene::new("session-drop")

@@ -51,6 +51,9 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         life::reinsert(),
         life::take_over(),
         life::growth(),
+        life::inheritance(),
+        life::bequest(),
+        life::requeue(),
         life::session_drop(),
     ]
 }
