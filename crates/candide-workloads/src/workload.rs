@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use candide::{Abort, Database, Error, Protocol, Session, Stats, Tx};
+use candide::{Abort, Database, Error, Protocol, RunOptions, Session, Stats, Tx};
 use serde::Serialize;
 
 use crate::{Causes, Consistency, Loading, THETA_MAX};
@@ -137,10 +137,27 @@ pub(crate) fn require_weights(weights: &[u32], kinds: &[&str]) -> Result<(), Str
 /// Runs a transaction, and counts the attempts that were in vain.
 pub(crate) fn run_counted<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> (Result<T, E>, u64) {
+    run_as(session, RunOptions::new(), body)
+}
+
+/// As [`run_counted`], for a transaction that only reads.
+pub(crate) fn look_counted<T, E: From<Abort>, P: Protocol>(
+    session: &mut Session<P>,
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> (Result<T, E>, u64) {
+    run_as(session, RunOptions::new().read_only(), body)
+}
+
+/// As [`run_counted`], in a given way.
+pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
+    session: &mut Session<P>,
+    options: RunOptions<'_>,
     mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> (Result<T, E>, u64) {
     let mut attempts = 0;
-    let end = session.run(|tx| {
+    let end = session.run_with(options, |tx| {
         attempts += 1;
         body(tx)
     });

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use serde::Serialize;
 
 use crate::replay::Replay;
-use crate::workload::{require, require_theta, require_transactions};
+use crate::workload::{look_counted, require, require_theta, require_transactions, run_counted};
 use crate::ycsb::{JointInOrder, Layout, Operation, UserRow, Verify, Writer, Writes, Ycsb, YcsbTables, scan_all};
 use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, Zipf, rng};
 
@@ -164,29 +164,24 @@ pub struct RangesWorker<P: Protocol> {
 impl<P: Protocol> Worker for RangesWorker<P> {
     fn step(&mut self) -> Result<Step, Abort> {
         let RangesWorker { session, table, operations, ranges, writer, wrong } = self;
-        let mut attempts = 0;
-        let kind = match ranges.next()[0] {
+        let (kind, retries) = match ranges.next()[0] {
             Range::Scan { start, length } => {
                 let range = u64::from(start)..u64::from(start) + u64::from(length);
-                let is_whole = session.run(|tx| {
-                    attempts += 1;
-                    scan_all(table, tx, range.clone())
-                })?;
-                *wrong += u64::from(!is_whole);
-                0
+                let (is_whole, retries) = look_counted(session, |tx| scan_all(table, tx, range.clone()));
+                *wrong += u64::from(!is_whole?);
+                (0, retries)
             }
             Range::Modify => {
                 let operations = operations.next();
                 let column = UserRow::<JointInOrder>::HEADS[usize::from(operations[0].column)];
-                session.run(|tx| {
-                    attempts += 1;
-                    table.modify(tx, &u64::from(operations[0].key), column, |head| *head += 1)
-                })?;
+                let key = u64::from(operations[0].key);
+                let (end, retries) = run_counted(session, |tx| table.modify(tx, &key, column, |head| *head += 1));
+                let () = end?;
                 writer.committed::<JointInOrder>(operations, 0);
-                1
+                (1, retries)
             }
         };
-        Ok(Step { kind, committed: true, retries: attempts - 1 })
+        Ok(Step { kind, committed: true, retries })
     }
 
     fn stats(&self) -> Stats {

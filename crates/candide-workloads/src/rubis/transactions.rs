@@ -8,7 +8,7 @@ use super::Rubis;
 use super::request::Request;
 use super::tables::{Auction, Bid, Item, Numbers, Purchase, YEAR};
 use crate::replay::Replay;
-use crate::workload::run_counted;
+use crate::workload::{look_counted, run_counted};
 use crate::{Step, Worker};
 
 /// How many of an item are bid for or bought at a time.
@@ -101,7 +101,7 @@ impl<P: Protocol> Worker for RubisWorker<P> {
                 let sell = Sell { date, refuse_sold_out: self.refuse_sold_out };
                 run_counted(session, |tx| auction.buy_now(tx, purchase, sell))
             }
-            Request::ViewItem { item } => run_counted(session, |tx| auction.view_item(tx, u64::from(item))),
+            Request::ViewItem { item } => look_counted(session, |tx| auction.view_item(tx, u64::from(item))),
         };
         let committed = match end {
             Ok(()) => true,

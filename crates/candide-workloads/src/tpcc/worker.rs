@@ -300,6 +300,7 @@ fn run<T, E: From<Abort>, P: Protocol>(
     let mut attempts = 0;
     let tell = |conflict: &Conflict| announcer.aborted(conflict);
     let options = if announcer.is_heard() { RunOptions::new().on_conflict(&tell) } else { RunOptions::new() };
+    let options = if matches!(kind, ORDER_STATUS | STOCK_LEVEL | AUDIT) { options.read_only() } else { options };
     let end = session.run_with(options, |tx| {
         attempts += 1;
         announcer.begin(kind);

@@ -13,7 +13,7 @@ use super::rows::{PageId, RevisionId, UserId, time};
 use super::watching::Rows;
 use super::{Site, content};
 use crate::replay::Replay;
-use crate::workload::run_counted;
+use crate::workload::{look_counted, run_counted};
 use crate::{Step, Worker};
 
 /// What committed transactions have done.
@@ -71,7 +71,7 @@ impl<P: Protocol> WikipediaWorker<P> {
         let WikipediaWorker { session, site, rng, content, watchers, tally, latest, .. } = self;
         let place = page as usize - 1;
         let name = &site.names[place];
-        let (read, mut retries) = run_counted(session, |tx| site.get_page(tx, name, content));
+        let (read, mut retries) = look_counted(session, |tx| site.get_page(tx, name, content));
         let read = read?;
         content::edit(content, rng);
         let (numbers, minor, now) = (site.numbers.draw(), content::minor_edit(rng), time(self.time));
@@ -111,11 +111,11 @@ impl<P: Protocol> WikipediaWorker<P> {
         let WikipediaWorker { session, site, content, tally, .. } = self;
         let name = &site.names[page as usize - 1];
         let (misplaced, retries) = match kind {
-            LIST_NAMESPACE => run_counted(session, |tx| site.list_namespace(tx, name.namespace)),
+            LIST_NAMESPACE => look_counted(session, |tx| site.list_namespace(tx, name.namespace)),
             GET_PAGE_AUTHENTICATED => {
-                run_counted(session, |tx| Ok(u64::from(!site.get_page_for(tx, user, name, content)?.is_own)))
+                look_counted(session, |tx| Ok(u64::from(!site.get_page_for(tx, user, name, content)?.is_own)))
             }
-            _ => run_counted(session, |tx| Ok(u64::from(!site.get_page(tx, name, content)?.is_own))),
+            _ => look_counted(session, |tx| Ok(u64::from(!site.get_page(tx, name, content)?.is_own))),
         };
         std::hint::black_box(content);
         tally.misplaced += misplaced?;

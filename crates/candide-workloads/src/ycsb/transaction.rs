@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use candide::{Abort, Protocol, Session, Stats, Table, Tx};
+use candide::{Abort, Protocol, RunOptions, Session, Stats, Table, Tx};
 
 use super::knobs::Access;
 use super::layout::{Layout, Wide};
@@ -10,6 +10,7 @@ use super::operation::Operation;
 use super::row::UserRow;
 use super::writer::Writer;
 use crate::replay::Replay;
+use crate::workload::run_as;
 use crate::{Step, Worker};
 
 /// Runs the transactions of one thread.
@@ -41,14 +42,11 @@ impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
     fn step(&mut self) -> Result<Step, Abort> {
         let YcsbWorker { session, table, operations, access, writer } = self;
         let operations = operations.next();
-        let mut attempts = 0;
-        let torn = session.run(|tx| {
-            attempts += 1;
-            Attempt::new(tx, table, *access, writer).run(operations)
-        })?;
-        writer.committed::<L>(operations, torn);
         let writes = operations.iter().any(|operation| operation.write);
-        Ok(Step { kind: usize::from(writes), committed: true, retries: attempts - 1 })
+        let options = if writes { RunOptions::new() } else { RunOptions::new().read_only() };
+        let (torn, retries) = run_as(session, options, |tx| Attempt::new(tx, table, *access, writer).run(operations));
+        writer.committed::<L>(operations, torn?);
+        Ok(Step { kind: usize::from(writes), committed: true, retries })
     }
 
     fn stats(&self) -> Stats {
