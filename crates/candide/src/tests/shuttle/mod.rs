@@ -53,6 +53,7 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         life::growth(),
         life::inheritance(),
         life::bequest(),
+        life::held_meanwhile(),
         life::requeue(),
         life::session_drop(),
     ]
