@@ -15,6 +15,7 @@ pub(crate) fn rate(value: f64) -> String {
 /// A quantity of any size: to a thousandth if it is small, and the whole ones if it is large.
 pub(crate) fn decimal(value: f64) -> String {
     match value {
+        0.0 => "0".to_string(),
         value if value < 10.0 => format!("{value:.3}"),
         value if value < 1000.0 => format!("{value:.1}"),
         value => grouped(value),
@@ -67,7 +68,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_for_people() {
-        assert_eq!([0.14, 9.9996, 12.34, 123_456.7].map(decimal), ["0.140", "10.000", "12.3", "123,457"]);
+        assert_eq!([0.0, 0.14, 9.9996, 12.34, 123_456.7].map(decimal), ["0", "0.140", "10.000", "12.3", "123,457"]);
         assert_eq!([3.25, 99.0, 201_123.4].map(rate), ["3.250", "99.0", "201,123"]);
         assert_eq!([0.0, 0.5, 20.0, 2500.0, 400_000.0, 1.2e6].map(short), ["0", "0.5", "20", "2.5k", "400k", "1.2M"]);
         assert_eq!(
