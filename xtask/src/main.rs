@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod browse;
 mod check_json;
 mod costs;
 mod engine_tests;
@@ -33,7 +34,10 @@ usage: cargo xtask <task>
   costs                  count instructions and cache misses of every operation under every protocol, and write the tables
                          of docs/cost-model.md. `--check` compares instructions with docs/costs.csv, `--renew` writes it
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
-  check-json FILE...     check the fields and figures of files that `candide bench --json` wrote";
+  check-json FILE...     check the fields and figures of files that `candide bench --json` wrote
+  browse FILE...         look at pages that `candide bench --report` wrote in Chromium, on a large screen and on a phone: errors,
+                         requests, overflow, every number of the JSON, axes, places, colours. `--self-test` instead damages
+                         them in every way that must be noticed, `--pictures` puts pictures beside them";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),
         "check-json" => check_json::run(rest),
+        "browse" => browse::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(())

@@ -7,14 +7,13 @@
 #![warn(missing_docs)]
 
 mod affinity;
-mod chart;
 mod check;
 mod cli;
 mod driver;
 mod failure;
-mod html;
 mod machine;
 mod measurement;
+mod page;
 mod plan;
 mod progress;
 mod registry;
@@ -79,7 +78,7 @@ fn run<W: candide_workloads::Workload>(workloads: &[W], common: &Common) -> Resu
         sink.write(&report.to_json()?)?;
     }
     if let Some(sink) = html {
-        sink.write(&html::render(&report)?)?;
+        sink.write(&page::render(&report)?)?;
     }
     Ok(report.is_consistent())
 }

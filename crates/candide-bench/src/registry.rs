@@ -58,6 +58,14 @@ impl Choice {
     }
 }
 
+/// Where the protocol called so is in the registry, which is the order in which reports show them.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn place(name: &str) -> usize {
+    Choice::ALL.iter().position(|choice| choice.name() == name).expect("a protocol that was run is registered")
+}
+
 struct Name;
 
 impl Job for Name {

@@ -32,8 +32,8 @@ mod tests {
     use super::*;
     use crate::cli::{Bench, Cli, Command};
     use crate::driver::Run;
-    use crate::html;
     use crate::measurement::{Memory, Setting};
+    use crate::page;
     use crate::plan::Plan;
 
     /// A report of one measurement that `failed`.
@@ -54,7 +54,7 @@ mod tests {
         assert!(report(&[]).is_consistent());
         let report = report(&["1 < 2 </script> is no longer true"]);
         assert!(!report.is_consistent());
-        let page = html::render(&report).expect("renders");
+        let page = page::render(&report).expect("renders");
         assert!(page.contains("1 &lt; 2 &lt;/script&gt; is no longer true"), "shown, and no markup");
         assert_eq!(page.matches("</script>").count(), 1, "the JSON cannot end its script");
     }

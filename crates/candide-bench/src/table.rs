@@ -194,7 +194,7 @@ fn table(header: &[&str], numbers: std::ops::Range<usize>) -> Table {
 }
 
 /// A number without its fraction, its digits in groups of three.
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (index, digit) in digits.char_indices() {

@@ -187,7 +187,7 @@ fn shifts_are_reported_over_time() {
     assert!(printed.contains("Over time: txn/s in the fifths of each phase"), "{printed}");
     assert_eq!(printed.lines().filter(|line| line.contains("0.120 s")).count(), 3, "{printed}");
     let page = fs::read_to_string(page).expect("written");
-    assert_eq!(page.matches("<polyline").count(), 3);
+    assert_eq!(page.matches("data-mark=\"y-points\"").count(), 3, "a line over time for each setting");
 }
 
 #[test]
@@ -375,7 +375,8 @@ fn tpcc_says_who_met_whom_when_asked() {
     let is_hot_line = |line: &&str| ["warehouses.*", "new-order", "payment"].iter().all(|word| line.contains(word));
     assert!(printed.lines().any(|line| is_hot_line(&line)), "{printed}");
     let page = fs::read_to_string(page).expect("written");
-    assert!(page.contains("<h2>Aborted attempts</h2>") && page.contains("<td>warehouses.*</td>"));
+    assert!(page.contains("<summary>Aborted attempts by cause</summary>") && page.contains("<td>warehouses.*</td>"));
+    assert!(page.contains("new-order met payment at warehouses.*"), "drawn, too");
 }
 
 #[test]
@@ -403,7 +404,9 @@ fn the_page_contains_everything_it_needs() {
     let embedded: Value = serde_json::from_str(json).expect("JSON");
     assert_eq!(embedded["results"], report["results"]);
     assert!(!rest.contains("<script"), "one script, and that is data");
-    assert_eq!(page.matches("<rect").count(), 2, "a bar for each number of threads");
+    let throughputs = "data-field=\"throughput_tps\"";
+    assert_eq!(page.matches(&format!("{throughputs}/>")).count(), 2, "a marker for each number of threads");
+    assert_eq!(page.matches(&format!("{throughputs}>")).count(), 2, "and a cell of the table");
     assert!(!page.contains("http"), "nothing is fetched");
-    assert!(!page.contains("Aborted attempts</h2>"), "who met whom was not asked");
+    assert!(!page.contains("by cause"), "who met whom was not asked");
 }

@@ -1,0 +1,156 @@
+//! Attempts that conflicts ended: how many, why, and whom they met.
+
+use std::collections::BTreeMap;
+
+use super::super::markup::escape;
+use super::super::number::{counted, percent};
+use super::super::palette::legend;
+use super::super::subject::{Entry, Facet, Subject};
+use super::bars::{Bar, Block, bars};
+use super::lines::{Quantity, lines};
+use super::{about, group, panel};
+
+const RATE: Quantity = Quantity {
+    field: "abort_rate",
+    unit: " %",
+    value: |entry| entry.result.abort_ratio() * 100.0,
+    range: None,
+    words: |value| format!("{} of attempts aborted", percent(value / 100.0)),
+};
+
+/// So many causes of a result are drawn. The table has all.
+const CAUSES_DRAWN: usize = 6;
+
+/// The charts, or a sentence if there is nothing to draw.
+pub(crate) fn charts(subject: &Subject<'_>) -> String {
+    if subject.entries.iter().all(|entry| entry.result.aborted == 0) {
+        return format!("<p class=\"none\">{}: no attempt was aborted.</p>\n", escape(&subject.title));
+    }
+    rates(subject) + &reasons(subject) + &causes(subject)
+}
+
+fn rates(subject: &Subject<'_>) -> String {
+    let threads = subject.threads();
+    let most = subject.entries.iter().map(|&entry| (RATE.value)(entry)).fold(0.0, f64::max);
+    let what = format!("{}: aborted attempts, per cent of all attempts", subject.title);
+    let facets = subject.facets();
+    let panels = facets.iter().map(|facet| {
+        let (height, drawn) = match threads.as_slice() {
+            [_] => bars(
+                &[Block { heading: String::new(), bars: facet.entries().map(rate_bar).collect() }],
+                most,
+                " %",
+                None,
+            ),
+            _ => lines(facet, &RATE, most, &threads),
+        };
+        panel(&facet.words(), &about(&what, &facet.words()), height, &drawn)
+    });
+    let legend = if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
+    group(&what, &worst(subject), &legend, &panels.collect::<String>())
+}
+
+fn rate_bar(entry: Entry<'_>) -> Bar {
+    Bar {
+        protocol: entry.result.protocol,
+        name: entry.result.protocol.to_string(),
+        value: (RATE.value)(entry),
+        range: None,
+        words: percent(entry.result.abort_ratio()),
+        attributes: format!(" data-results=\"{}\" data-field=\"{}\"", entry.index, RATE.field),
+    }
+}
+
+fn worst(subject: &Subject<'_>) -> String {
+    let by_ratio = |a: &&Entry<'_>, b: &&Entry<'_>| a.result.abort_ratio().total_cmp(&b.result.abort_ratio());
+    let Some(worst) = subject.entries.iter().max_by(by_ratio) else { return String::new() };
+    format!("Most: {} under {}. An aborted attempt is run again.", percent(worst.result.abort_ratio()), worst.setting())
+}
+
+/// The results with aborted attempts and the most threads: there is most to see.
+fn busiest<'a>(subject: &Subject<'_>, facet: &Facet<'a>) -> Vec<Entry<'a>> {
+    let threads =
+        subject.entries.iter().filter(|entry| entry.result.aborted > 0).map(|entry| entry.result.threads).max();
+    facet.with(threads.unwrap_or(1)).into_iter().filter(|entry| entry.result.aborted > 0).collect()
+}
+
+/// Per cent of the attempts of a result.
+fn share(entry: Entry<'_>, attempts: u64) -> f64 {
+    attempts as f64 / (entry.result.committed + entry.result.aborted) as f64 * 100.0
+}
+
+fn reasons(subject: &Subject<'_>) -> String {
+    let bar = |entry: Entry<'_>, reason: &str, attempts: u64| Bar {
+        protocol: entry.result.protocol,
+        name: reason.replace('_', " "),
+        value: share(entry, attempts),
+        range: None,
+        words: percent(share(entry, attempts) / 100.0),
+        attributes: String::new(),
+    };
+    let what = format!("{}: aborted attempts by reason, per cent of all attempts", subject.title);
+    by_protocol(subject, &what, "As the engine tells them", |entry| {
+        let mut reasons: Vec<(&str, u64)> =
+            entry.result.abort_reasons.iter().map(|(&name, &count)| (name, count)).collect();
+        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        reasons.into_iter().map(|(reason, count)| bar(entry, reason, count)).collect()
+    })
+}
+
+fn causes(subject: &Subject<'_>) -> String {
+    if subject.entries.iter().all(|entry| entry.result.causes.is_none()) {
+        return String::new();
+    }
+    let what = format!("{}: who met whom when an attempt was aborted, per cent of all attempts", subject.title);
+    let finding = format!(
+        "The {CAUSES_DRAWN} most frequent of each protocol; all are in the table. Met: who was writing there at the same time. Finding that \
+         out takes time, so throughput is lower than without --causes"
+    );
+    by_protocol(subject, &what, &finding, |entry| {
+        // Reasons are told above; what is left of a cause without them is drawn once.
+        let mut met: BTreeMap<String, u64> = BTreeMap::new();
+        for cause in entry.result.causes.iter().flatten() {
+            let other = if cause.met.is_empty() { "unknown".to_string() } else { cause.met.join(" or ") };
+            *met.entry(format!("{} met {other} at {}", cause.aborted, cause.place)).or_default() += cause.attempts;
+        }
+        let mut met: Vec<(String, u64)> = met.into_iter().collect();
+        met.sort_by(|(_, a), (_, b)| b.cmp(a));
+        let bar = |(name, attempts): (String, u64)| Bar {
+            protocol: entry.result.protocol,
+            name,
+            value: share(entry, attempts),
+            range: None,
+            words: percent(share(entry, attempts) / 100.0),
+            attributes: String::new(),
+        };
+        met.into_iter().take(CAUSES_DRAWN).map(bar).collect()
+    })
+}
+
+/// A panel for each way of setting the switches, with a block for each protocol.
+fn by_protocol(subject: &Subject<'_>, what: &str, finding: &str, bars_of: impl Fn(Entry<'_>) -> Vec<Bar>) -> String {
+    let facets: Vec<(Facet<'_>, Vec<Block>)> = subject
+        .facets()
+        .into_iter()
+        .map(|facet| {
+            let entries = busiest(subject, &facet).into_iter();
+            let blocks =
+                entries.map(|entry| Block { heading: entry.result.protocol.to_string(), bars: bars_of(entry) });
+            let blocks = blocks.filter(|block| !block.bars.is_empty()).collect();
+            (facet, blocks)
+        })
+        .collect();
+    let all = facets.iter().flat_map(|(_, blocks)| blocks).flat_map(|block| &block.bars);
+    let most = all.map(|bar| bar.value).fold(0.0, f64::max);
+    if most == 0.0 {
+        return String::new();
+    }
+    let panels = facets.iter().filter(|(_, blocks)| !blocks.is_empty()).map(|(facet, blocks)| {
+        let (height, drawn) = bars(blocks, most, " %", None);
+        panel(&facet.words(), &about(what, &facet.words()), height, &drawn)
+    });
+    let threads =
+        facets.iter().find_map(|(facet, _)| Some(busiest(subject, facet).first()?.result.threads)).unwrap_or(1);
+    let finding = format!("{finding}. With {}.", counted(threads, "thread"));
+    group(what, &finding, "", &panels.collect::<String>())
+}

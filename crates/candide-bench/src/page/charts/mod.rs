@@ -1,0 +1,69 @@
+//! Charts: inline SVG, as wide as there is room, drawn for about the width of a phone so that they can be read there.
+//!
+//! Whatever is drawn of a number carries that number: `data-mark` says in which direction its place counts and `data-value` how
+//! much it should be by the ticks (`data-axis`, `data-value`), so that a program can look whether the drawing tells the truth.
+
+mod aborts;
+mod bars;
+mod gains;
+mod latency;
+mod lines;
+mod scale;
+mod throughput;
+mod timeline;
+
+use super::markup::escape;
+use super::subject::Subject;
+
+/// The width that panels are drawn for; they are shown as wide as there is room.
+const WIDTH: f64 = 400.0;
+
+/// Every chart for which something was measured.
+pub(crate) fn all(subject: &Subject<'_>) -> String {
+    let charts = [
+        throughput::chart(subject),
+        gains::chart(subject),
+        aborts::charts(subject),
+        latency::chart(subject),
+        timeline::chart(subject),
+    ];
+    charts.concat()
+}
+
+/// Charts of a kind under what they show and what there is to see; with a legend, unless each thing drawn has its name beside it.
+fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
+    format!(
+        "<section class=\"charts\">\n<h3>{}</h3>\n<p>{}</p>\n{legend}<div class=\"panels\">\n{panels}</div>\n</section>\n",
+        escape(title),
+        escape(finding),
+    )
+}
+
+/// One drawing, so many units high, under what it shows in particular, if that has to be said. `about` is for those who cannot
+/// see it.
+fn panel(caption: &str, about: &str, height: f64, body: &str) -> String {
+    let caption =
+        if caption.is_empty() { String::new() } else { format!("<figcaption>{}</figcaption>\n", escape(caption)) };
+    format!(
+        "<figure>{caption}<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}\">\n{body}</svg>\n</figure>\n",
+        escape(about),
+    )
+}
+
+/// What a chart shows, with what a panel of it shows in particular.
+fn about(what: &str, caption: &str) -> String {
+    if caption.is_empty() { what.to_string() } else { format!("{what}, {caption}") }
+}
+
+/// The attributes of a mark that stands for a field of a result.
+fn mark(direction: &str, value: f64, result: usize, field: &str) -> String {
+    format!(
+        " data-mark=\"{direction}\" data-value=\"{value}\" data-results=\"{result}\" data-field=\"{}\"",
+        escape(field)
+    )
+}
+
+/// The words that a pointer brings up.
+fn tip(text: &str) -> String {
+    format!("<title>{}</title>", escape(text))
+}

@@ -1,0 +1,71 @@
+//! Committed transactions per second.
+
+use super::super::number::{counted, rate, times};
+use super::super::palette::legend;
+use super::super::subject::{Entry, Facet, Subject};
+use super::bars::{Bar, Block, bars};
+use super::lines::{Quantity, lines};
+use super::{about, group, panel};
+
+const THROUGHPUT: Quantity = Quantity {
+    field: "throughput_tps",
+    unit: "",
+    value: |entry| entry.result.throughput_tps,
+    range: Some(|entry| entry.result.range()),
+    words: |value| format!("{} txn/s", rate(value)),
+};
+
+/// By the number of threads, or side by side where there is one.
+pub(crate) fn chart(subject: &Subject<'_>) -> String {
+    let threads = subject.threads();
+    let most = subject.entries.iter().map(|entry| entry.result.range().1).fold(0.0, f64::max);
+    let by = match threads.as_slice() {
+        [only] => format!("with {}", counted(*only, "thread")),
+        _ => "by number of threads".to_string(),
+    };
+    let what = format!("{}: committed transactions per second {by}", subject.title);
+    let facets = subject.facets();
+    let panels = facets.iter().map(|facet| {
+        let (height, drawn) = match threads.as_slice() {
+            [_] => bars(&[blocks(facet)], most, "", None),
+            _ => lines(facet, &THROUGHPUT, most, &threads),
+        };
+        panel(&facet.words(), &about(&what, &facet.words()), height, &drawn)
+    });
+    let legend = if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
+    group(&what, &finding(subject), &legend, &panels.collect::<String>())
+}
+
+fn blocks(facet: &Facet<'_>) -> Block {
+    let bar = |entry: Entry<'_>| Bar {
+        protocol: entry.result.protocol,
+        name: entry.result.protocol.to_string(),
+        value: entry.result.throughput_tps,
+        range: Some(entry.result.range()),
+        words: rate(entry.result.throughput_tps),
+        attributes: mark_of(entry),
+    };
+    Block { heading: String::new(), bars: facet.entries().map(bar).collect() }
+}
+
+fn mark_of(entry: Entry<'_>) -> String {
+    format!(" data-results=\"{}\" data-field=\"{}\"", entry.index, THROUGHPUT.field)
+}
+
+/// Who is fastest, and what more threads are worth to it.
+fn finding(subject: &Subject<'_>) -> String {
+    let by_throughput = |a: &&Entry<'_>, b: &&Entry<'_>| a.result.throughput_tps.total_cmp(&b.result.throughput_tps);
+    let Some(fastest) = subject.entries.iter().max_by(by_throughput) else { return String::new() };
+    let best = fastest.result;
+    let alone = subject.entries.iter().map(|entry| entry.result).find(|other| {
+        (other.protocol, other.cu, other.ts, other.threads) == (best.protocol, best.cu, best.ts, 1) && best.threads > 1
+    });
+    let gain = alone
+        .filter(|alone| alone.throughput_tps > 0.0)
+        .map(|alone| format!(", {} as many as with one", times(best.throughput_tps / alone.throughput_tps)));
+    let runs = match best.tps_runs.len() {
+        1 => "One run each.".to_string(),
+        runs => format!("Medians of {runs} runs; thin lines reach from the slowest to the fastest."),
+    };
+    format!("Most: {} txn/s under {}{}. {runs}", rate(best.throughput_tps), fastest.setting(), gain.unwrap_or_default())
+}

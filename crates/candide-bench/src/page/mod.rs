@@ -1,0 +1,163 @@
+//! The results as one HTML page that needs nothing else: charts, every number in tables, and the JSON.
+//!
+//! No script runs in it. It follows the reader's choice of light or dark, fits a phone, and unfolds for print.
+
+mod charts;
+mod facts;
+mod markup;
+mod number;
+mod palette;
+#[cfg(test)]
+mod sample;
+mod subject;
+mod tables;
+
+use markup::{escape, in_script, section};
+use subject::Subject;
+
+use crate::failure::Failure;
+use crate::report::Report;
+
+const STYLE: &str = include_str!("style.css");
+
+/// What the switches of the figures are called, for those who see the page first.
+const SWITCHES: &str = "CU: commit-time updates, applied at commit without reading the row first. TS: timestamp splitting, a timestamp \
+                        for each column group instead of one for the row.";
+
+/// The page.
+pub(crate) fn render(report: &Report) -> Result<String, Failure> {
+    let subjects = subject::subjects(report);
+    let json = in_script(&report.to_json()?);
+    Ok(format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Candide: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body>\n<main>\n{head}{sections}</main>\n\
+         <script type=\"application/json\" id=\"results\">\n{json}</script>\n</body>\n</html>\n",
+        title = escape(&facts::title(&subjects)),
+        head = facts::head(report, &subjects),
+        sections = sections(report, &subjects).concat(),
+    ))
+}
+
+/// The parts of the page, in their order.
+fn sections(report: &Report, subjects: &[Subject<'_>]) -> Vec<String> {
+    let mut sections = vec![contents(subjects)];
+    sections.extend(
+        subjects.iter().enumerate().map(|(index, subject)| section(&place(index), &subject.title, &body(subject))),
+    );
+    sections.push(section("numbers", "Every number", &tables::all(report, subjects)));
+    sections.push(section("machine", "Machine and program", &facts::machine(report)));
+    sections
+}
+
+/// What the switches mean, and the charts.
+fn body(subject: &Subject<'_>) -> String {
+    format!("{}<div class=\"subject\">\n{}</div>\n", about(subject), charts::all(subject))
+}
+
+/// Where the subject's section is.
+fn place(index: usize) -> String {
+    format!("workload-{index}")
+}
+
+fn contents(subjects: &[Subject<'_>]) -> String {
+    let charts = subjects.iter().enumerate().map(|(index, subject)| (place(index), subject.title.as_str()));
+    let others = [("numbers".to_string(), "Every number"), ("machine".to_string(), "Machine and program")];
+    let links = charts.chain(others).map(|(id, title)| format!("<a href=\"#{id}\">{}</a>\n", escape(title)));
+    format!("<nav>\n{}</nav>\n", links.collect::<String>())
+}
+
+/// What the switches mean, where they were used.
+fn about(subject: &Subject<'_>) -> String {
+    let handicaps = &subject.first().factors;
+    let switches =
+        if subject.is_switched() { format!("<p class=\"note\">{}</p>\n", escape(SWITCHES)) } else { String::new() };
+    match handicaps.as_slice() {
+        [] => switches,
+        handicaps => format!("{switches}<p class=\"note\">Handicapped: {}.</p>\n", escape(&handicaps.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample::{Sample, measurement, report};
+    use super::*;
+
+    const SAMPLE: Sample = Sample { protocol: 0, cu: true, ts: true, threads: 1, tps: 1000.0 };
+
+    fn page(samples: &[Sample]) -> String {
+        let results = samples.iter().map(|&sample| measurement("ycsb-a", sample)).collect();
+        render(&report(results)).expect("renders")
+    }
+
+    /// The value of each mark of a field, in their order.
+    fn marks<'a>(page: &'a str, field: &str) -> Vec<&'a str> {
+        let end = format!("data-field=\"{field}\"/");
+        let tags = page.split("data-value=\"").skip(1).filter_map(|rest| rest.split('>').next());
+        tags.filter(|tag| tag.ends_with(&end)).filter_map(|tag| tag.split('"').next()).collect()
+    }
+
+    #[test]
+    fn one_number_of_threads_is_drawn_as_bars_and_several_as_lines() {
+        let alone = page(&[SAMPLE, Sample { protocol: 1, tps: 3000.0, ..SAMPLE }]);
+        assert!(alone.contains("YCSB-A, 2,000 rows: committed transactions per second with 1 thread"));
+        assert!(!alone.contains("<polyline") && marks(&alone, "throughput_tps") == ["1000", "3000"]);
+        let both = page(&[SAMPLE, Sample { threads: 2, tps: 1500.0, ..SAMPLE }]);
+        assert!(both.contains("YCSB-A, 2,000 rows: committed transactions per second by number of threads"));
+        assert!(both.contains("<polyline") && marks(&both, "throughput_tps") == ["1000", "1500"]);
+        assert!(both.contains("Most: 1,500 txn/s under") && both.contains("1.50\u{d7} as many as with one"));
+        assert_eq!(both.matches("data-low=\"500\" data-high=\"1500\"").count(), 1, "from the slowest to the fastest");
+    }
+
+    #[test]
+    fn gains_are_drawn_where_there_is_something_to_compare_with() {
+        let with = |cu: bool, ts: bool, tps: f64| Sample { cu, ts, tps, ..SAMPLE };
+        let page_of_three = page(&[with(true, true, 2500.0), with(true, false, 1200.0), with(false, false, 1000.0)]);
+        assert!(page_of_three.contains("From 1.20\u{d7} to 2.50\u{d7}: most with CU and TS under"));
+        assert!(
+            page_of_three.contains("data-mark=\"x-end\" data-value=\"1.2\"") && !page_of_three.contains(">TS</text>")
+        );
+        assert!(page_of_three.contains("<figcaption>CU off, TS off</figcaption>"));
+        let page_of_two = page(&[with(true, true, 2400.0), with(true, false, 1200.0)]);
+        assert!(page_of_two.contains("From 2.00\u{d7} to 2.00\u{d7}: most with TS under"), "CU is on in both");
+        assert_eq!(page_of_two.matches("data-mark=\"x-end\" data-value=\"2\"").count(), 1);
+        let page_without = page(&[with(true, false, 2400.0), Sample { protocol: 1, ..SAMPLE }]);
+        assert!(!page_without.contains("as a multiple of without"), "of different protocols");
+        let page_of_one = page(&[SAMPLE]);
+        assert!(!page_of_one.contains("CU on, TS on") && !page_of_one.contains(SWITCHES), "no switch was touched");
+    }
+
+    #[test]
+    fn workloads_have_sections_of_their_own_and_names_that_tell_them_apart() {
+        let mut other = measurement("ycsb-a", Sample { tps: 10.0, ..SAMPLE });
+        other.params["theta"] = 0.5.into();
+        let results = vec![measurement("ycsb-a", SAMPLE), other, measurement("predicate", SAMPLE)];
+        let page = render(&report(results)).expect("renders");
+        for title in ["YCSB-A, 2,000 rows", "YCSB-A, 2,000 rows, theta 0.5", "predicate, 2,000 rows"] {
+            assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
+        }
+        assert!(page.contains("<th scope=\"col\">workload</th>"));
+    }
+
+    #[test]
+    fn what_comes_from_outside_is_no_markup() {
+        let page = page(&[SAMPLE]);
+        let (shown, _) = page.split_once("<script type=\"application/json\"").expect("the JSON");
+        assert!(!shown.contains("<kind>") && !shown.contains("<note>"));
+        assert!(shown.contains("&lt;kind&gt;") && shown.contains("a &lt;note&gt;"));
+    }
+
+    #[test]
+    fn a_failed_invariant_is_the_first_thing_to_be_seen() {
+        let mut failed = measurement("ycsb-a", SAMPLE);
+        failed.consistency.failed.push("a row is lost".to_string());
+        let page = render(&report(vec![failed])).expect("renders");
+        let (head, _) = page.split_once("</header>").expect("a head");
+        assert!(
+            head.contains("Invariants failed")
+                && head.contains("a row is lost")
+                && !head.contains("Every invariant held")
+        );
+    }
+}

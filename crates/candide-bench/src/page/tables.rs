@@ -1,0 +1,252 @@
+//! Every number of the results, in tables.
+
+use serde_json::Value;
+
+use super::markup::{Cell, Row, escape, folded, table};
+use super::number::{MEBIBYTE, count, counted, decimal, mebibytes, percent, rate};
+use super::subject::{Entry, Subject, plain};
+use crate::measurement::{Aborted, Measurement, Transactions};
+use crate::report::Report;
+use crate::table::{CAUSES_HEADER, CAUSES_TITLE, finds_causes};
+use crate::timeline::NamedPhase;
+
+/// All tables: those that are looked at most are open.
+pub(crate) fn all(report: &Report, subjects: &[Subject<'_>]) -> String {
+    let mut tables = vec![
+        format!("<h3>Throughput</h3>\n<p>Counts are those of all runs together.</p>\n{}", throughput(subjects)),
+        format!(
+            "<h3>Latency</h3>\n<p>In \u{b5}s, from the first attempt to the end, retries included.</p>\n{}",
+            latency(subjects)
+        ),
+        folded("Memory and invariants", &memory(subjects)),
+    ];
+    if report.results.iter().any(|result| !result.abort_reasons.is_empty()) {
+        tables.push(folded("Aborted attempts by reason", &reasons(subjects)));
+    }
+    if finds_causes(report) {
+        tables.push(folded(
+            "Aborted attempts by cause",
+            &format!("<p>{}.</p>\n{}", escape(CAUSES_TITLE), causes(subjects)),
+        ));
+    }
+    if report.results.iter().any(|result| result.timeline.is_some()) {
+        tables.push(folded("Over time: transactions per second in the fifths of each phase", &fifths(subjects)));
+        tables.push(slices(subjects));
+    }
+    tables.extend(subjects.iter().map(parameters));
+    tables.concat()
+}
+
+/// What every table begins with, after the workload, which is told where there are several.
+const SETTING: [&str; 4] = ["protocol", "CU", "TS", "threads "];
+
+/// A row for a result, which begins with what was measured.
+fn row(workload: Option<&str>, entry: Entry<'_>, cells: Vec<Cell>) -> Row {
+    let Measurement { protocol, cu, ts, threads, .. } = *entry.result;
+    let switch = |on: bool| Cell::text(if on { "on" } else { "off" });
+    let setting = [Cell::text(protocol), switch(cu), switch(ts), Cell::number(threads.to_string(), "threads")];
+    let cells = workload.map(Cell::text).into_iter().chain(setting).chain(cells).collect();
+    Row { result: entry.index, cells }
+}
+
+/// A table with rows for each result, whose columns follow those of the setting.
+fn of_results(
+    label: &str,
+    columns: &[&str],
+    subjects: &[Subject<'_>],
+    cells: impl Fn(Entry<'_>) -> Vec<Vec<Cell>>,
+) -> String {
+    let several = subjects.len() > 1;
+    let header: Vec<&str> = several.then_some("workload").iter().chain(&SETTING).chain(columns).copied().collect();
+    let rows = subjects.iter().flat_map(|subject| {
+        let workload = several.then_some(subject.title.as_str());
+        let of_result =
+            |&entry: &Entry<'_>| cells(entry).into_iter().map(|cells| row(workload, entry, cells)).collect::<Vec<_>>();
+        subject.entries.iter().flat_map(of_result).collect::<Vec<_>>()
+    });
+    table(label, &header, rows)
+}
+
+fn throughput(subjects: &[Subject<'_>]) -> String {
+    let columns =
+        ["txn/s, median ", "each run ", "committed ", "aborted ", "of attempts ", "rolled back ", "measured, s "];
+    of_results("Throughput", &columns, subjects, |Entry { result, .. }| {
+        let runs: Vec<String> = result.tps_runs.iter().map(|&tps| rate(tps)).collect();
+        vec![vec![
+            Cell::number(rate(result.throughput_tps), "throughput_tps"),
+            Cell::numbers(&runs, "tps_runs"),
+            Cell::number(count(result.committed), "committed"),
+            Cell::number(count(result.aborted), "aborted"),
+            Cell::number(percent(result.abort_ratio()), "abort_rate"),
+            Cell::number(count(result.user_aborted), "user_aborted"),
+            Cell::number(decimal(result.duration_s), "duration_s"),
+        ]]
+    })
+}
+
+fn latency(subjects: &[Subject<'_>]) -> String {
+    let columns = ["transaction", "committed ", "aborted ", "rolled back ", "median ", "99 % ", "99.9 % ", "slowest "];
+    of_results("Latency", &columns, subjects, |Entry { result, .. }| {
+        let of_kind = |(name, kind): (&&str, &Transactions)| {
+            let number = |text: String, field: &str| Cell::number(text, &format!("transactions/{name}/{field}"));
+            vec![
+                Cell::text(*name),
+                number(count(kind.committed), "committed"),
+                number(count(kind.aborted), "aborted"),
+                number(count(kind.user_aborted), "user_aborted"),
+                number(decimal(kind.p50_us), "p50_us"),
+                number(decimal(kind.p99_us), "p99_us"),
+                number(decimal(kind.p999_us), "p999_us"),
+                number(decimal(kind.max_us), "max_us"),
+            ]
+        };
+        result.transactions.iter().map(of_kind).collect()
+    })
+}
+
+fn memory(subjects: &[Subject<'_>]) -> String {
+    let columns = ["database, MiB ", "process, MiB ", "in huge pages, MiB ", "invariants examined ", "failed "];
+    of_results("Memory and invariants", &columns, subjects, |Entry { result, .. }| {
+        let optional = |bytes: Option<u64>, field: &str| match bytes {
+            Some(bytes) => Cell::number(mebibytes(bytes), field).scaled(MEBIBYTE),
+            None => Cell::derived("unknown"),
+        };
+        vec![vec![
+            optional(Some(result.memory.memory_bytes), "memory_bytes"),
+            optional(result.memory.rss_bytes, "rss_bytes"),
+            optional(result.memory.huge_page_bytes, "huge_page_bytes"),
+            Cell::number(count(result.consistency.checked as u64), "consistency/checked"),
+            Cell::derived(count(result.consistency.failed.len() as u64)),
+        ]]
+    })
+}
+
+fn reasons(subjects: &[Subject<'_>]) -> String {
+    of_results("Aborted attempts by reason", &["reason", "attempts "], subjects, |Entry { result, .. }| {
+        let of_reason = |(reason, &attempts): (&&str, &u64)| {
+            let number = Cell::number(count(attempts), &format!("abort_reasons/{reason}"));
+            vec![Cell::text(reason.replace('_', " ")), number]
+        };
+        result.abort_reasons.iter().map(of_reason).collect()
+    })
+}
+
+fn causes(subjects: &[Subject<'_>]) -> String {
+    let [_, attempts, reason, place, aborted, met] = CAUSES_HEADER;
+    let columns = [&format!("{attempts} "), reason, place, aborted, met];
+    of_results("Aborted attempts by cause", &columns, subjects, |Entry { result, .. }| {
+        let causes = result.causes.iter().flatten().enumerate();
+        let of_cause = |(index, cause): (usize, &Aborted)| {
+            vec![
+                Cell::number(count(cause.attempts), &format!("causes/{index}/attempts")),
+                Cell::text(cause.reason.replace('_', " ")),
+                Cell::text(&cause.place),
+                Cell::text(cause.aborted),
+                Cell::text(if cause.met.is_empty() { "unknown".to_string() } else { cause.met.join(" or ") }),
+            ]
+        };
+        causes.map(of_cause).collect()
+    })
+}
+
+fn fifths(subjects: &[Subject<'_>]) -> String {
+    let columns =
+        ["phase", "from, s ", "first fifth ", "second ", "third ", "fourth ", "last ", "aborted, of attempts "];
+    of_results("Over time", &columns, subjects, |Entry { result, .. }| {
+        let Some(timeline) = &result.timeline else { return Vec::new() };
+        let of_phase = |(index, named): (usize, &NamedPhase)| {
+            let mut cells = vec![Cell::text(named.name), Cell::derived(decimal(index as f64 * timeline.phase_s))];
+            cells.extend(named.phase.parts(5).iter().map(|part| Cell::derived(rate(part.throughput()))));
+            cells.push(Cell::derived(percent(named.phase.parts(1)[0].abort_ratio())));
+            cells
+        };
+        timeline.phases.iter().enumerate().map(of_phase).collect()
+    })
+}
+
+/// The slices of every phase: too many for a table.
+fn slices(subjects: &[Subject<'_>]) -> String {
+    let entries = subjects.iter().flat_map(|subject| subject.entries.iter().map(move |&entry| (subject, entry)));
+    let of_result = |(subject, entry): (&Subject<'_>, Entry<'_>)| {
+        let Some(timeline) = &entry.result.timeline else { return String::new() };
+        let phases = timeline.phases.iter().enumerate().map(|(index, named)| {
+            let list = |name: &str, field: &str, scale: &str, numbers: Vec<String>| {
+                format!(
+                    "<dt>{name}</dt><dd data-field=\"timeline/phases/{index}/{field}\"{scale}>{}</dd>\n",
+                    numbers.join(" ")
+                )
+            };
+            let slices = &named.phase.slices;
+            let lists = [
+                list("committed", "committed", "", slices.iter().map(|slice| slice.committed.to_string()).collect()),
+                list("aborted", "aborted", "", slices.iter().map(|slice| slice.aborted.to_string()).collect()),
+                list(
+                    "ms, of all runs",
+                    "seconds",
+                    " data-scale=\"0.001\"",
+                    slices.iter().map(|slice| milliseconds(slice.seconds)).collect(),
+                ),
+            ];
+            format!(
+                "<h4>Phase {}: {}</h4>\n<dl class=\"slices\">\n{}</dl>\n",
+                index + 1,
+                escape(named.name),
+                lists.concat()
+            )
+        });
+        let lengths = format!(
+            "<p>Phases of <span data-field=\"timeline/phase_s\">{}</span> s, in slices of <span data-field=\"timeline/slice_s\" \
+             data-scale=\"0.001\">{}</span> ms.</p>\n",
+            timeline.phase_s,
+            decimal(timeline.slice_s * 1e3),
+        );
+        let summary = format!("Slices: {}, {}", subject.title, entry.setting());
+        let body = lengths + &phases.collect::<String>();
+        format!("<div class=\"screen\" data-results=\"{}\">\n{}</div>\n", entry.index, folded(&summary, &body))
+    };
+    entries.map(of_result).collect()
+}
+
+/// To the nanosecond where that matters.
+fn milliseconds(seconds: f64) -> String {
+    let millis = seconds * 1e3;
+    if millis < 1.0 { format!("{millis:.6}") } else { format!("{millis:.3}") }
+}
+
+/// What all results of a subject were asked for.
+fn parameters(subject: &Subject<'_>) -> String {
+    let result = subject.first();
+    let mut entries = String::new();
+    for (knob, value) in result.params.as_object().into_iter().flatten() {
+        knobs(knob, value, &format!("params/{knob}"), &mut entries);
+    }
+    let factors = if result.factors.is_empty() { "none".to_string() } else { result.factors.join(", ") };
+    for (name, value) in [("profile", plain(&serde_json::json!(result.profile))), ("handicaps", factors)] {
+        entries += &format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(&value));
+    }
+    let results: Vec<String> = subject.entries.iter().map(|entry| entry.index.to_string()).collect();
+    let summary = format!("Parameters: {}, the same for all its {}", subject.title, counted(results.len(), "result"));
+    let body = format!("<dl class=\"facts\" data-results=\"{}\">\n{entries}</dl>\n", results.join(" "));
+    folded(&summary, &body)
+}
+
+/// A knob; one that has parts, part by part.
+fn knobs(name: &str, value: &Value, field: &str, entries: &mut String) {
+    match value {
+        Value::Object(parts) => {
+            for (part, value) in parts {
+                knobs(&format!("{name} {part}"), value, &format!("{field}/{part}"), entries);
+            }
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            *entries += &knob(name, &items.join(" "), field);
+        }
+        value => *entries += &knob(name, &plain(value), field),
+    }
+}
+
+fn knob(name: &str, value: &str, field: &str) -> String {
+    let (name, value, field) = (escape(&name.replace('_', " ")), escape(value), escape(field));
+    format!("<div><dt>{name}</dt><dd data-field=\"{field}\">{value}</dd></div>\n")
+}

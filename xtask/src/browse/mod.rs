@@ -1,0 +1,102 @@
+//! Whether a report of the command is what it should be, in a real browser, on a large screen and on a phone: no errors, nothing
+//! fetched, nothing that makes the page scroll sideways, every number of its JSON shown, every axis from zero, everything drawn in
+//! its place and in its protocol's colour. What exactly is looked at is in `check.js`.
+
+mod base64;
+mod browser;
+mod damage;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use browser::{Browser, View};
+
+const CHECK: &str = include_str!("check.js");
+
+const VIEWS: [View; 2] = [
+    View { name: "desktop", width: 1280, height: 900, mobile: false, dark: false },
+    View { name: "phone", width: 390, height: 844, mobile: true, dark: true },
+];
+
+/// Checks files, or shows that damaged ones are refused, or makes pictures to look at.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let (options, files): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|argument| argument.starts_with("--"));
+    let files: Vec<&Path> = files.iter().map(Path::new).collect();
+    if files.is_empty() {
+        return Err("`browse` needs at least one file".to_string());
+    }
+    let mut browser = Browser::start()?;
+    match options.as_slice() {
+        [] => files.iter().try_for_each(|file| approve(&mut browser, file)),
+        [option] if *option == "--self-test" => {
+            files.iter().try_for_each(|file| damage::refuse_all(&mut browser, file))
+        }
+        [option] if *option == "--pictures" => files.iter().try_for_each(|file| pictures(&mut browser, file)),
+        _ => Err(format!("`browse` does not know {options:?}")),
+    }
+}
+
+fn approve(browser: &mut Browser, file: &Path) -> Result<(), String> {
+    for view in VIEWS {
+        let found = problems(browser, file, view)?;
+        if !found.problems.is_empty() {
+            let many = found.problems.len();
+            found.problems.iter().take(20).for_each(|problem| println!("{}: {}: {problem}", file.display(), view.name));
+            return Err(format!("{} has {many} problems on a {}", file.display(), view.name));
+        }
+        println!(
+            "{}: {}: {} numbers shown, {} drawn in their places, nothing fetched, no errors",
+            file.display(),
+            view.name,
+            found.numbers,
+            found.marks
+        );
+    }
+    Ok(())
+}
+
+/// What is wrong with a page, and how much there was to look at.
+struct Found {
+    problems: Vec<String>,
+    numbers: Value,
+    marks: Value,
+}
+
+fn problems(browser: &mut Browser, file: &Path, view: View) -> Result<Found, String> {
+    let mut page = browser.open(&url(file)?, view)?;
+    let checked = page.evaluate(CHECK)?;
+    let mut problems = std::mem::take(&mut page.troubles);
+    page.close()?;
+    let found = checked["problems"].as_array().ok_or("the check gives no list")?;
+    problems.extend(found.iter().filter_map(Value::as_str).map(str::to_string));
+    Ok(Found { problems, numbers: checked["numbers"].clone(), marks: checked["marks"].clone() })
+}
+
+/// Pictures of the whole page beside the file: both views in light and in dark, and as it is printed.
+fn pictures(browser: &mut Browser, file: &Path) -> Result<(), String> {
+    let write = |name: String, content: &str| {
+        let path = file.with_extension(name);
+        println!("{}", path.display());
+        fs::write(&path, base64::decode(content)).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    for view in VIEWS {
+        for dark in [false, true] {
+            let mut page = browser.open(&url(file)?, View { dark, ..view })?;
+            let picture = page.picture()?;
+            write(format!("{}-{}.png", view.name, if dark { "dark" } else { "light" }), &picture)?;
+            if !dark && !view.mobile {
+                write("pdf".to_string(), &page.print()?)?;
+            }
+            page.close()?;
+        }
+    }
+    Ok(())
+}
+
+fn url(file: &Path) -> Result<String, String> {
+    let path = file.canonicalize().map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(format!("file://{}", path.display()))
+}
