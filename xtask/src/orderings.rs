@@ -8,6 +8,7 @@
 //! has failed here.
 
 use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
+use crate::progress::Progress;
 use crate::sites::{self, Site};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -114,18 +115,22 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let folder = root.join(target_folder()).join("orderings");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut tests = Vec::new();
-    for name in names(&binary, "loom")? {
+    let known = names(&binary, "loom")?;
+    let mut progress = Progress::new(known.len() as u64);
+    for name in known {
         let max = if options.slow { SOUND_MAX } else { QUICK_MAX };
         match Test::look(&binary, &name, &folder, max)? {
             Some(test) => tests.push(test),
             None => println!("{name} is left out: it takes more than {} s", max.as_secs()),
         }
+        progress.step();
     }
     if let Some(unknown) = tests.iter().flat_map(|test| &test.sites).find(|site| !is_listed(site, &all)) {
         return Err(format!("a test has been at {unknown}, where this task finds no memory ordering"));
     }
     tests.sort_by_key(|test| test.takes);
     let (mut survivors, mut unreached, mut tried) = (Vec::new(), Vec::new(), 0);
+    let mut progress = Progress::new(trials.len() as u64);
     for &trial in &trials {
         if options.max.is_some_and(|max| begun.elapsed() > max) {
             break;
@@ -139,6 +144,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
                 survivors.push(trial);
             }
         }
+        progress.step();
     }
     list("no loom test reaches", &unreached);
     list("survived", &survivors);
