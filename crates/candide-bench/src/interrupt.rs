@@ -1,6 +1,7 @@
 //! Ctrl-C: the first one ends what is going on early, and what has been measured by then is reported; the second one ends the
 //! command at once.
 
+use std::io::{self, Write};
 use std::process;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -20,13 +21,19 @@ struct Interrupt {
 /// A signal is the process's.
 static INTERRUPT: Interrupt = Interrupt::new();
 
-/// Has Ctrl-C mean what it says above, from now on.
+/// Has Ctrl-C mean what it says above, from now on. Whoever has nothing to report early leaves it as it is.
 pub(crate) fn listen() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(|| {
-        if INTERRUPT.press() {
+        let say = || {
+            // Where nobody can be told, it is done all the same.
+            let _ = writeln!(
+                io::stderr(),
+                "\ninterrupted: what is going on ends early and is reported; once more to stop at once"
+            );
+        };
+        if INTERRUPT.press(say) {
             process::exit(i32::from(STATUS));
         }
-        eprintln!("\ninterrupted: what is going on ends early and is reported; once more to stop at once");
     })?)
 }
 
@@ -49,11 +56,17 @@ impl Interrupt {
         self.pressed.lock().expect("nobody panics while holding it")
     }
 
-    /// Wakes who sleeps. Gives whether it had been pressed before.
-    fn press(&self) -> bool {
-        let before = std::mem::replace(&mut *self.lock(), true);
+    /// Wakes who sleeps, having `say` something first if it is the first time: whoever is woken may end the process. Gives whether it
+    /// had been pressed before.
+    fn press(&self, say: impl FnOnce()) -> bool {
+        let mut pressed = self.lock();
+        if *pressed {
+            return true;
+        }
+        say();
+        *pressed = true;
         self.changed.notify_all();
-        before
+        false
     }
 
     fn sleep(&self, duration: Duration) -> bool {
@@ -77,10 +90,10 @@ mod tests {
         let long = Duration::from_secs(600);
         thread::scope(|scope| {
             let sleeper = scope.spawn(|| interrupt.sleep(long));
-            assert!(!interrupt.press(), "the first time");
+            assert!(!interrupt.press(|| ()), "the first time");
             assert!(!sleeper.join().expect("no panic"));
         });
-        assert!(interrupt.press(), "the second time");
+        assert!(interrupt.press(|| panic!("it has been said")), "the second time");
         assert!(!interrupt.sleep(long));
         assert!(begun.elapsed() < long);
     }

@@ -51,8 +51,7 @@ struct Ending {
 }
 
 fn main() -> ExitCode {
-    let outcome = interrupt::listen().and_then(|()| execute(Cli::parse().command));
-    match outcome {
+    match execute(Cli::parse().command) {
         Ok(Ending { good: false, .. }) => ExitCode::FAILURE,
         Ok(Ending { early: true, .. }) => ExitCode::from(interrupt::STATUS),
         Ok(_) => ExitCode::SUCCESS,
@@ -109,6 +108,7 @@ fn report(
 ) -> Result<Ending, Failure> {
     let json = json.map(Sink::open).transpose()?;
     let html = html.map(Sink::open).transpose()?;
+    interrupt::listen()?;
     let report = measure()?;
     table::print(&report);
     if let Some(sink) = json {

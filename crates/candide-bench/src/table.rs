@@ -49,10 +49,14 @@ fn print_figure(figure: &Figure) {
         }
         println!("\n{}\n{table}", panel[0].panel);
     }
+    if figure.lines.iter().any(|line| line.base.is_some()) {
+        println!(
+            "\nRatios are to the line above that has 1, with as many threads: the median of those within each round."
+        );
+    }
     println!(
-        "\nRatios are to the first line, or to the one above without cu and ts: medians of those within each round."
+        "The paper's column is what its text says: heights of bars and lines are not in a text. Here is different:"
     );
-    println!("The paper's are what its text says; heights of bars and lines are not in a text. This differs from it:");
     for deviation in &figure.deviations {
         println!("- {deviation}");
     }

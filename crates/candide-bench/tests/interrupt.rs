@@ -1,5 +1,5 @@
 //! Ctrl-C: what was measured by then is reported, and said to be no more than that.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -29,7 +29,23 @@ fn interrupt(child: &Child) {
     assert!(sent.success());
 }
 
-/// Waits until the process has so many threads: those that measure are there.
+/// So many threads measure: more than ever load.
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from) + 8
+}
+
+/// Waits until those threads have begun.
+fn wait_for_measuring(child: &mut Child) {
+    wait_for_threads(child, threads());
+    thread::sleep(Duration::from_millis(200));
+}
+
+/// Waits until somebody waits for Ctrl-C, who is a thread of its own.
+fn wait_for_listening(child: &mut Child) {
+    wait_for_threads(child, 2);
+}
+
+/// Waits until the process has so many threads.
 fn wait_for_threads(child: &mut Child, count: usize) {
     let tasks = format!("/proc/{}/task", child.id());
     let begun = Instant::now();
@@ -61,13 +77,12 @@ fn read(path: &Path) -> Value {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn a_benchmark_reports_what_it_has_measured() {
     let json = file("interrupted.json");
-    let arguments = "bench ycsb --rows 2000 --transactions 500 --protocol occ,tictoc --threads 7 --warmup 0s";
-    let mut child = start(&format!("{arguments} --duration {LONG} --json {}", json.display()));
-    wait_for_threads(&mut child, 8);
-    thread::sleep(Duration::from_millis(200));
+    let arguments = "bench ycsb --rows 2000 --transactions 500 --protocol occ,tictoc --warmup 0s";
+    let threads = threads();
+    let mut child = start(&format!("{arguments} --threads {threads} --duration {LONG} --json {}", json.display()));
+    wait_for_measuring(&mut child);
     interrupt(&child);
     let (status, printed, message) = end(child);
     assert_eq!(status, Some(130), "{printed}{message}");
@@ -86,13 +101,12 @@ fn a_benchmark_reports_what_it_has_measured() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn phases_end_early_too() {
     let json = file("interrupted-phases.json");
-    let arguments = "bench shifting --rows 2000 --transactions 500 --threads 7 --warmup 0s --phase 300s --slice 1s";
-    let mut child = start(&format!("{arguments} --duration {LONG} --json {}", json.display()));
-    wait_for_threads(&mut child, 8);
-    thread::sleep(Duration::from_millis(200));
+    let arguments = "bench shifting --rows 2000 --transactions 500 --warmup 0s --phase 300s --slice 1s";
+    let threads = threads();
+    let mut child = start(&format!("{arguments} --threads {threads} --duration {LONG} --json {}", json.display()));
+    wait_for_measuring(&mut child);
     interrupt(&child);
     let (status, printed, message) = end(child);
     assert_eq!(status, Some(130), "{printed}{message}");
@@ -101,13 +115,12 @@ fn phases_end_early_too() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn a_figure_reports_what_it_has_measured() {
     let json = file("interrupted-figure.json");
-    let arguments = "reproduce delivery --scale 0.0001 --threads 7 --warmup 0s";
-    let mut child = start(&format!("{arguments} --duration {LONG} --json {}", json.display()));
-    wait_for_threads(&mut child, 8);
-    thread::sleep(Duration::from_millis(200));
+    let arguments = "reproduce delivery --scale 0.0001 --warmup 0s";
+    let threads = threads();
+    let mut child = start(&format!("{arguments} --threads {threads} --duration {LONG} --json {}", json.display()));
+    wait_for_measuring(&mut child);
     interrupt(&child);
     let (status, printed, message) = end(child);
     assert_eq!(status, Some(130), "{printed}{message}");
@@ -122,8 +135,9 @@ fn a_figure_reports_what_it_has_measured() {
 #[test]
 fn nothing_is_reported_of_what_was_not_measured() {
     // Loading so much takes minutes here.
-    let child = start("bench tpcc --warehouses 10 --threads 1");
-    thread::sleep(Duration::from_millis(500));
+    let mut child = start("bench tpcc --warehouses 10 --threads 1");
+    wait_for_listening(&mut child);
+    thread::sleep(Duration::from_millis(300));
     let begun = Instant::now();
     interrupt(&child);
     let (status, printed, message) = end(child);
@@ -158,6 +172,7 @@ fn the_second_time_ends_it_at_once() {
     // Drawing so many inputs takes long, and nobody looks up from it.
     let mut child = start("bench smallbank --accounts 500 --transactions 100000000 --threads 1");
     let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    wait_for_listening(&mut child);
     thread::sleep(Duration::from_millis(700));
     interrupt(&child);
     let mut line = String::new();

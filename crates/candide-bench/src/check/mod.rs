@@ -45,6 +45,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         return Err(Failure::Usage("a file holds one history: name one --protocol".to_string()));
     }
     let seed = args.seed.unwrap_or_else(drawn_seed);
+    interrupt::listen()?;
     // Now, too, in case the run does not end well.
     eprintln!("seed {seed}");
     let mut run = Run { args, seed, agenda: Agenda::new(protocols.len(), args.duration) };

@@ -32,8 +32,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_parser = humantime::parse_duration, default_value = "500ms")]
     pub(crate) warmup: Duration,
 
-    /// How large tables are beside the published ones, from 0 to 1 [default: as large as fits into half of the memory that is
-    /// free]
+    /// How large tables are beside the published ones, from 0 to 1 [default: as large as fits into half of the memory
+    /// that is free and into 1 GiB for each core, so that loading takes seconds]
     #[arg(long, value_name = "FRACTION", value_parser = fraction)]
     pub(crate) scale: Option<f64>,
 

@@ -63,6 +63,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
              coarse, so that new orders and payments of one warehouse conflict",
             "takings are updated at commit in both settings, as that counter is there; a district's, too, which are read and \
              written there",
+            "there a million transactions are drawn beforehand for each thread and replayed; here 200000 at most",
             "order-status is safe from phantoms here; customers are found by a list for each last name, where that study scans an \
              index",
         ]

@@ -32,7 +32,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         [
             "MOCC itself (16.9 ± 0.13 million, 0.12 % aborted), pessimistic locking (9.1 ± 0.37, 0.07 %) and ERMIA (3.9 ± 0.4, 0.01 %) are \
              in the published table and not built here",
-            "FOEDUS keeps its rows in pages and arrays and writes a log; here there are hash indexes and trees, and nothing is durable",
+            "FOEDUS keeps rows in arrays and a Masstree of its own; here there are hash indexes and trees",
         ]
         .map(str::to_string),
     );

@@ -59,7 +59,7 @@ impl Reproduction {
         }
         threads.sort_unstable();
         threads.dedup();
-        let bounds = Bounds { threads, room: Room::new(machine::free_memory(), args.scale) };
+        let bounds = Bounds { threads, room: Room::new(machine::free_memory(), cores.count(), args.scale) };
         let mut outline = match args.figure {
             FigureName::Factors => optimism::factors(&bounds),
             FigureName::Delivery => optimism::delivery(&bounds),

@@ -103,8 +103,8 @@ pub(super) fn factors(bounds: &Bounds) -> Outline {
     outline.deviations.extend(
         [
             "contended-keys, sorted-locks and fixed-hash are not in the published figure",
-            "system-allocator leaves the arrays of hash indexes where they are; unwinding-aborts unwinds as Rust's panics do, \
-             which take no lock of the runtime's",
+            "system-allocator leaves the arrays of hash indexes where they are; unwinding-aborts unwinds as Rust's panics do, where \
+             C++ exceptions were thrown",
         ]
         .map(str::to_string),
     );
@@ -198,7 +198,9 @@ pub(super) fn high_contention(bounds: &Bounds) -> Outline {
                 (TPCC_ONE, "mvcc") => Published::ratio(3.38, 3.38, "3.38 at 64 threads"),
                 (TPCC_EACH, "mvcc") => Published::ratio(0.7, 0.7, "close to 30 % less"),
                 (TPCC_EACH, _) => Published::ratio(0.9, 0.9, "about 10 % less"),
-                (YCSB_A, "mvcc") => Published::words("scales to 64 threads, and is ahead from 12 on"),
+                (YCSB_A, "mvcc") => {
+                    Published::words("scales to 64 threads, and is ahead of the others beyond 12 cores")
+                }
                 (YCSB_B, "mvcc") => Published::words("a small loss"),
                 (YCSB_B, _) => Published::words("a gain: fewer bytes are copied"),
                 (WIKIPEDIA, _) => Published::ratio(2.6, 3.5, "2.6 to 3.5 with many cores"),

@@ -9,36 +9,41 @@ use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Ycsb};
 
 /// How much room there is.
 pub(super) struct Room {
-    /// Bytes of memory that are free.
-    free: u64,
+    /// The most bytes that a database may have.
+    most: u64,
     /// How large tables are to be beside the published ones, if somebody has said.
     fraction: Option<f64>,
     /// Which tables are smaller than published.
     reduced: RefCell<Vec<String>>,
 }
 
-/// Memory of one warehouse with what may be added to it in a run; of a wide row, a narrow one, an item with its bids, a page. All
-/// with the versions that a protocol may keep.
-const WAREHOUSE_BYTES: u64 = 500_000_000;
+/// What one core loads in some seconds.
+const CORE_BYTES: u64 = 1 << 30;
+
+/// Memory of one warehouse, of a wide row, a narrow one, an item with its bids, a page: with the versions that a protocol may keep.
+const WAREHOUSE_BYTES: u64 = 250_000_000;
 const WIDE_BYTES: u64 = 2_600;
 const NARROW_BYTES: u64 = 700;
 const ITEM_BYTES: u64 = 8_000;
 const PAGE_BYTES: u64 = 500_000;
 
 impl Room {
-    pub(super) fn new(free: u64, fraction: Option<f64>) -> Self {
-        Room { free, fraction, reduced: RefCell::default() }
+    /// On a machine with so many cores, and bytes of memory that are free: a database may have half of those, but not more than the
+    /// cores load in some seconds.
+    pub(super) fn new(free: u64, cores: usize, fraction: Option<f64>) -> Self {
+        let most = (free / 2).min(cores as u64 * CORE_BYTES);
+        Room { most, fraction, reduced: RefCell::default() }
     }
 
-    /// The largest of 1, 1/2, 1/5, 1/10, 1/20 and so on at which `bytes` fit into half of what is free.
+    /// The largest of 1, 1/2, 1/5, 1/10, 1/20 and so on at which there is room for `bytes`.
     fn scale(&self, bytes: u64) -> f64 {
         if let Some(fraction) = self.fraction {
             return fraction;
         }
-        let most = self.free / 2;
         let divisors = (0..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)));
-        let divisor =
-            divisors.take_while(|&divisor| divisor <= 10_000).find(|divisor| bytes <= most.saturating_mul(*divisor));
+        let divisor = divisors
+            .take_while(|&divisor| divisor <= 10_000)
+            .find(|divisor| bytes <= self.most.saturating_mul(*divisor));
         1.0 / divisor.unwrap_or(10_000) as f64
     }
 
@@ -99,7 +104,7 @@ impl Room {
     /// Keeps in mind that a workload is smaller than published, if it is.
     fn note(&self, scale: f64, what: impl FnOnce() -> String) {
         if scale < 1.0 {
-            let why = if self.fraction.is_some() { "as asked" } else { "for want of memory" };
+            let why = if self.fraction.is_some() { "as asked" } else { "which suits this machine" };
             let note = format!("{}, {why}", what());
             let mut reduced = self.reduced.borrow_mut();
             if !reduced.contains(&note) {
@@ -119,9 +124,9 @@ fn scaled(count: u64, scale: f64, least: u64) -> u64 {
     ((count as f64 * scale).round() as u64).max(least)
 }
 
-/// As many transactions are drawn beforehand as there are rows, if that is fewer than were published.
+/// As many transactions are drawn beforehand as there are rows, and no more than takes a moment.
 fn replayed(published: usize, rows: u64) -> usize {
-    usize::try_from(rows).map_or(published, |rows| rows.min(published))
+    usize::try_from(rows).map_or(published, |rows| rows.min(published)).min(200_000)
 }
 
 #[cfg(test)]
@@ -130,26 +135,28 @@ mod tests {
 
     #[test]
     fn tables_are_as_large_as_fits_and_no_larger_than_published() {
-        let room = |free| Room::new(free, None);
+        let room = |free| Room::new(free, 1, None);
         assert_eq!(room(200).scale(100), 1.0);
         assert_eq!(room(199).scale(100), 0.5);
         assert_eq!(room(200).scale(1_999), 0.05);
         assert_eq!(room(0).scale(100), 0.0001, "and no smaller");
-        assert_eq!(Room::new(0, Some(0.3)).scale(100), 0.3, "as asked");
+        assert_eq!(room(u64::MAX).scale(4 << 30), 0.2, "a core has its limits");
+        assert_eq!(Room::new(u64::MAX, 4, None).scale(4 << 30), 1.0);
+        assert_eq!(Room::new(0, 1, Some(0.3)).scale(100), 0.3, "as asked");
     }
 
     #[test]
     fn the_smallest_are_valid() {
         use candide_workloads::Workload;
 
-        let room = Room::new(0, Some(1e-9));
+        let room = Room::new(0, 1, Some(1e-9));
         assert_eq!(room.tpcc(Tpcc::published(), 1).validate(), Ok(()));
         assert_eq!(room.ycsb(Mode::A).validate(), Ok(()));
         assert_eq!(room.narrow().validate(), Ok(()));
         assert_eq!(room.rubis().validate(), Ok(()));
         assert_eq!(room.wikipedia().validate(), Ok(()));
         assert_eq!(room.into_reduced().len(), 5, "each is admitted");
-        let room = Room::new(u64::MAX, None);
+        let room = Room::new(u64::MAX, 64, None);
         assert_eq!((room.ycsb(Mode::A).rows, room.wikipedia().pages), (10_000_000, 10_000));
         assert_eq!(room.into_reduced(), Vec::<String>::new());
     }
