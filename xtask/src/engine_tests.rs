@@ -90,7 +90,16 @@ pub(crate) enum Ending {
 }
 
 /// Runs a command until it ends, or has taken as long as it may; says how it ended, and after how long.
-pub(crate) fn run_within(mut command: Command, max: Duration) -> Result<(Ending, Duration), String> {
+pub(crate) fn run_within(command: Command, max: Duration) -> Result<(Ending, Duration), String> {
+    run_watched(command, max, |_| {})
+}
+
+/// The same, `watch`ed all the time, which is told how long it has taken.
+pub(crate) fn run_watched(
+    mut command: Command,
+    max: Duration,
+    mut watch: impl FnMut(Duration),
+) -> Result<(Ending, Duration), String> {
     let explain = |error: io::Error| format!("a test does not run: {error}");
     let mut child = command.spawn().map_err(explain)?;
     let begun = Instant::now();
@@ -98,6 +107,7 @@ pub(crate) fn run_within(mut command: Command, max: Duration) -> Result<(Ending,
         if let Some(status) = child.try_wait().map_err(explain)? {
             return Ok((if status.success() { Ending::Passed } else { Ending::Failed }, begun.elapsed()));
         }
+        watch(begun.elapsed());
         thread::sleep(Duration::from_millis(2));
     }
     // It may have ended this moment; then there is nothing to kill.

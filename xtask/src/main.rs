@@ -8,6 +8,7 @@ mod costs;
 mod engine_tests;
 mod mutants;
 mod orderings;
+mod progress;
 mod sanitize;
 mod sites;
 mod tidy;

@@ -5,6 +5,7 @@
 //! must find which.
 
 use crate::engine_tests::{Build, Ending, command, names as test_names, run_within, target_folder};
+use crate::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,6 +122,7 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     println!("{:width$}  {:>9}  {:>7}  found by", "mutant", "after", "allowed");
     let mut missed = Vec::new();
     let mut sound = Vec::new();
+    let mut progress = Progress::new(checks.len() as u64);
     for check in checks {
         let binary = &binaries[&check.build];
         if !sound.contains(&(check.build, check.test)) {
@@ -138,6 +140,7 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
         if ending != Ending::Failed {
             missed.push(check.mutant);
         }
+        progress.step();
     }
     if missed.is_empty() { Ok(()) } else { Err(format!("no test failed in time with {}", missed.join(", "))) }
 }

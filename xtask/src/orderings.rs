@@ -8,10 +8,12 @@
 //! has failed here.
 
 use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
+use crate::progress::Progress;
 use crate::sites::{self, Site};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -162,6 +164,7 @@ fn on_all_cores<T: Sync, R: Send>(
     work: impl Fn(&T, &Path) -> Result<R, String> + Sync,
 ) -> Result<Vec<R>, String> {
     let next = AtomicUsize::new(0);
+    let progress = Mutex::new(Progress::new(items.len() as u64));
     let worker = |number: usize| -> Result<Vec<(usize, R)>, String> {
         let log = folder.join(format!("log-{number}"));
         let mut done = Vec::new();
@@ -169,6 +172,7 @@ fn on_all_cores<T: Sync, R: Send>(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { return Ok(done) };
             done.push((index, work(item, &log)?));
+            progress.lock().expect("no worker panics").step();
         }
     };
     let mut done = thread::scope(|scope| {

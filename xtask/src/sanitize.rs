@@ -6,9 +6,11 @@
 //! For ThreadSanitizer the standard library is compiled with it, from the toolchain's component `rust-src`: what its locks order
 //! is not seen otherwise, and reported as races. The others take it as it is.
 
+use crate::progress::Progress;
 use std::env;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// A sanitizer, and the tests that are worth their time under it: those in which memory is given back and threads meet.
 struct Sanitizer {
@@ -73,9 +75,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     cargo.env("RUSTFLAGS", format!("-Zsanitizer={name} --cfg sanitized -Cunsafe-allow-abi-mismatch=sanitizer"));
     cargo.env(sanitizer.options.0, sanitizer.options.1);
-    let explain = |error| format!("rustup does not start: {error}");
+    let explain = |error: io::Error| format!("rustup does not start: {error}");
     let Some(mutant) = mutant else {
-        let status = cargo.status().map_err(explain)?;
+        let status = run_telling(&mut cargo).map_err(explain)?;
         return if status.success() { Ok(()) } else { Err(format!("the tests fail under {name}: {status}")) };
     };
     let output =
@@ -86,4 +88,43 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         None => return Err(format!("{name} has not found {mutant}: {}\n{text}", output.status)),
     }
     Ok(())
+}
+
+/// Runs tests, and tells from what they print how far they are.
+fn run_telling(cargo: &mut Command) -> io::Result<ExitStatus> {
+    let mut child = cargo.stdout(Stdio::piped()).spawn()?;
+    let mut progress = None;
+    for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+        let line = line?;
+        println!("{line}");
+        if let Some(tests) = announced(&line) {
+            progress = Some(Progress::new(tests));
+        } else if let Some(progress) = progress.as_mut().filter(|_| is_result(&line)) {
+            progress.step();
+        }
+    }
+    child.wait()
+}
+
+/// How many tests a line says that there are.
+fn announced(line: &str) -> Option<u64> {
+    line.strip_prefix("running ")?.split(' ').next()?.parse().ok()
+}
+
+/// Whether a line says how a test has ended.
+fn is_result(line: &str) -> bool {
+    line.starts_with("test ") && !line.starts_with("test result")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_tests_are_understood() {
+        assert_eq!(announced("running 23 tests"), Some(23));
+        assert_eq!(announced("running late"), None);
+        assert!(is_result("test epoch::tests::a_pin_holds_the_bound ... ok"));
+        assert!(!is_result("test result: ok. 23 passed; 0 failed"));
+    }
 }

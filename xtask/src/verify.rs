@@ -4,8 +4,9 @@
 //! `docs/verification-ledger.csv`, one line for each scene and protocol. How many schedules are worth something is measured
 //! by mutants: how many distinct ones it takes to find each.
 
-use crate::engine_tests::{Build, Ending, command, run_within, target_folder};
+use crate::engine_tests::{Build, Ending, command, run_watched, target_folder};
 use crate::mutants;
+use crate::progress::Progress;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -103,12 +104,24 @@ fn played(output: &str) -> Vec<Played> {
     output.lines().filter_map(line).collect()
 }
 
-/// Runs the tests with these variables; gives what they printed, and how they ended.
-fn play(root: &Path, binary: &Path, variables: &[(&str, &str)], max: Duration) -> Result<(String, Ending), String> {
+/// Runs the tests with these variables; gives what they printed, and how they ended. Says how far they are if they are to take so
+/// many seconds.
+fn play(
+    root: &Path,
+    binary: &Path,
+    variables: &[(&str, &str)],
+    max: Duration,
+    seconds: Option<u64>,
+) -> Result<(String, Ending), String> {
     let log = root.join(target_folder()).join("verify.log");
     let mut command = command(binary, &log)?;
     command.args(["--exact", TEST, "--nocapture"]).envs(variables.iter().copied());
-    let (ending, _) = run_within(command, max)?;
+    let mut progress = seconds.map(Progress::new);
+    let (ending, _) = run_watched(command, max, |passed| {
+        if let Some(progress) = &mut progress {
+            progress.reach(passed.as_secs());
+        }
+    })?;
     let output = fs::read(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     Ok((String::from_utf8_lossy(&output).into_owned(), ending))
 }
@@ -121,7 +134,7 @@ fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     variables.extend(request.scene.as_deref().map(|scene| ("CANDIDE_SCENE", scene)));
     variables.extend(request.protocol.as_deref().map(|protocol| ("CANDIDE_PROTOCOL", protocol)));
     println!("seed {seed}, {minutes} min");
-    let (output, ending) = play(root, binary, &variables, Duration::from_secs(120 * minutes + 60))?;
+    let (output, ending) = play(root, binary, &variables, Duration::from_secs(120 * minutes + 60), Some(60 * minutes))?;
     let played = played(&output);
     let (date, commit) = (date_of(now.as_secs() / 86_400), commit(root)?);
     let path = root.join(LEDGER);
@@ -199,13 +212,15 @@ fn date_of(days: u64) -> String {
 fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> Result<(), String> {
     let names = mutants::known(root, names)?;
     println!("| mutant | scene | protocol | distinct schedules, worst of {SEEDS} seeds |\n|---|---|---|---|");
-    for name in &names {
+    let mut progress = Progress::new(names.len() as u64);
+    for (done, name) in (0..).zip(&names) {
+        progress.reach(done);
         let (seed, schedules) = ("1", FIRST_LOOK.to_string());
         let mut variables = vec![("CANDIDE_MUTANT", name.as_str()), ("CANDIDE_SEED", seed)];
         variables.push(("CANDIDE_SCHEDULES", &schedules));
         variables.extend(request.scene.as_deref().map(|scene| ("CANDIDE_SCENE", scene)));
         variables.extend(request.protocol.as_deref().map(|protocol| ("CANDIDE_PROTOCOL", protocol)));
-        let (output, ending) = play(root, binary, &variables, LOOK_TIME)?;
+        let (output, ending) = play(root, binary, &variables, LOOK_TIME, None)?;
         let mut found: Vec<_> = played(&output).into_iter().filter(|played| played.failures > 0).collect();
         if found.is_empty() {
             let why = match ending {
@@ -263,7 +278,7 @@ fn look_again(
         ("CANDIDE_PROTOCOL", &first.protocol),
         ("CANDIDE_TRACE", "1"),
     ];
-    let (output, ending) = play(root, binary, &variables, LOOK_TIME)?;
+    let (output, ending) = play(root, binary, &variables, LOOK_TIME, None)?;
     Ok(match (played(&output).first(), ending) {
         (Some(played), _) => (played.failures > 0).then_some(played.distinct),
         // A crash, or a schedule that does not end.

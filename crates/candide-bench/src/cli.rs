@@ -4,6 +4,7 @@ mod key_value;
 mod long_scan;
 mod predicate;
 mod range_scan;
+mod reproduce;
 mod rubis;
 mod shifting;
 mod tpcb;
@@ -28,6 +29,7 @@ pub(crate) use key_value::{KeyValue, KeyValueArgs};
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
 pub(crate) use range_scan::RangeScanArgs;
+pub(crate) use reproduce::{FigureName, ReproduceArgs};
 pub(crate) use rubis::RubisArgs;
 pub(crate) use shifting::ShiftingArgs;
 pub(crate) use tpcb::TpcBArgs;
@@ -55,6 +57,8 @@ pub(crate) enum Command {
                                  range-scan|predicate"
     )]
     Bench(Bench),
+    /// Measure what a published figure shows, at a size that suits this machine, beside what the paper's text says
+    Reproduce(ReproduceArgs),
     /// Record what concurrent transactions do, and check that it is serializable
     Check(CheckArgs),
 }

@@ -13,6 +13,7 @@ use hdrhistogram::Histogram;
 
 use crate::affinity::Cores;
 use crate::failure::Failure;
+use crate::progress::Clock;
 use crate::rendezvous::{Member, Rendezvous};
 use crate::timeline::Phase;
 
@@ -43,6 +44,8 @@ pub(crate) struct Run {
     pub(crate) causes: Option<Causes>,
     /// What the workload's phases came to, if it has any.
     pub(crate) phases: Vec<Phase>,
+    /// Whether Ctrl-C ended it; if that was before anything was measured, no time has elapsed.
+    pub(crate) ended_early: bool,
 }
 
 /// What one transaction type came to.
@@ -91,12 +94,14 @@ impl Run {
             abort_reasons: BTreeMap::new(),
             causes: None,
             phases: Vec::new(),
+            ended_early: false,
         }
     }
 
     /// Adds what another thread or another run came to. The times of runs add up; threads do not have any.
     pub(crate) fn merge(&mut self, other: &Run) {
         self.elapsed += other.elapsed;
+        self.ended_early |= other.ended_early;
         for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
             kind.merge(other);
         }
@@ -130,6 +135,7 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
     threads: usize,
     timing: &Timing,
     cores: &Cores,
+    clock: &Clock,
 ) -> Result<Run, Failure> {
     // Sessions are opened here, so that no thread can fail before the barrier and leave the others waiting at it.
     let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
@@ -157,16 +163,21 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
             })
             .collect();
         start.wait();
-        thread::sleep(timing.warmup);
+        let warm = clock.sleep(timing.warmup);
         let lengths = match timing.timeline {
-            None => vec![measure(timing.duration, orders)],
-            Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, loaded),
+            _ if !warm => {
+                orders.store(STOP, Ordering::Relaxed);
+                Vec::new()
+            }
+            None => vec![measure(timing.duration, orders, clock)],
+            Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, loaded, clock),
         };
         let mut total = Run::new(kinds);
         for worker in workers {
             total.merge(&worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
         }
         total.elapsed = lengths.iter().sum();
+        total.ended_early = total.elapsed < timing.duration;
         if let Some(timeline) = timing.timeline {
             // The threads have met once more, to stop.
             total.phases.truncate(lengths.len());
@@ -176,23 +187,24 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
     })
 }
 
-/// Has the threads measure for `duration`, and then stop. Gives how long it was.
-fn measure(duration: Duration, orders: &AtomicU8) -> Duration {
+/// Has the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Gives how long it was.
+fn measure(duration: Duration, orders: &AtomicU8, clock: &Clock) -> Duration {
     orders.store(MEASURE, Ordering::Relaxed);
     let measured = Instant::now();
-    thread::sleep(duration);
+    clock.sleep(duration);
     orders.store(STOP, Ordering::Relaxed);
     measured.elapsed()
 }
 
-/// Has the threads measure each phase of `duration`, and then stop. They meet in between, each having ended its transaction.
-/// Gives how long the phases were, without the meetings.
+/// Has the threads measure each phase of `duration`, and then stop; after the phase in which Ctrl-C is pressed, and which it ends.
+/// They meet in between, each having ended its transaction. Gives how long the phases were, without the meetings.
 fn measure_phases<P: Protocol>(
     duration: Duration,
     timeline: &Timeline,
     orders: &AtomicU8,
     meeting: &Rendezvous,
     loaded: &impl Loaded<P>,
+    clock: &Clock,
 ) -> Vec<Duration> {
     let mut lengths = Vec::new();
     let mut left = duration;
@@ -200,9 +212,9 @@ fn measure_phases<P: Protocol>(
     let (_, mut begun) = meeting.gather(|| orders.store(MEASURE, Ordering::Relaxed));
     loop {
         let phase = left.min(timeline.phase);
-        thread::sleep(phase.saturating_sub(begun.elapsed()));
+        let whole = clock.sleep(phase.saturating_sub(begun.elapsed()));
         orders.store(MEET, Ordering::Relaxed);
-        left -= phase;
+        left = if whole { left - phase } else { Duration::ZERO };
         let (ended, parted) = meeting.gather(|| {
             if left.is_zero() {
                 orders.store(STOP, Ordering::Relaxed);

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::interrupt;
+
 /// Whose fault it was decides the exit status.
 ///
 /// It is no `std::error::Error` itself, so that every such error can become one.
@@ -12,6 +14,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The run's.
     Run(Box<dyn Error>),
+    /// Ctrl-C was pressed before there was anything to report.
+    Interrupted,
 }
 
 impl Failure {
@@ -19,6 +23,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => 2,
             Failure::Run(_) => 1,
+            Failure::Interrupted => interrupt::STATUS,
         }
     }
 }
@@ -34,6 +39,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Usage(message) => write!(f, "{message}\n\nFor more information, try 'candide --help'."),
             Failure::Run(error) => error.fmt(f),
+            Failure::Interrupted => f.write_str("interrupted before anything was measured"),
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use candide_workloads::{Cause, Consistency, Workload};
+use candide_workloads::{Cause, Consistency};
 use serde::Serialize;
 
-use crate::cli::{Common, Profile};
+use crate::cli::Profile;
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
-use crate::plan::Case;
+use crate::subject::{Subject, Variant};
 use crate::timeline::Timeslices;
 
 /// What was measured. The names of the fields are the interface to other programs.
@@ -34,6 +34,9 @@ pub(crate) struct Measurement {
     /// The median of the runs.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
+    /// Whether the last of them was ended early, by Ctrl-C; then there may be fewer than were asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ended_early: bool,
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
     /// Aborted attempts by what they met, the most frequent first; only where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,37 +135,39 @@ impl Memory {
 }
 
 /// What was asked for.
-pub(crate) struct Setting<'a, W> {
-    pub(crate) workload: &'a W,
-    pub(crate) common: &'a Common,
-    pub(crate) case: &'a Case,
+pub(crate) struct Setting<'a> {
+    pub(crate) subject: &'a dyn Subject,
+    pub(crate) variant: &'a Variant,
     pub(crate) threads: usize,
+    pub(crate) seed: u64,
+    pub(crate) profile: Profile,
 }
 
 impl Measurement {
     /// Puts together what `runs`, at least one, came to.
-    pub(crate) fn new<W: Workload>(
-        setting: &Setting<'_, W>,
+    pub(crate) fn new(
+        setting: &Setting<'_>,
         runs: &[Run],
         memory: Memory,
         consistency: Consistency,
     ) -> Result<Self, Failure> {
-        let Setting { workload, common, case, threads } = *setting;
-        let mut params = serde_json::to_value(workload)?;
-        params["seed"] = common.seed.into();
-        let mut total = Run::new(W::KINDS.len());
+        let Setting { subject, variant, threads, seed, profile } = *setting;
+        let mut params = subject.params()?;
+        params["seed"] = seed.into();
+        let kinds = subject.kinds();
+        let mut total = Run::new(kinds.len());
         runs.iter().for_each(|run| total.merge(run));
         let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
         let tps_runs: Vec<f64> = runs.iter().map(Run::throughput).collect();
-        let ended = W::KINDS.iter().zip(&total.kinds).filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
+        let ended = kinds.iter().zip(&total.kinds).filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
         Ok(Measurement {
-            workload: workload.name(),
+            workload: subject.name(),
             params,
-            profile: common.profile,
-            protocol: case.protocol.name(),
-            cu: case.cu,
-            ts: case.ts,
-            factors: common.factors.iter().map(|factor| factor.name()).collect(),
+            profile,
+            protocol: variant.protocol.name(),
+            cu: variant.cu,
+            ts: variant.ts,
+            factors: variant.factors.iter().map(|factor| factor.name()).collect(),
             threads,
             duration_s: total.elapsed.as_secs_f64(),
             committed: total.committed(),
@@ -170,11 +175,12 @@ impl Measurement {
             user_aborted: sum(|kind| kind.user_aborted),
             throughput_tps: median(&tps_runs),
             tps_runs,
+            ended_early: total.ended_early,
             transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
-            timeline: workload.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
+            timeline: subject.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
             abort_reasons: total.abort_reasons,
             causes: total.causes.map(|causes| {
-                causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(W::KINDS, cause, count)).collect()
+                causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(kinds, cause, count)).collect()
             }),
             memory,
             consistency,
@@ -194,7 +200,7 @@ impl Measurement {
 }
 
 /// The middle of `values`, or of the two in the middle.
-fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -4,14 +4,12 @@ use std::num::NonZeroUsize;
 
 use crate::cli::Common;
 use crate::failure::Failure;
-use crate::registry::Choice;
+use crate::subject::Variant;
 
 /// One database, loaded once and run with each of the thread counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Case {
-    pub(crate) protocol: Choice,
-    pub(crate) cu: bool,
-    pub(crate) ts: bool,
+    pub(crate) variant: Variant,
     pub(crate) threads: Vec<usize>,
 }
 
@@ -41,19 +39,22 @@ impl Plan {
             }
             for cu in &common.cu {
                 for ts in &common.ts {
-                    let (cu, ts, threads) = (cu.is_on(), ts.is_on(), threads.clone());
-                    plan.cases.push(Case { protocol, cu, ts, threads });
+                    let factors = common.factors.clone();
+                    let variant = Variant { protocol, cu: cu.is_on(), ts: ts.is_on(), factors };
+                    plan.cases.push(Case { variant, threads: threads.clone() });
                 }
             }
         }
         if plan.cases.is_empty() {
             return Err(Failure::Usage(format!("{}; use --threads 1", plan.notes.join("; "))));
         }
-        if let Some(threads) = asked.iter().max().filter(|&&threads| threads > cores) {
-            plan.notes.push(format!(
-                "{threads} threads share {cores} cores: the scheduler is measured along with the engine"
-            ));
-        }
+        plan.notes.extend(crowding(&asked, cores));
         Ok(plan)
     }
+}
+
+/// What is to be said if there are more threads than cores.
+pub(crate) fn crowding(threads: &[usize], cores: usize) -> Option<String> {
+    let most = threads.iter().max().filter(|&&threads| threads > cores)?;
+    Some(format!("{most} threads share {cores} cores: the scheduler is measured along with the engine"))
 }

@@ -52,6 +52,11 @@ impl Choice {
         self.run(Name)
     }
 
+    /// The one that is called so.
+    pub(crate) fn named(name: &str) -> Option<Choice> {
+        Choice::ALL.iter().copied().find(|choice| choice.name() == name)
+    }
+
     /// Whether `threads` threads can use the protocol at a time.
     pub(crate) fn permits(self, threads: usize) -> bool {
         threads == 1 || !self.run(OneSession)
@@ -98,7 +103,7 @@ impl FromStr for Choices {
             return Ok(Choices(Choice::ALL.to_vec()));
         }
         let choose = |name: &str| {
-            Choice::ALL.iter().copied().find(|choice| choice.name() == name).ok_or_else(|| {
+            Choice::named(name).ok_or_else(|| {
                 let names: Vec<_> = Choice::ALL.iter().map(|choice| choice.name()).collect();
                 format!("there is no protocol `{name}`; use a list of {}, or all", names.join(", "))
             })

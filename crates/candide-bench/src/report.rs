@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::figure::Figure;
 use crate::machine::Machine;
 use crate::measurement::Measurement;
 
@@ -11,10 +12,32 @@ pub(crate) struct Report {
     pub(crate) machine: Machine,
     /// What a reader must know beside the figures: what was left out, what was not checked.
     pub(crate) notes: Vec<String>,
+    /// Whether Ctrl-C ended it before everything that was asked for was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ended_early: bool,
+    /// The published figure that it was made after, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) figure: Option<Figure>,
     pub(crate) results: Vec<Measurement>,
 }
 
 impl Report {
+    /// Of all results, or of those that there were when Ctrl-C was pressed: then it is an error if there are none.
+    pub(crate) fn new(
+        machine: Machine,
+        mut notes: Vec<String>,
+        results: Vec<Measurement>,
+        ended_early: bool,
+    ) -> Result<Self, Failure> {
+        if ended_early {
+            if results.is_empty() {
+                return Err(Failure::Interrupted);
+            }
+            notes.push("ended early, by Ctrl-C: this is what was measured by then".to_string());
+        }
+        Ok(Report { machine, notes, ended_early, figure: None, results })
+    }
+
     pub(crate) fn to_json(&self) -> Result<String, Failure> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -42,11 +65,12 @@ mod tests {
         let Command::Bench(Bench::SmallBank(args)) = command else { panic!("asked for SmallBank") };
         let plan = Plan::new(&args.common, 2).expect("a plan");
         let workload = args.workload();
-        let setting = Setting { workload: &workload, common: &args.common, case: &plan.cases[0], threads: 1 };
+        let variant = &plan.cases[0].variant;
+        let setting = Setting { subject: &workload, variant, threads: 1, seed: 1, profile: args.common.profile };
         let mut consistency = candide_workloads::Consistency { checked: 2, ..Default::default() };
         consistency.failed.extend(failed.iter().map(|failure| failure.to_string()));
         let result = Measurement::new(&setting, &[Run::new(6)], Memory::now(0), consistency).expect("serializes");
-        Report { machine: Machine::inspect(2), notes: Vec::new(), results: vec![result] }
+        Report::new(Machine::inspect(2), Vec::new(), vec![result], false).expect("results")
     }
 
     #[test]

@@ -2,13 +2,17 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use crate::figure::{Figure, Point};
 use crate::measurement::Measurement;
 use crate::report::Report;
 use crate::timeline::NamedPhase;
 
 /// Prints the tables and everything a reader must know beside them.
 pub(crate) fn print(report: &Report) {
-    println!("{}\n\nLatencies in µs, retries included\n{}", throughputs(report), latencies(report));
+    match &report.figure {
+        Some(figure) => print_figure(figure),
+        None => println!("{}\n\nLatencies in µs, retries included\n{}", throughputs(report), latencies(report)),
+    }
     if finds_causes(report) {
         println!("\n{CAUSES_TITLE}\n{}", causes(report));
     }
@@ -26,6 +30,60 @@ pub(crate) fn print(report: &Report) {
             eprintln!("FAILED: {}: {failure}", label(result));
         }
     }
+}
+
+/// Prints a figure's lines, part by part, beside what was published, and in what it differs.
+fn print_figure(figure: &Figure) {
+    println!("{}\n{}", figure.title, figure.source);
+    for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
+        let mut table = table(&FIGURE_HEADER, 1..7);
+        for line in panel {
+            let published = line.published.as_ref().map_or("", |published| published.text);
+            // It is about as many threads as there were: the last point is the nearest.
+            let last = line.points.len().saturating_sub(1);
+            let rows = line.points.iter().enumerate();
+            table.add_rows(rows.map(|(index, point)| {
+                let is_base = line.base.is_none() && panel.len() > 1;
+                figure_row(&line.label, point, is_base, if index == last { published } else { "" })
+            }));
+        }
+        println!("\n{}\n{table}", panel[0].panel);
+    }
+    if figure.lines.iter().any(|line| line.base.is_some()) {
+        println!(
+            "\nRatios are to the line above that has 1, with as many threads: the median of those within each round."
+        );
+    }
+    println!(
+        "The paper's column is what its text says: heights of bars and lines are not in a text. Here is different:"
+    );
+    for deviation in &figure.deviations {
+        println!("- {deviation}");
+    }
+    println!();
+}
+
+/// The columns of [`figure_row`].
+const FIGURE_HEADER: [&str; 8] =
+    ["line", "threads", "txn/s (median)", "slowest", "fastest", "ratio", "aborted attempts", "the paper"];
+
+/// A line of a figure at one number of threads.
+fn figure_row(label: &str, point: &Point, is_base: bool, published: &str) -> [String; 8] {
+    let (slowest, fastest) = point.range();
+    [
+        label.to_string(),
+        point.threads.to_string(),
+        grouped(point.throughput_tps),
+        grouped(slowest),
+        grouped(fastest),
+        match point.of_base {
+            Some(ratio) => format!("{ratio:.2}"),
+            None if is_base => "1".to_string(),
+            None => String::new(),
+        },
+        format!("{:.2} %", point.abort_ratio * 100.0),
+        published.to_string(),
+    ]
 }
 
 /// The columns of [`throughput_row`].

@@ -28,6 +28,10 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcc --order-ids here", "[possible values: per-attempt, once, district]");
     assert_refused("bench ycsb --cu maybe", "[possible values: on, off]");
     assert_refused("bench ycsb --factor luck", "no-backoff");
+    assert_refused(
+        "reproduce figure-4",
+        "[possible values: factors, delivery, protocols, high-contention, separate-effects, granularity, tpcc-mocc]",
+    );
 }
 
 #[test]
@@ -64,6 +68,9 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench voter --votes 0", "at least one vote");
     assert_refused("bench voter --telephones 0", "from 1 to 10000000");
     assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
+    assert_refused("reproduce delivery --scale 0", "above 0 and up to 1");
+    assert_refused("reproduce delivery --scale 1.5", "above 0 and up to 1");
+    assert_refused("reproduce delivery --runs 0", "non-zero");
     assert_refused("bench tpcc --customers 5", "from 10 to 3000");
     assert_refused("bench tpcc --rollbacks 101", "at most 100");
 }
@@ -79,6 +86,10 @@ fn contradictions_are_explained() {
 #[test]
 fn a_file_that_cannot_be_written_is_found_out_first() {
     assert_refused("bench ycsb --json /no/such/folder/results.json", "cannot write to /no/such/folder/results.json");
+    assert_refused(
+        "reproduce delivery --report /no/such/folder/page.html",
+        "cannot write to /no/such/folder/page.html",
+    );
 }
 
 #[test]

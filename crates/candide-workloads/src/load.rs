@@ -10,7 +10,7 @@ use crate::Failure;
 /// Rows per loading transaction: enough to make a commit's own cost small, few enough that a write set stays in cache.
 const BATCH: u64 = 16;
 
-/// How to load: by how many threads, from which seed, and whom to tell.
+/// How to load: by how many threads, from which seed, whom to tell and whom to ask.
 pub struct Loading<'a> {
     /// Loader threads, each with a session of its own and an equal segment of the keys.
     pub threads: usize,
@@ -18,6 +18,8 @@ pub struct Loading<'a> {
     pub seed: u64,
     /// Told by the loader threads, after each transaction, how many more keys are in.
     pub progress: &'a (dyn Fn(u64) + Sync),
+    /// Asked by the loader threads, between transactions, whether to give up. Then loading fails with [`Failure::Stopped`].
+    pub stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Loading<'_> {
@@ -39,11 +41,14 @@ impl Loading<'_> {
                     let (start, end) = (bound(loader), bound(loader + 1));
                     scope.spawn(move || {
                         for first in (start..end).step_by(BATCH as usize) {
+                            if (self.stopped)() {
+                                return Err(Failure::Stopped);
+                            }
                             let last = end.min(first + BATCH);
                             session.run(|tx| (first..last).try_for_each(|key| insert(tx, key)))?;
                             (self.progress)(last - first);
                         }
-                        Ok::<_, Abort>(())
+                        Ok(())
                     })
                 })
                 .collect();
@@ -53,6 +58,7 @@ impl Loading<'_> {
             Ok(())
         })
     }
+
     /// Calls `work` once for each of so many parts. Who is done with one takes the next, so parts may differ in size.
     pub(crate) fn share<P: Protocol>(
         &self,
@@ -67,6 +73,9 @@ impl Loading<'_> {
             let start = |mut session: Session<P>| {
                 scope.spawn(move || {
                     loop {
+                        if (self.stopped)() {
+                            return Err(Failure::Stopped);
+                        }
                         let part = next.fetch_add(1, Ordering::Relaxed);
                         if part >= parts {
                             return Ok(());
@@ -75,7 +84,7 @@ impl Loading<'_> {
                     }
                 })
             };
-            let loaders: Vec<thread::ScopedJoinHandle<'_, Result<(), Abort>>> =
+            let loaders: Vec<thread::ScopedJoinHandle<'_, Result<(), Failure>>> =
                 sessions.into_iter().map(start).collect();
             for loader in loaders {
                 loader.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;

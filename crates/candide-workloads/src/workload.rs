@@ -171,6 +171,8 @@ pub enum Failure {
     Setup(Error),
     /// A transaction met an outcome that loading and checking do not expect.
     Transaction(Abort),
+    /// Loading was told to stop.
+    Stopped,
 }
 
 impl From<Error> for Failure {
@@ -190,6 +192,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Setup(error) => write!(f, "the database refused: {error}"),
             Failure::Transaction(abort) => write!(f, "a transaction failed: {abort}"),
+            Failure::Stopped => f.write_str("loading was stopped"),
         }
     }
 }
@@ -199,6 +202,7 @@ impl std::error::Error for Failure {
         match self {
             Failure::Setup(error) => Some(error),
             Failure::Transaction(abort) => Some(abort),
+            Failure::Stopped => None,
         }
     }
 }

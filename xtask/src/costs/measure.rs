@@ -2,6 +2,7 @@
 
 use super::profile::{self, Counts, Part, Place};
 use crate::engine_tests::target_folder;
+use crate::progress::Progress;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;
@@ -92,6 +93,7 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
     let protocols = output(Command::new(&program).arg("--list"))?;
     let folder = root.join(target_folder());
     let mut costs = Vec::new();
+    let mut progress = Progress::new(protocols.lines().count() as u64);
     for protocol in protocols.lines() {
         let profile = folder.join(format!("costs-{}-{protocol}.callgrind", scale.name()));
         let mut valgrind = Command::new("valgrind");
@@ -104,6 +106,7 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
         let text = fs::read_to_string(&profile).map_err(|error| format!("{}: {error}", profile.display()))?;
         let parts = profile::parts(&text)?;
         costs.extend(join(protocol, &labels, parts).map_err(|problem| format!("{}: {problem}", profile.display()))?);
+        progress.step();
     }
     Ok(Measured { costs, program })
 }

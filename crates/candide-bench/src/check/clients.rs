@@ -16,6 +16,7 @@ use candide_workloads::stream;
 use super::Run;
 use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
+use crate::progress::{self, Clock};
 use crate::registry::Job;
 use crate::sink::Sink;
 
@@ -33,7 +34,7 @@ impl<'a, O> Asking<'a, O> {
 }
 
 /// What a checker judges.
-pub(super) trait Checked: Object<Op: edn::Operation> {
+pub(super) trait Checked: Object<Op: edn::Operation + Sync> {
     /// What to call it.
     const NAME: &'static str;
 
@@ -63,18 +64,20 @@ where
     type Output = Result<Verdict, Failure>;
 
     fn run<P: Protocol>(self) -> Self::Output {
-        let Asking { threads, run: &Run { args, seed }, .. } = self;
+        let Asking { threads, run: &Run { args, seed, ref agenda }, .. } = self;
         let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
         let (json, edn) = (open(&args.history)?, open(&args.edn)?);
         let db = Database::<P>::builder().build()?;
         let shared = Shared::<O, P>::create(&db)?;
         let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
         let stop = AtomicBool::new(false);
+        let mut ended_early = false;
         let mut history = thread::scope(|scope| {
             let (shared, stop) = (&shared, &stop);
             let spawn = |(thread, session)| scope.spawn(move || work(shared, session, seed, thread, stop));
             let clients: Vec<_> = (0..).zip(sessions).map(spawn).collect();
-            thread::sleep(args.duration);
+            let clock = Clock::new(agenda, &format!("recording {} {}", O::NAME, P::NAME), args.duration);
+            ended_early = !clock.sleep(args.duration);
             stop.store(true, Ordering::Relaxed);
             let mut history = Vec::new();
             for client in clients {
@@ -95,9 +98,10 @@ where
             edn::write(&history, sink.emptied()?)?;
         }
         let claim = Claim::of_protocol::<P>(args);
-        let checked = O::check(&history, claim.of_values());
+        let title = format!("checking {} {},", O::NAME, P::NAME);
+        let checked = progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
         let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
-        Ok(Verdict::of_values(title, claim, &history, checked))
+        Ok(Verdict::of_values(title, claim, &history, checked).ended(ended_early))
     }
 }
 

@@ -16,8 +16,11 @@ use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
+use crate::Ending;
 use crate::cli::{CheckArgs, CheckMode, Subject};
 use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Agenda;
 use crate::registry::Choice;
 use verdict::Verdict;
 
@@ -25,14 +28,15 @@ use verdict::Verdict;
 struct Run<'a> {
     args: &'a CheckArgs,
     seed: u64,
+    agenda: Agenda,
 }
 
-/// Does what was asked and prints what was found. Gives whether all of it is as it should be.
-pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
+/// Does what was asked and prints what was found. After Ctrl-C that is what was recorded by then.
+pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
         let verdict = file::check(path, args)?;
         verdict.print(&path.display().to_string());
-        return Ok(verdict.is_good());
+        return Ok(Ending { good: verdict.is_good(), early: false });
     }
     let subject = args.subject().map_err(Failure::Usage)?;
     let protocols = &args.protocol.0;
@@ -41,16 +45,25 @@ pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
         return Err(Failure::Usage("a file holds one history: name one --protocol".to_string()));
     }
     let seed = args.seed.unwrap_or_else(drawn_seed);
+    interrupt::listen()?;
     // Now, too, in case the run does not end well.
     eprintln!("seed {seed}");
-    let run = Run { args, seed };
+    let mut run = Run { args, seed, agenda: Agenda::new(protocols.len(), args.duration) };
     let mut good = true;
-    for &protocol in protocols {
+    for (done, &protocol) in protocols.iter().enumerate() {
         let verdict = run.under(protocol, subject)?;
         verdict.print(protocol.name());
         good &= verdict.is_good();
+        run.agenda.advance();
+        let left: Vec<_> = protocols[done + 1..].iter().map(|protocol| protocol.name()).collect();
+        if verdict.ended_early || interrupt::is_pressed() && !left.is_empty() {
+            if !left.is_empty() {
+                println!("note: ended early, by Ctrl-C: not checked: {}", left.join(", "));
+            }
+            return Ok(Ending { good, early: true });
+        }
     }
-    Ok(good)
+    Ok(Ending { good, early: false })
 }
 
 /// A seed that nobody has chosen.

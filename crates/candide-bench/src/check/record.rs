@@ -16,7 +16,8 @@ use candide_workloads::{Loaded, Loading, Worker, Workload};
 use super::Run;
 use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
-use crate::progress;
+use crate::interrupt;
+use crate::progress::{self, Clock};
 use crate::registry::Job;
 use crate::sink::Sink;
 
@@ -58,7 +59,7 @@ impl<W: Workload> Job for Recording<'_, W> {
     type Output = Result<Verdict, Failure>;
 
     fn run<P: Protocol>(self) -> Self::Output {
-        let Recording { workload, threads, run: &Run { args, seed } } = self;
+        let Recording { workload, threads, run: &Run { args, seed, ref agenda } } = self;
         workload.validate().map_err(Failure::Usage)?;
         let claim = Claim::of_protocol::<P>(args);
         let header =
@@ -67,30 +68,35 @@ impl<W: Workload> Job for Recording<'_, W> {
             args.history.as_deref().map(|path| Ok::<_, Failure>(Writer::new(Sink::open(path)?.emptied()?, &header)?));
         let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
         let db = Database::<Recorded<P>>::builder().build()?;
-        let loaded = workload.load(&db, &Loading { threads, seed, progress: &|_| {} })?;
-        run_recorded(&db, &loaded, threads, args.duration, &mut destination)?;
-        let consistency = loaded.check(db.session()?)?;
+        // What is loaded here is small.
+        let loaded = workload.load(&db, &Loading { threads, seed, progress: &|_| {}, stopped: &|| false })?;
+        let clock = Clock::new(agenda, &format!("recording {} {}", workload.name(), P::NAME), args.duration);
+        let ended_early = !run_recorded(&db, &loaded, threads, args.duration, &mut destination, &clock)?;
+        drop(clock);
+        let check = || -> Result<_, candide_workloads::Failure> { loaded.check(db.session()?) };
+        let consistency = progress::with_line(agenda, "checking the tables,", None, check)?;
         destination.take(db.take_history())?;
         if let Some(file) = destination.file {
             file.finish()?;
         }
         let title = format!("{}, {threads} threads, seed {seed}", workload.name());
-        Ok(Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed))
+        let verdict = Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed);
+        Ok(verdict.ended(ended_early))
     }
 }
 
-/// Runs transactions on some threads while this one takes what they leave to the checker.
+/// Runs transactions on some threads while this one takes what they leave to the checker. Gives whether Ctrl-C was not pressed.
 fn run_recorded<P: Protocol, L: Loaded<Recorded<P>>>(
     db: &Database<Recorded<P>>,
     loaded: &L,
     threads: usize,
     duration: Duration,
     destination: &mut Destination,
-) -> Result<(), Failure> {
+    clock: &Clock,
+) -> Result<bool, Failure> {
     let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
     loaded.expect_workers(threads);
     let phase = AtomicU8::new(GO_ON);
-    let line = progress::line();
     thread::scope(|scope| {
         let phase = &phase;
         let spawn = |(thread, session)| {
@@ -109,29 +115,27 @@ fn run_recorded<P: Protocol, L: Loaded<Recorded<P>>>(
         };
         let workers: Vec<_> = sessions.into_iter().enumerate().map(spawn).collect();
         let begun = Instant::now();
-        let mut events = 0;
         let mut rounds = 0;
         let mut taken = Ok(0);
         let over = || begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished);
         while !over() && destination.checker.violation().is_none() {
             taken = destination.take(db.take_history());
             let Ok(count) = taken else { break };
-            events += count;
             // Workloads that change over time do so here all the time.
             rounds += 1;
             loaded.enter_phase(rounds);
-            line.set_message(format!("{events} events, {} of {} s", begun.elapsed().as_secs(), duration.as_secs()));
+            clock.show(begun.elapsed());
             // Whoever has to wait begins again when the checker has caught up.
             phase.store(if count > EVENTS_MAX { WAIT } else { GO_ON }, Ordering::Relaxed);
-            if count < EVENTS_MAX {
-                thread::sleep(Duration::from_millis(5));
+            if count < EVENTS_MAX && !interrupt::sleep(Duration::from_millis(5)) {
+                break;
             }
         }
+        let whole = begun.elapsed() >= duration || !interrupt::is_pressed();
         phase.store(STOP, Ordering::Relaxed);
         for worker in workers {
             worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
         }
-        line.finish_and_clear();
-        taken.map(drop)
+        taken.map(|_| whole)
     })
 }

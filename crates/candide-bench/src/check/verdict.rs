@@ -48,6 +48,8 @@ pub(super) struct Verdict {
     claim: String,
     /// What is wrong, in some lines each.
     problems: Vec<String>,
+    /// Whether Ctrl-C ended the recording; what was recorded by then was checked.
+    pub(super) ended_early: bool,
 }
 
 impl Verdict {
@@ -64,7 +66,7 @@ impl Verdict {
             Judgement::Violated(violation) => problems.push(violation.to_string()),
             Judgement::Inconclusive(doubt) => problems.push(format!("inconclusive: {doubt}")),
         }
-        Verdict { checked, claim: claim.with(claim.opaque), problems }
+        Verdict { checked, claim: claim.with(claim.opaque), problems, ended_early: false }
     }
 
     /// Of a history of what clients were told.
@@ -78,7 +80,13 @@ impl Verdict {
         let operations: usize = history.iter().map(|transaction| transaction.operations.len()).sum();
         let checked =
             format!("{title}: {} transactions ({committed} committed), {operations} operations", history.len());
-        Verdict { checked, claim: claim.with(false), problems: result.err().iter().map(Violation::to_string).collect() }
+        let problems = result.err().iter().map(Violation::to_string).collect();
+        Verdict { checked, claim: claim.with(false), problems, ended_early: false }
+    }
+
+    /// The same of what was recorded by the time that Ctrl-C was pressed, if it was.
+    pub(super) fn ended(self, early: bool) -> Verdict {
+        Verdict { ended_early: early, ..self }
     }
 
     /// Whether nothing is wrong.
@@ -87,7 +95,8 @@ impl Verdict {
     }
 
     pub(super) fn print(&self, title: &str) {
-        println!("{title}: {}", self.checked);
+        let early = if self.ended_early { " (ended early, by Ctrl-C)" } else { "" };
+        println!("{title}: {}{early}", self.checked);
         if self.problems.is_empty() {
             println!("  {}: yes", self.claim);
         } else {

@@ -4,6 +4,7 @@
 
 mod charts;
 mod facts;
+mod figure;
 mod markup;
 mod number;
 mod palette;
@@ -42,7 +43,8 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
 
 /// The parts of the page, in their order.
 fn sections(report: &Report, subjects: &[Subject<'_>]) -> Vec<String> {
-    let mut sections = vec![contents(subjects)];
+    let mut sections = vec![contents(report, subjects)];
+    sections.extend(figure::figure(report));
     sections.extend(
         subjects.iter().enumerate().map(|(index, subject)| section(&place(index), &subject.title, &body(subject))),
     );
@@ -61,10 +63,15 @@ fn place(index: usize) -> String {
     format!("workload-{index}")
 }
 
-fn contents(subjects: &[Subject<'_>]) -> String {
+fn contents(report: &Report, subjects: &[Subject<'_>]) -> String {
+    let figure = report.figure.as_ref().map(|figure| ("figure".to_string(), figure.title));
     let charts = subjects.iter().enumerate().map(|(index, subject)| (place(index), subject.title.as_str()));
     let others = [("numbers".to_string(), "Every number"), ("machine".to_string(), "Machine and program")];
-    let links = charts.chain(others).map(|(id, title)| format!("<a href=\"#{id}\">{}</a>\n", escape(title)));
+    let links = figure
+        .into_iter()
+        .chain(charts)
+        .chain(others)
+        .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>\n", escape(title)));
     format!("<nav>\n{}</nav>\n", links.collect::<String>())
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         factors: Vec::new(),
         threads,
         duration_s: 0.6,
+        ended_early: false,
         committed: 6,
         aborted: 2,
         user_aborted: 1,
@@ -54,5 +55,5 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
 
 /// A report of them.
 pub(crate) fn report(results: Vec<Measurement>) -> Report {
-    Report { machine: Machine::inspect(2), notes: vec!["a <note>".to_string()], results }
+    Report::new(Machine::inspect(2), vec!["a <note>".to_string()], results, false).expect("results")
 }

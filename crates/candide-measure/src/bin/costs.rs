@@ -208,7 +208,7 @@ fn database<P: Protocol>() -> Builder<P> {
 
 fn workload<P: Protocol, W: Workload>(name: &str, workload: &W, sizes: &Sizes) -> Done {
     let db = database::<P>().build()?;
-    let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {} })?;
+    let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..WARM_UP {
         worker.step()?;

@@ -80,7 +80,7 @@ fn run<P: Protocol>(mode: &str, transactions: u64) -> Result<(), Box<dyn std::er
 
 fn repeat<P: Protocol, W: Workload>(workload: &W, transactions: u64) -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::<P>::builder().seed(1).build()?;
-    let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {} })?;
+    let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..transactions {
         worker.step()?;

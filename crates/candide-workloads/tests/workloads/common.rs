@@ -18,7 +18,7 @@ pub(crate) fn database<P: Protocol>(commit_time_updates: bool, timestamp_splitti
 /// Loads `workload` by as many threads as will run it.
 pub(crate) fn load<P: Protocol, W: Workload>(db: &Database<P>, workload: &W, threads: usize) -> W::Loaded<P> {
     assert_eq!(workload.validate(), Ok(()));
-    workload.load(db, &Loading { threads, seed: 5, progress: &|_| {} }).expect("loads")
+    workload.load(db, &Loading { threads, seed: 5, progress: &|_| {}, stopped: &|| false }).expect("loads")
 }
 
 /// Runs `steps` transactions on each thread and enters them into the account. Gives how many committed.

@@ -382,11 +382,25 @@ fn a_company_is_loaded_as_large_as_it_says() {
     let progress = |keys| {
         told.fetch_add(keys, std::sync::atomic::Ordering::Relaxed);
     };
-    let tables = knobs().load(&db, &Loading { threads: 2, seed: 5, progress: &progress }).expect("loads");
+    let tables =
+        knobs().load(&db, &Loading { threads: 2, seed: 5, progress: &progress, stopped: &|| false }).expect("loads");
     assert_eq!(told.into_inner(), knobs().keys());
     assert_eq!(tables.tables().orders.len_estimate(), 600);
     assert_eq!(tables.tables().new_orders.len_estimate(), 180);
     assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
+}
+
+#[test]
+fn loading_stops_when_it_is_told_to() {
+    let told = std::sync::atomic::AtomicU64::new(0);
+    let db = database::<Occ>(true, true);
+    let progress = |keys| {
+        told.fetch_add(keys, std::sync::atomic::Ordering::Relaxed);
+    };
+    let stopped = || told.load(std::sync::atomic::Ordering::Relaxed) >= 100;
+    let loaded = knobs().load(&db, &Loading { threads: 2, seed: 5, progress: &progress, stopped: &stopped });
+    assert!(matches!(loaded, Err(candide_workloads::Failure::Stopped)));
+    assert!(told.into_inner() < knobs().keys());
 }
 
 /// All rows that transactions change, after 1,000 of them on one thread.

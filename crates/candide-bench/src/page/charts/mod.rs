@@ -5,6 +5,7 @@
 
 mod aborts;
 mod bars;
+pub(crate) mod figure;
 mod gains;
 mod latency;
 mod lines;

@@ -1,0 +1,163 @@
+//! The workloads of figures, as large as the machine bears.
+
+use std::cell::RefCell;
+
+use candide_workloads::rubis::Rubis;
+use candide_workloads::tpcc::Tpcc;
+use candide_workloads::wikipedia::Wikipedia;
+use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Ycsb};
+
+/// How much room there is.
+pub(super) struct Room {
+    /// The most bytes that a database may have.
+    most: u64,
+    /// How large tables are to be beside the published ones, if somebody has said.
+    fraction: Option<f64>,
+    /// Which tables are smaller than published.
+    reduced: RefCell<Vec<String>>,
+}
+
+/// What one core loads in some seconds.
+const CORE_BYTES: u64 = 1 << 30;
+
+/// Memory of one warehouse, of a wide row, a narrow one, an item with its bids, a page: with the versions that a protocol may keep.
+const WAREHOUSE_BYTES: u64 = 250_000_000;
+const WIDE_BYTES: u64 = 2_600;
+const NARROW_BYTES: u64 = 700;
+const ITEM_BYTES: u64 = 8_000;
+const PAGE_BYTES: u64 = 500_000;
+
+impl Room {
+    /// On a machine with so many cores, and bytes of memory that are free: a database may have half of those, but not more than the
+    /// cores load in some seconds.
+    pub(super) fn new(free: u64, cores: usize, fraction: Option<f64>) -> Self {
+        let most = (free / 2).min(cores as u64 * CORE_BYTES);
+        Room { most, fraction, reduced: RefCell::default() }
+    }
+
+    /// The largest of 1, 1/2, 1/5, 1/10, 1/20 and so on at which there is room for `bytes`.
+    fn scale(&self, bytes: u64) -> f64 {
+        if let Some(fraction) = self.fraction {
+            return fraction;
+        }
+        let divisors = (0..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)));
+        let divisor = divisors
+            .take_while(|&divisor| divisor <= 10_000)
+            .find(|divisor| bytes <= self.most.saturating_mul(*divisor));
+        1.0 / divisor.unwrap_or(10_000) as f64
+    }
+
+    /// TPC-C with as many warehouses.
+    pub(super) fn tpcc(&self, published: Tpcc, warehouses: usize) -> Tpcc {
+        let scale = self.scale(warehouses as u64 * WAREHOUSE_BYTES);
+        let customers = scaled(3_000, scale, 10) as u16;
+        let items = scaled(100_000, scale, 20) as u32;
+        self.note(scale, || {
+            format!("TPC-C has {customers} customers a district and {items} items, where there are 3000 and 100000")
+        });
+        let warehouses = u16::try_from(warehouses).unwrap_or(u16::MAX);
+        Tpcc { warehouses, customers, items, ..published }
+    }
+
+    /// A mix of YCSB.
+    pub(super) fn ycsb(&self, mode: Mode) -> Ycsb {
+        self.rows(Ycsb::published(mode), WIDE_BYTES)
+    }
+
+    /// YCSB with narrow columns.
+    pub(super) fn narrow(&self) -> Ycsb<Narrow> {
+        self.rows(Ycsb::granularity(Contention::High), NARROW_BYTES)
+    }
+
+    fn rows<L: Layout>(&self, published: Ycsb<L>, bytes: u64) -> Ycsb<L> {
+        let scale = self.scale(published.rows * bytes);
+        let rows = scaled(published.rows, scale, 1_000);
+        self.note(scale, || format!("{} has {rows} rows, where there are {}", published.name, published.rows));
+        let transactions = replayed(published.transactions, rows);
+        // The same work as published, and more looked at afterwards.
+        Ycsb { rows, transactions, verify: Verify::Values, ..published }
+    }
+
+    pub(super) fn rubis(&self) -> Rubis {
+        let published = Rubis::published();
+        let scale = self.scale(published.items * ITEM_BYTES);
+        let (items, users) = (scaled(published.items, scale, 100), scaled(published.users, scale, 20));
+        self.note(scale, || {
+            let (all_items, all_users) = (published.items, published.users);
+            format!("RUBiS has {items} items and {users} users, where there are {all_items} and {all_users}")
+        });
+        let purchases = scaled(published.purchases, scale, 100);
+        Rubis { items, users, purchases, transactions: replayed(published.transactions, items), ..published }
+    }
+
+    pub(super) fn wikipedia(&self) -> Wikipedia {
+        let published = Wikipedia::published();
+        let scale = self.scale(published.pages * PAGE_BYTES);
+        let (pages, users) = (scaled(published.pages, scale, 10), scaled(published.users, scale, 20));
+        self.note(scale, || {
+            let (all_pages, all_users) = (published.pages, published.users);
+            format!("Wikipedia has {pages} pages and {users} users, where there are {all_pages} and {all_users}")
+        });
+        Wikipedia { users, pages, ..published }
+    }
+
+    /// Keeps in mind that a workload is smaller than published, if it is.
+    fn note(&self, scale: f64, what: impl FnOnce() -> String) {
+        if scale < 1.0 {
+            let why = if self.fraction.is_some() { "as asked" } else { "which suits this machine" };
+            let note = format!("{}, {why}", what());
+            let mut reduced = self.reduced.borrow_mut();
+            if !reduced.contains(&note) {
+                reduced.push(note);
+            }
+        }
+    }
+
+    /// Which tables are smaller than published.
+    pub(super) fn into_reduced(self) -> Vec<String> {
+        self.reduced.into_inner()
+    }
+}
+
+/// `count` times `scale`, and at least `least`.
+fn scaled(count: u64, scale: f64, least: u64) -> u64 {
+    ((count as f64 * scale).round() as u64).max(least)
+}
+
+/// As many transactions are drawn beforehand as there are rows, and no more than takes a moment.
+fn replayed(published: usize, rows: u64) -> usize {
+    usize::try_from(rows).map_or(published, |rows| rows.min(published)).min(200_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_as_large_as_fits_and_no_larger_than_published() {
+        let room = |free| Room::new(free, 1, None);
+        assert_eq!(room(200).scale(100), 1.0);
+        assert_eq!(room(199).scale(100), 0.5);
+        assert_eq!(room(200).scale(1_999), 0.05);
+        assert_eq!(room(0).scale(100), 0.0001, "and no smaller");
+        assert_eq!(room(u64::MAX).scale(4 << 30), 0.2, "a core has its limits");
+        assert_eq!(Room::new(u64::MAX, 4, None).scale(4 << 30), 1.0);
+        assert_eq!(Room::new(0, 1, Some(0.3)).scale(100), 0.3, "as asked");
+    }
+
+    #[test]
+    fn the_smallest_are_valid() {
+        use candide_workloads::Workload;
+
+        let room = Room::new(0, 1, Some(1e-9));
+        assert_eq!(room.tpcc(Tpcc::published(), 1).validate(), Ok(()));
+        assert_eq!(room.ycsb(Mode::A).validate(), Ok(()));
+        assert_eq!(room.narrow().validate(), Ok(()));
+        assert_eq!(room.rubis().validate(), Ok(()));
+        assert_eq!(room.wikipedia().validate(), Ok(()));
+        assert_eq!(room.into_reduced().len(), 5, "each is admitted");
+        let room = Room::new(u64::MAX, 64, None);
+        assert_eq!((room.ycsb(Mode::A).rows, room.wikipedia().pages), (10_000_000, 10_000));
+        assert_eq!(room.into_reduced(), Vec::<String>::new());
+    }
+}
