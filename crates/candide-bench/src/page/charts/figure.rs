@@ -17,7 +17,9 @@ pub(crate) fn chart(report: &Report, lines: &[Line]) -> String {
     let mut threads: Vec<usize> = points().map(|(_, point)| point.threads).collect();
     threads.sort_unstable();
     threads.dedup();
-    let Some((best, point)) = points().max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b))) else {
+    // Of those that are compared: what the others are compared with is 1.
+    let compared = points().filter(|(line, _)| !is_ratio || line.base.is_some());
+    let Some((best, point)) = compared.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b))) else {
         return String::new();
     };
     let words = |point: &Point| if is_ratio { times(value(point)) } else { rate(value(point)) };
