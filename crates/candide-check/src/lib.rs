@@ -27,7 +27,8 @@
 //!         reads: reads.to_vec(),
 //!         scans: vec![],
 //!         writes: writes.to_vec(),
-//!, as_of: None     })
+//!         as_of: None,
+//!     })
 //! };
 //!
 //! // Two accounts, and two transactions at once that each look at both and take from one.
@@ -55,7 +56,8 @@
 //!     let (begun, ended, writes) = (10 * count, 10 * count + 9, vec![counter(count)]);
 //!     checker.feed(&Event::Transaction(Transaction {
 //!         session: 0, begun, ended, committed: true, reads, scans: vec![], writes,
-//!, as_of: None     }));
+//!         as_of: None,
+//!     }));
 //!     if count % 1_000 == 0 {
 //!         checker.advance(ended);
 //!         assert!(checker.live() < 2_000 && checker.violation().is_none());
