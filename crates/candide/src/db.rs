@@ -9,8 +9,8 @@ use crate::index::{HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
-    Common, DefaultProtocol, Engine, IndexCore, IndexPlan, Indexes, Local, Occ, Options, Protocol, Stage, TableCore,
-    Token,
+    Common, DefaultProtocol, Engine, IndexCore, IndexPlan, Indexes, Local, LookBack, Occ, Options, Protocol, Stage,
+    TableCore, Token,
 };
 use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
@@ -155,7 +155,7 @@ impl<P: Protocol> Database<P> {
     /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same database already (or the
     /// protocol allows one session and another one exists).
     pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        run_cached(&self.inner, &RunOptions::new(), body)
+        run_cached(&self.inner, &RunOptions::new(), LookBack::No, body)
     }
 
     /// As [`Database::run`], with limits on retrying, told of conflicts, or only reading.
@@ -167,7 +167,7 @@ impl<P: Protocol> Database<P> {
         options: RunOptions<'_>,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        run_cached(&self.inner, &options, body)
+        run_cached(&self.inner, &options, options.look_back(), body)
     }
 
     /// Runs a transaction that [only reads](RunOptions::read_only).

@@ -4,7 +4,7 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::protocol::{DefaultProtocol, Protocol, TableCore};
+use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -44,7 +44,7 @@ impl<P: Protocol> Session<P> {
     /// process ends at the first panic, even of an attempt that was doomed.
     #[inline]
     pub fn run<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        self.run_with(RunOptions::new(), body)
+        self.run_as(&RunOptions::new(), LookBack::No, body)
     }
 
     /// As [`Session::run`], with limits on retrying, told of conflicts, or only reading.
@@ -56,7 +56,18 @@ impl<P: Protocol> Session<P> {
         options: RunOptions<'_>,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let (value, effects) = self.core.run(&self.inner.engine, &options, body)?;
+        self.run_as(&options, options.look_back(), body)
+    }
+
+    /// Runs a transaction that sees this much.
+    #[inline(always)]
+    pub(crate) fn run_as<T, E: From<Abort>>(
+        &mut self,
+        options: &RunOptions<'_>,
+        look_back: LookBack,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (value, effects) = self.core.run(&self.inner.engine, options, look_back, body)?;
         effects.into_iter().for_each(|effect| effect());
         Ok(value)
     }
@@ -160,6 +171,7 @@ enum Place<P: Protocol> {
 pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: &RunOptions<'_>,
+    look_back: LookBack,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Result<T, E> {
     let database = inner.engine.id;
@@ -184,7 +196,7 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let mut lent = Lent { session: Some(session), database };
     lent.announce();
     let session = lent.session.as_mut().expect("given back only on drop");
-    let (value, effects) = session.core.run(&inner.engine, options, body)?;
+    let (value, effects) = session.core.run(&inner.engine, options, look_back, body)?;
     // Effects may run transactions of their own, with this session.
     drop(lent);
     effects.into_iter().for_each(|effect| effect());

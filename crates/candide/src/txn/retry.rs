@@ -33,7 +33,7 @@ pub struct RunOptions<'a> {
     attempts_max: Option<u32>,
     deadline: Option<Instant>,
     on_conflict: Option<&'a dyn Fn(&Conflict)>,
-    look_back: LookBack,
+    read_only: bool,
 }
 
 impl std::fmt::Debug for RunOptions<'_> {
@@ -41,7 +41,7 @@ impl std::fmt::Debug for RunOptions<'_> {
         f.debug_struct("RunOptions")
             .field("attempts_max", &self.attempts_max)
             .field("deadline", &self.deadline)
-            .field("look_back", &self.look_back)
+            .field("read_only", &self.read_only)
             .finish_non_exhaustive()
     }
 }
@@ -71,11 +71,13 @@ impl<'a> RunOptions<'a> {
     /// ```
     #[must_use]
     pub fn read_only(self) -> RunOptions<'a> {
-        self.looking(LookBack::Now)
+        RunOptions { read_only: true, ..self }
     }
 
-    pub(crate) fn looking(self, look_back: LookBack) -> RunOptions<'a> {
-        RunOptions { look_back, ..self }
+    /// What a transaction with these options sees.
+    #[inline(always)]
+    pub(crate) fn look_back(&self) -> LookBack {
+        if self.read_only { LookBack::Now } else { LookBack::No }
     }
 
     /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One is always made: zero
@@ -189,10 +191,11 @@ impl<P: Protocol> Core<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
+        look_back: LookBack,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<(T, Vec<Effect>), E> {
         let local = &mut self.state.get_mut().local;
-        (local.has_yielded, local.look_back) = (false, options.look_back);
+        (local.has_yielded, local.look_back) = (false, look_back);
         let mut starvation = Starvation { token: &engine.token, session: local.id, conflicts: 0 };
         let mut failed = 0;
         loop {
