@@ -2,13 +2,13 @@
 //! fetched, nothing that makes the page scroll sideways, every number of its JSON shown, every axis from zero, everything drawn in
 //! its place and in its protocol's colour. What exactly is looked at is in `check.js`.
 
-mod base64;
 mod browser;
 mod damage;
 
 use std::fs;
 use std::path::Path;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::Value;
 
 use browser::{Browser, View};
@@ -80,7 +80,8 @@ fn pictures(browser: &mut Browser, file: &Path) -> Result<(), String> {
     let write = |name: String, content: &str| {
         let path = file.with_extension(name);
         println!("{}", path.display());
-        fs::write(&path, base64::decode(content)).map_err(|error| format!("{}: {error}", path.display()))
+        let bytes = BASE64_STANDARD.decode(content).map_err(|error| format!("the browser's picture: {error}"))?;
+        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
     };
     for view in VIEWS {
         for dark in [false, true] {
