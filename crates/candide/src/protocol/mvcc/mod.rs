@@ -177,13 +177,8 @@ impl Protocol for Mvcc {
         }
         let mut newest = at.newest(word);
         if newest.is_some_and(|newest| newest.ts() > attempt.time) {
-            match meet_newer(context, attempt, at)? {
-                Some(settled) => {
-                    word = settled;
-                    newest = at.newest(word);
-                }
-                None => newest = seen_at(newest, attempt.time),
-            }
+            word = meet_newer(context, attempt, at, word)?;
+            newest = seen_at(at.newest(word), attempt.time);
         }
         let present = newest.filter(|version| !version.is_absent());
         if let Some(version) = present {
@@ -381,10 +376,11 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
     awaited
 }
 
-/// What to do about a unit that was written after the attempt's time: gives what its cell says at a time to which the attempt
-/// has moved on; or nothing, if it goes on as one that only reads.
+/// What to do about a unit that was written after the attempt's time, as its cell says: the attempt moves on in time, or goes on as one
+/// that only reads. Gives a word from whose version all are reached that the attempt may see: whenever the time has moved, the cell is
+/// looked at again, since what was written in between is not in the older chain.
 #[cold]
-fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Result<Option<Tid>, Abort> {
+fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, mut word: Tid) -> Result<Tid, Abort> {
     let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
     while is_worth_it && !attempt.only_reads {
         match move_on(context, attempt) {
@@ -392,17 +388,17 @@ fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt
             Err(_) => break,
             Ok(()) => {}
         }
-        let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) {
             word = await_install(context, attempt, at, word)?;
         }
         if at.newest(word).is_none_or(|newest| newest.ts() <= attempt.time) {
-            return Ok(Some(word));
+            return Ok(word);
         }
     }
     context.local.conflict = None;
     attempt.only_reads = true;
-    Ok(None)
+    Ok(word)
 }
 
 /// Moves an attempt's time on to now, if all it has read permits it.
