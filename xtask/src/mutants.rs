@@ -90,6 +90,7 @@ const CHECKS: &[Check] = &[
     check("buried-early", "tests::timestamps::a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early"),
     check("drawn-before-locks", "tests::versions::what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time"),
     check("install-not-awaited", "tests::versions::a_commit_stops_who_might_have_to_see_it_and_nobody_else"),
+    check("moved-on-unseen", "tests::versions::who_moves_on_and_meets_still_newer_versions_misses_none_in_between"),
     check("old-reads-written", "tests::versions::who_has_read_much_and_then_something_old_starts_over_when_it_writes"),
     check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more"),
     check("collected-early", "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them"),

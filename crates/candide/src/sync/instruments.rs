@@ -19,6 +19,8 @@ pub(crate) enum Point {
     Locked,
     /// Read: the words are copied, the second look at the cell has not happened.
     Copied,
+    /// Read: the attempt has moved on in time, and has not looked at the cell again.
+    MovedOn,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
     /// Commit: everything is validated, updaters have not been evaluated.
@@ -116,6 +118,8 @@ pub(crate) enum Mutant {
     InstallNotAwaited,
     /// Versions: an attempt that has read what was replaced writes all the same.
     OldReadsWritten,
+    /// Versions: an attempt that has moved on in time goes on with the chain from before that.
+    MovedOnUnseen,
     /// Versions: an old version is collected when there is a newer one, whoever may still come to see it.
     CollectedEarly,
     /// Versions: collecting heeds no open snapshot.
@@ -165,7 +169,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 43] = [
+    const NAMES: [(&str, Mutant); 44] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -207,6 +211,7 @@ mod active {
         ("drawn-before-locks", Mutant::DrawnBeforeLocks),
         ("install-not-awaited", Mutant::InstallNotAwaited),
         ("old-reads-written", Mutant::OldReadsWritten),
+        ("moved-on-unseen", Mutant::MovedOnUnseen),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
     ];

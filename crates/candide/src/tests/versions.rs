@@ -267,6 +267,42 @@ fn a_commit_stops_who_might_have_to_see_it_and_nobody_else() {
 }
 
 #[test]
+fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
+    let (db, items) = database(true);
+    assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok::<_, Abort>(()));
+    let (mut reader, mut other) = (db.session().unwrap(), db.session().unwrap());
+    let (own, mut moves) = (items.clone(), 0);
+    let mut add_to = move |ids: &[u64]| {
+        let added = other.run(|tx| ids.iter().try_for_each(|id| own.update(tx, id, Item::COUNT.add(1))));
+        assert_eq!(added, Ok::<_, Abort>(()));
+    };
+    let mut first = db.session().unwrap();
+    let seen = with_hook(
+        move |point| {
+            if point == Point::MovedOn {
+                moves += 1;
+                // First what it can still move on to; then what it cannot, since it has read the first row.
+                match moves {
+                    1 => add_to(&[2, 3]),
+                    2 => add_to(&[1, 2, 3]),
+                    _ => {}
+                }
+            }
+        },
+        || {
+            reader.run(|tx| {
+                let one = items.read(tx, &1, Item::COUNT)?;
+                if tx.attempt() == 1 {
+                    first.run(|tx| [2, 3].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.add(1))))?;
+                }
+                Ok::<_, Abort>((one, items.read(tx, &2, Item::COUNT)?, items.read(tx, &3, Item::COUNT)?))
+            })
+        },
+    );
+    assert_eq!(seen, Ok((0, 2, 2)));
+}
+
+#[test]
 fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
     // The writer has not locked anything yet as the reader begins.
     let (db, items) = database(true);

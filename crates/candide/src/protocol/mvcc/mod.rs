@@ -382,12 +382,14 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
 #[cold]
 fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, mut word: Tid) -> Result<Tid, Abort> {
     let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
+    let first = word;
     while is_worth_it && !attempt.only_reads {
         match move_on(context, attempt) {
             Err(abort) if attempt.will_write() => return Err(abort),
             Err(_) => break,
             Ok(()) => {}
         }
+        pass(Point::MovedOn);
         word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) {
             word = await_install(context, attempt, at, word)?;
@@ -398,7 +400,7 @@ fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt
     }
     context.local.conflict = None;
     attempt.only_reads = true;
-    Ok(word)
+    Ok(if mutant(Mutant::MovedOnUnseen) { first } else { word })
 }
 
 /// Moves an attempt's time on to now, if all it has read permits it.
