@@ -225,16 +225,17 @@ fn miss<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
 /// Looks at the second row, and after a while for a key.
 fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     let items = me.items();
-    me.run(|tx| {
+    let found = me.run(|tx| {
         items.read(tx, &1, Item::COUNT)?;
         (0..4).try_for_each(|_| items.read(tx, &3, Item::COUNT).map(drop))?;
         items.get(tx, &key, Item::COUNT)
     });
+    me.saw(if found.is_some() { "found" } else { "missed" });
 }
 
 /// A key that was missed comes to a node that was made since.
 pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
-    Scene::new("inheritance")
+    Scene::beside_readers("inheritance")
         .before(with_a_past)
         .part(|me| {
             miss(me, 100);
@@ -243,6 +244,8 @@ pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
             insert(me, 100);
         })
         .part(|me| look_for(me, 100))
+        .shows("found")
+        .shows("missed")
 }
 
 /// What is held is read by somebody else before it is written.
@@ -270,7 +273,7 @@ pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
 
 /// A key whose record was found, without a row, comes again when that is gone.
 pub(super) fn bequest<P: Protocol>() -> Scene<P> {
-    Scene::new("bequest")
+    Scene::beside_readers("bequest")
         .before(|me| {
             with_a_past(me);
             let items = me.items();
@@ -287,6 +290,8 @@ pub(super) fn bequest<P: Protocol>() -> Scene<P> {
             insert(me, 100);
         })
         .part(|me| look_for(me, 100))
+        .shows("found")
+        .shows("missed")
 }
 
 /// A row was deleted and made again, and is deleted by somebody else while its record is still in a queue.

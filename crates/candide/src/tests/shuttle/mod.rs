@@ -61,7 +61,7 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
 
 /// Those of protocols that keep versions.
 fn versioned<P: Versioned>() -> Vec<Scene<P>> {
-    vec![versions::snapshots(), versions::reports()]
+    vec![versions::snapshots(), versions::reports(), versions::overtaken()]
 }
 
 /// The value of a variable, if it is set.

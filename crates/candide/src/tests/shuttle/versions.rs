@@ -83,3 +83,37 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
     }
     Scene::new("reports").before(|me| me.fill(0..ROWS, 10)).part(act).part(act).part(report)
 }
+
+/// Who might write, and reads, is overtaken by one commit after another: it moves on in time until it cannot any more.
+pub(super) fn overtaken<P: Versioned>() -> Scene<P> {
+    const ROWS: u64 = 4;
+    /// Rows that nobody writes, so that looking at all that was read takes a while.
+    const STILL: std::ops::Range<u64> = ROWS..8;
+    fn pay<P: Versioned>(me: &mut Actor<'_, P>, from: u64, to: u64) {
+        let items = me.items();
+        for _ in 0..16 {
+            me.run(|tx| {
+                items.update(tx, &from, Item::COUNT.add(-1))?;
+                items.update(tx, &to, Item::COUNT.add(1))
+            });
+        }
+    }
+    fn look<P: Versioned>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for _ in 0..12 {
+            let counts = me.run(|tx| {
+                STILL.chain(0..ROWS).map(|id| items.read(tx, &id, Item::COUNT)).collect::<Result<Vec<_>, Abort>>()
+            });
+            assert_eq!(counts.iter().sum::<i64>(), 80, "of different times: {counts:?}");
+        }
+    }
+    // Rows are read in the order of their keys: the second can move on while the first is what it was.
+    let mut scene = Scene::new("overtaken").before(|me| me.fill(0..STILL.end, 10)).part(look);
+    for _ in 0..3 {
+        scene = scene.part(|me| pay(me, 2, 1));
+    }
+    for _ in 0..2 {
+        scene = scene.part(|me| pay(me, 1, 0));
+    }
+    scene
+}
