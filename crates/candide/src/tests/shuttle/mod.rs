@@ -26,7 +26,7 @@ use std::cell::{Cell, RefCell};
 use std::env;
 
 /// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md` says why so many.
-const SCHEDULES: u64 = 2_000;
+const SCHEDULES: u64 = 5_000;
 /// Schedules in which everything that a scene is there for should have happened.
 const MANY: u64 = 500;
 

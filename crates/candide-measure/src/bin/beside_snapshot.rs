@@ -1,0 +1,113 @@
+//! What a writer loses beside a thread that reads a whole table at one moment, again and again: TPC-C's mix on one thread, alone,
+//! and while another takes a snapshot, goes over all order lines, and takes the next one.
+//!
+//! ```text
+//! cargo run --release -p candide-measure --bin beside_snapshot [ROUNDS]
+//! ```
+//!
+//! Two cores share memory and caches whatever runs on them. So there is a third kind of turn, in which the other thread goes over the
+//! order lines of another company, in a database of its own. The kinds take turns on tables that grow; the ratios are those
+//! within a round.
+
+use candide::{Abort, Database, Mvcc, Snapshot};
+use candide_workloads::tpcc::{OrderLine, Tpcc, TpccTables, TpccWorker};
+use candide_workloads::{Loaded, Loading, Worker, Workload};
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a turn lasts.
+const TURN: Duration = Duration::from_secs(1);
+
+/// A company and its database.
+struct Company {
+    db: Database<Mvcc>,
+    loaded: TpccTables<Mvcc>,
+}
+
+/// What a thread that goes over the order lines has done.
+#[derive(Default)]
+struct Scanned {
+    tables: u64,
+    rows: u64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let rounds = std::env::args().nth(1).map_or(Ok(7), |rounds| rounds.parse())?;
+    let knobs = Tpcc { audit_every: 0, ..Tpcc::strict() };
+    let (company, other) = (Company::found(&knobs, 1)?, Company::found(&knobs, 2)?);
+    let mut worker = company.loaded.worker(company.db.session()?, 0);
+    work(&mut worker, TURN)?;
+    let (mut same, mut separate) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let alone = work(&mut worker, TURN)?;
+        let (beside, scanned) = company.scanned_beside(&mut worker)?;
+        let (control, _) = other.scanned_beside(&mut worker)?;
+        println!(
+            "alone {alone:.0}/s; beside snapshots {beside:.0}/s, {:.3} of it ({} scans, {} rows); beside those of another database \
+             {control:.0}/s, {:.3}",
+            beside / alone,
+            scanned.tables,
+            scanned.rows,
+            control / alone
+        );
+        same.push(beside / alone);
+        separate.push(control / alone);
+    }
+    for (what, ratios) in [("of the same database", &mut same), ("of another database", &mut separate)] {
+        ratios.sort_unstable_by(f64::total_cmp);
+        println!("snapshots {what}: median ratio {:.3}", ratios[ratios.len() / 2]);
+    }
+    Ok(())
+}
+
+impl Company {
+    fn found(knobs: &Tpcc, seed: u64) -> Result<Company, Box<dyn Error>> {
+        let db = Database::<Mvcc>::builder().build()?;
+        let loaded = knobs.load(&db, &Loading { threads: 2, seed, progress: &|_| {}, stopped: &|| false })?;
+        loaded.expect_workers(1);
+        Ok(Company { db, loaded })
+    }
+
+    /// Transactions per second while a thread goes over this company's order lines, and how far that came.
+    fn scanned_beside(&self, worker: &mut TpccWorker<Mvcc>) -> Result<(f64, Scanned), Box<dyn Error>> {
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let scanner = scope.spawn(|| {
+                let mut scanned = Scanned::default();
+                while !over.load(Ordering::Relaxed) {
+                    // It never fails: there is nothing to try again.
+                    scanned.rows += self.scan(&self.db.snapshot())?;
+                    scanned.tables += 1;
+                }
+                Ok::<_, Abort>(scanned)
+            });
+            let rate = work(worker, TURN);
+            over.store(true, Ordering::Relaxed);
+            let scanned = scanner.join().expect("the scanner does not panic")?;
+            Ok((rate?, scanned))
+        })
+    }
+
+    /// Adds up all amounts; gives the number of rows.
+    fn scan(&self, snapshot: &Snapshot<Mvcc>) -> Result<u64, Abort> {
+        let mut cents = 0;
+        let lines = &self.loaded.tables().order_lines;
+        let rows = snapshot.for_each(lines, .., OrderLine::AMOUNT, |_, amount| cents += u64::from(amount))?;
+        std::hint::black_box(cents);
+        Ok(rows as u64)
+    }
+}
+
+/// Transactions per second.
+fn work(worker: &mut TpccWorker<Mvcc>, time: Duration) -> Result<f64, Abort> {
+    let (begun, mut transactions) = (Instant::now(), 0u64);
+    while begun.elapsed() < time {
+        for _ in 0..100 {
+            worker.step()?;
+        }
+        transactions += 100;
+    }
+    Ok(transactions as f64 / begun.elapsed().as_secs_f64())
+}
