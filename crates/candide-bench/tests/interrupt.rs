@@ -72,23 +72,26 @@ fn end(mut child: Child) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-fn read(path: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(path).expect("written")).expect("JSON")
-}
-
-#[test]
-fn a_benchmark_reports_what_it_has_measured() {
-    let json = file("interrupted.json");
-    let arguments = "bench ycsb --rows 2000 --transactions 500 --protocol occ,tictoc --warmup 0s";
+/// Begins what would take long, and interrupts it while it measures: what it printed, said, and wrote.
+fn interrupted(name: &str, arguments: &str) -> (String, String, Value) {
+    let json = file(name).with_extension("json");
     let threads = threads();
-    let mut child = start(&format!("{arguments} --threads {threads} --duration {LONG} --json {}", json.display()));
+    let mut child =
+        start(&format!("{arguments} --warmup 0s --threads {threads} --duration {LONG} --json {}", json.display()));
     wait_for_measuring(&mut child);
     interrupt(&child);
     let (status, printed, message) = end(child);
     assert_eq!(status, Some(130), "{printed}{message}");
+    let report = serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
+    (printed, message, report)
+}
+
+#[test]
+fn a_benchmark_reports_what_it_has_measured() {
+    let (printed, message, report) =
+        interrupted("interrupted", "bench ycsb --rows 2000 --transactions 500 --protocol occ,tictoc");
     assert!(message.contains("interrupted") && message.contains("once more"), "{message}");
     assert!(printed.contains("note: ended early, by Ctrl-C"), "{printed}");
-    let report = read(&json);
     assert_eq!(report["ended_early"], true);
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 1, "the other protocol has not been run");
@@ -102,29 +105,15 @@ fn a_benchmark_reports_what_it_has_measured() {
 
 #[test]
 fn phases_end_early_too() {
-    let json = file("interrupted-phases.json");
-    let arguments = "bench shifting --rows 2000 --transactions 500 --warmup 0s --phase 300s --slice 1s";
-    let threads = threads();
-    let mut child = start(&format!("{arguments} --threads {threads} --duration {LONG} --json {}", json.display()));
-    wait_for_measuring(&mut child);
-    interrupt(&child);
-    let (status, printed, message) = end(child);
-    assert_eq!(status, Some(130), "{printed}{message}");
-    let phases = &read(&json)["results"][0]["timeline"]["phases"];
+    let arguments = "bench shifting --rows 2000 --transactions 500 --phase 300s --slice 1s";
+    let (_, _, report) = interrupted("interrupted-phases", arguments);
+    let phases = &report["results"][0]["timeline"]["phases"];
     assert_eq!(phases.as_array().map(Vec::len), Some(1), "the first was ended, and no other begun");
 }
 
 #[test]
 fn a_figure_reports_what_it_has_measured() {
-    let json = file("interrupted-figure.json");
-    let arguments = "reproduce delivery --scale 0.0001 --warmup 0s";
-    let threads = threads();
-    let mut child = start(&format!("{arguments} --threads {threads} --duration {LONG} --json {}", json.display()));
-    wait_for_measuring(&mut child);
-    interrupt(&child);
-    let (status, printed, message) = end(child);
-    assert_eq!(status, Some(130), "{printed}{message}");
-    let report = read(&json);
+    let (_, _, report) = interrupted("interrupted-figure", "reproduce delivery --scale 0.0001");
     assert_eq!((&report["ended_early"], &report["figure"]["name"]), (&true.into(), &"delivery".into()));
     let points: Vec<_> =
         report["figure"]["lines"].as_array().expect("a list").iter().map(|line| &line["points"]).collect();

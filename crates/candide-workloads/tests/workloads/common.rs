@@ -101,6 +101,21 @@ impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
     }
 }
 
+/// Gives each of the `N` types all the weight in turn: every transaction that is reported then is of that type.
+pub(crate) fn assert_types_are_told_apart<const N: usize, W: Workload>(of_weights: impl Fn([u32; N]) -> W) {
+    assert_eq!(W::KINDS.len(), N);
+    for kind in 0..N {
+        let db = database::<Occ>(true, true);
+        let mut weights = [0; N];
+        weights[kind] = 3;
+        let tables = load(&db, &of_weights(weights), 1);
+        let mut worker = tables.worker(db.session().expect("a session"), 0);
+        for _ in 0..100 {
+            assert_eq!(worker.step().expect("no surprises").kind, kind);
+        }
+    }
+}
+
 /// A small database after an honest run, in which nothing is wrong.
 pub(crate) fn honest<W: Workload>(workload: &W, steps: usize) -> (Database<Occ>, W::Loaded<Occ>) {
     let db = database::<Occ>(true, true);

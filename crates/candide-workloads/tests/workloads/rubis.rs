@@ -1,11 +1,12 @@
 //! RUBiS: items agree with their bids and purchases after honest runs, and damage has a name.
 
 use candide::{Abort, Occ, Protocol, Tx};
+use candide_workloads::Workload;
 use candide_workloads::rubis::{Auction, Item, Rubis, RubisTables};
-use candide_workloads::{Loaded, Worker, Workload};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run_unaccounted, sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check, honest,
+    run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -28,16 +29,7 @@ fn items_agree_with_bids_and_purchases_under_every_protocol_and_switch() {
 
 #[test]
 fn every_type_is_reported_under_its_own_number() {
-    for kind in 0..3 {
-        let db = database::<Occ>(true, true);
-        let mut weights = [0; 3];
-        weights[kind] = 3;
-        let tables = load(&db, &Rubis { weights, ..knobs() }, 1);
-        let mut worker = tables.worker(db.session().expect("a session"), 0);
-        for _ in 0..100 {
-            assert_eq!(worker.step().expect("no surprises").kind, kind);
-        }
-    }
+    assert_types_are_told_apart(|weights| Rubis { weights, ..knobs() });
 }
 
 /// What the check says after `damage`.

@@ -1,11 +1,12 @@
 //! SmallBank's money is conserved after honest runs, and missed after dishonest ones.
 
-use candide::{Abort, Occ, Protocol};
+use candide::{Abort, Protocol};
+use candide_workloads::Workload;
 use candide_workloads::smallbank::{Account, Balance, Customers, SmallBank, SmallBankTables};
-use candide_workloads::{Loaded, Worker, Workload};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run_unaccounted, sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check, honest,
+    run_unaccounted, sorted,
 };
 
 /// Few enough customers that two threads meet, and that some savings and checking accounts run dry.
@@ -22,16 +23,7 @@ fn money_is_conserved_under_every_protocol_and_switch() {
 
 #[test]
 fn every_type_is_reported_under_its_own_number() {
-    for kind in 0..6 {
-        let db = database::<Occ>(true, true);
-        let mut weights = [0; 6];
-        weights[kind] = 3;
-        let tables = load(&db, &SmallBank { weights, ..knobs() }, 1);
-        let mut worker = tables.worker(db.session().expect("a session"), 0);
-        for _ in 0..100 {
-            assert_eq!(worker.step().expect("no surprises").kind, kind);
-        }
-    }
+    assert_types_are_told_apart(|weights| SmallBank { weights, ..knobs() });
 }
 
 #[test]

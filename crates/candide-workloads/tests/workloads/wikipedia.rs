@@ -1,15 +1,15 @@
 //! Wikipedia: pages, revisions, texts and lists agree after honest runs, and damage has a name.
 
 use candide::{Abort, Bytes, Occ, Protocol, Text, Tx};
+use candide_workloads::Workload;
 use candide_workloads::wikipedia::{
     Article, Page, PageName, RecentChange, Revision, Tables, User, Watch, WatchKey, Watcher, WatcherKey, Wikipedia,
     WikipediaTables,
 };
-use candide_workloads::{Loaded, Worker, Workload};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
-    sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check, database, honest,
+    load, run, run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -38,16 +38,7 @@ fn everything_agrees_as_published() {
 
 #[test]
 fn every_type_is_reported_under_its_own_number() {
-    for kind in 0..6 {
-        let db = database::<Occ>(true, true);
-        let mut weights = [0; 6];
-        weights[kind] = 3;
-        let tables = load(&db, &Wikipedia { weights, ..knobs() }, 1);
-        let mut worker = tables.worker(db.session().expect("a session"), 0);
-        for _ in 0..20 {
-            assert_eq!(worker.step().expect("no surprises").kind, kind);
-        }
-    }
+    assert_types_are_told_apart(|weights| Wikipedia { weights, ..knobs() });
 }
 
 /// What the check says after `damage`.
