@@ -128,6 +128,8 @@ fn play(
 
 fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
+    // What has been built, whatever is checked out by the time that it has run.
+    let (date, commit) = (date_of(now.as_secs() / 86_400), commit(root)?);
     let minutes = request.minutes.expect("asked for");
     let (seconds, seed) = ((60 * minutes).to_string(), (now.as_nanos() as u64).to_string());
     let mut variables = vec![("CANDIDE_SECONDS", seconds.as_str()), ("CANDIDE_SEED", &seed)];
@@ -136,7 +138,6 @@ fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     println!("seed {seed}, {minutes} min");
     let (output, ending) = play(root, binary, &variables, Duration::from_secs(120 * minutes + 60), Some(60 * minutes))?;
     let played = played(&output);
-    let (date, commit) = (date_of(now.as_secs() / 86_400), commit(root)?);
     let path = root.join(LEDGER);
     let explain = |error: std::io::Error| format!("{LEDGER}: {error}");
     let is_new = !path.exists();
