@@ -91,6 +91,13 @@ const CHECKS: &[Check] = &[
     check("drawn-before-locks", "tests::versions::what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time"),
     check("install-not-awaited", "tests::versions::a_commit_stops_who_might_have_to_see_it_and_nobody_else"),
     check("moved-on-unseen", "tests::versions::who_moves_on_and_meets_still_newer_versions_misses_none_in_between"),
+    check(
+        "expected-as-newest",
+        "tests::versions::what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to",
+    ),
+    check("refused-early", "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_nobody"),
+    check("twin-unobserved", "tests::refusals::a_row_is_not_refused_for_a_key_of_its_own"),
+    check("dropped-at-once", "tests::refusals::an_index_that_is_dropped_is_kept_for_whom_it_has_refused"),
     check("old-reads-written", "tests::versions::who_has_read_much_and_then_something_old_starts_over_when_it_writes"),
     check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more"),
     check("collected-early", "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them"),

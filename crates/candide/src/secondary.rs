@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::epoch::Epochs;
 use crate::error::{Abort, Error};
 use crate::index::{Direction, Found};
 use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, Indexes, KeyOrigin, Missing, Protocol, Stage, TableCore};
@@ -289,19 +290,24 @@ impl<I> IndexOptions<I> {
 /// Rows entered into a new index in one transaction: long enough to be worth it, short enough not to be in anybody's way.
 const ROWS_AT_ONCE: usize = 64;
 
-/// An index that is being built. If that ends early, by an error or by a panic of a row type's code, nobody keeps it any more.
+/// An index that is being built. If that ends early, by an error or by a panic of a row type's code, nobody keeps it any more; but
+/// as long as somebody may be at work whom it has refused it is kept, since who takes away the reason has to disturb him.
 struct Unfinished<'a> {
     indexes: &'a Indexes,
     index: &'a IndexCore,
+    epochs: &'a Epochs,
     finished: bool,
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        if !self.finished {
-            for stage in [Stage::Readable, Stage::Enforced, Stage::Kept] {
-                self.indexes.set(self.index, stage, false);
-            }
+        if self.finished {
+            return;
+        }
+        let may_have_refused = self.indexes.is_at(self.index, Stage::Enforced);
+        self.indexes.set(self.index, Stage::Enforced, false);
+        if !may_have_refused || mutant(Mutant::DroppedAtOnce) || self.epochs.wait_for_others().is_ok() {
+            self.indexes.set(self.index, Stage::Kept, false);
         }
     }
 }
@@ -318,7 +324,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
     /// databases too, that began
     /// before do not end within ten seconds (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if
-    /// the keys would be too long, [`Error::SecondSession`]. In every case there is no index afterwards.
+    /// the keys would be too long, [`Error::SecondSession`]. In every case there is no index afterwards; but for a unique one that may have
+    /// refused a transaction which does not end within ten seconds: that is kept until [`Table::drop_index`], and refuses nobody.
     pub fn create_index<Pr, I: IndexKind>(
         &self,
         name: &str,
@@ -354,11 +361,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let mut session = Session::new(self.inner())?;
         let _one_at_a_time = lock(&self.inner().index_changes);
         let index = self.inner().add_index(self.core(), plan)?;
-        let mut unfinished = Unfinished { indexes: &self.core().indexes, index, finished: false };
+        let (indexes, epochs) = (&self.core().indexes, &*self.inner().engine.epochs);
+        let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
         let built = self.build(&mut session, index);
         unfinished.finished = built.is_ok();
         drop(unfinished);
-        if built.is_err() {
+        if built.is_err() && !indexes.is_at(index, Stage::Kept) {
             self.forget_entries(&mut session, index);
         }
         built.map(|()| Index::new(self.clone(), index.number))
@@ -368,8 +376,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// kept for an index of the same name.
     ///
     /// # Errors
-    /// [`Error::NoIndex`] if the table has no such index or the row type names it, [`Error::Busy`] if transactions that
-    /// may have read it do not end within ten seconds; the index cannot be read then, but is still kept: drop it again.
+    /// [`Error::NoIndex`] if the table has no such index or the row type names it, [`Error::Busy`] if transactions that may have read
+    /// it, or been refused by it, do not end within ten seconds; the index cannot be read then, but is still kept: drop it again.
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         let mut session = Session::new(self.inner())?;
         let _one_at_a_time = lock(&self.inner().index_changes);
@@ -382,6 +390,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         // Whoever has read it must still be disturbed by what would have changed what it read.
         self.inner().engine.epochs.wait_for_others()?;
         indexes.set(index, Stage::Enforced, false);
+        if !mutant(Mutant::DroppedAtOnce) {
+            // And whoever has been refused by it, by whoever takes away the reason.
+            self.inner().engine.epochs.wait_for_others()?;
+        }
         indexes.set(index, Stage::Kept, false);
         self.forget_entries(&mut session, index);
         Ok(())
@@ -405,7 +417,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if is_right { Ok(()) } else { state.delete_unit(tx.engine, at) }
         })?;
         if index.unique {
-            // What is there is right, so who meets it is right to refuse.
+            // What is there from now on is right, so who meets it is right to refuse.
+            index.right_since.store(P::time(&self.inner().engine.clock), Ordering::Relaxed);
             core.indexes.set(index, Stage::Enforced, true);
             self.inner().engine.epochs.wait_for_others()?;
         }

@@ -8,8 +8,10 @@ use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::record::{
-    ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Units, Update, Updater, Whole, Words, image_words,
+    CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Units, Update, Updater, Whole, Words,
+    image_words,
 };
+use crate::sync::{Mutant, mutant};
 use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -225,13 +227,24 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let first = self.core.layout.first_of(record);
         let can_insert = state.can_insert(tx.engine, first)?;
         if can_insert {
-            if !self.core.indexes.is_empty() {
-                let store = |words: &mut Vec<u64>| store_row(row, words);
-                self.in_words(&row.key(), |key| state.enter_row(tx.engine, &self.core, key, store))?;
+            if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, first, row)? {
+                return Ok(false);
             }
             self.stager(tx, state, record).stage_row(row, Intent::Insert)?;
         }
         Ok(can_insert)
+    }
+
+    /// Stages the entries of a row that seems not to be there; says whether it is not.
+    fn enter_unless_there(&self, tx: &Tx<'_, P>, state: &mut State<P>, first: CellAt, row: &R) -> Result<bool, Abort> {
+        let store = |words: &mut Vec<u64>| store_row(row, words);
+        let entered = self.in_words(&row.key(), |key| state.enter_row(tx.engine, &self.core, key, store));
+        // That it is not there was not observed, since the commit asks for it anyway. This outcome may be the last, and the key that
+        // is taken may be by this very row.
+        if entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved) && state.is_there(tx.engine, first)? {
+            return Ok(false);
+        }
+        entered.map(|()| true)
     }
 
     /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has secondary indexes: then it

@@ -31,6 +31,8 @@ pub(crate) struct IndexCore {
     pub(crate) number: usize,
     /// The protocol's time at which it had all entries.
     pub(crate) since: AtomicU64,
+    /// The protocol's time at which all entries it had had become right.
+    pub(crate) right_since: AtomicU64,
 }
 
 impl fmt::Debug for IndexCore {
@@ -92,6 +94,7 @@ impl IndexPlan {
             entries,
             number,
             since: AtomicU64::new(0),
+            right_since: AtomicU64::new(0),
         }
     }
 }
@@ -171,14 +174,15 @@ impl Indexes {
         self.kept().any(|index| index.columns.iter().any(|column| column.overlaps(place)))
     }
 
+    /// Whether an index is in a stage. Who sees that it is sees the time that was noted before, too.
     pub(crate) fn is_at(&self, index: &IndexCore, stage: Stage) -> bool {
-        self.word(stage).load(Ordering::Relaxed) & 1 << index.number != 0
+        self.word(stage).load(Ordering::Acquire) & 1 << index.number != 0 // E18
     }
 
     /// Puts an index into a stage, or takes it out of it.
     pub(crate) fn set(&self, index: &IndexCore, stage: Stage, on: bool) {
         let bit = 1 << index.number;
-        // Release: who sees the bit sees the slot (E18).
+        // Release: who sees the bit sees the slot, and the times in it (E18).
         if on {
             self.word(stage).fetch_or(bit, Ordering::Release);
         } else {

@@ -21,6 +21,8 @@ pub(crate) enum Point {
     Copied,
     /// Read: the attempt has moved on in time, and has not looked at the cell again.
     MovedOn,
+    /// An attempt that moves on in time has looked at all it has read, and not at what its writes expect.
+    LookedAgain,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
     /// Commit: everything is validated, updaters have not been evaluated.
@@ -120,10 +122,18 @@ pub(crate) enum Mutant {
     OldReadsWritten,
     /// Versions: an attempt that has moved on in time goes on with the chain from before that.
     MovedOnUnseen,
+    /// Versions: what a write expects of a row is held against the newest version when the attempt moves on in time.
+    ExpectedAsNewest,
     /// Versions: an old version is collected when there is a newer one, whoever may still come to see it.
     CollectedEarly,
     /// Versions: collecting heeds no open snapshot.
     SnapshotsIgnored,
+    /// Indexes: whether a key is taken is asked of entries that may be from before they were all right.
+    RefusedEarly,
+    /// Indexes: a row is refused for a key that is taken, and may be its own.
+    TwinUnobserved,
+    /// Indexes: nobody waits for those who have been refused by an index that is dropped.
+    DroppedAtOnce,
 }
 
 #[cfg(not(test))]
@@ -169,7 +179,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 44] = [
+    const NAMES: [(&str, Mutant); 48] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -212,6 +222,10 @@ mod active {
         ("install-not-awaited", Mutant::InstallNotAwaited),
         ("old-reads-written", Mutant::OldReadsWritten),
         ("moved-on-unseen", Mutant::MovedOnUnseen),
+        ("expected-as-newest", Mutant::ExpectedAsNewest),
+        ("refused-early", Mutant::RefusedEarly),
+        ("twin-unobserved", Mutant::TwinUnobserved),
+        ("dropped-at-once", Mutant::DroppedAtOnce),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
     ];

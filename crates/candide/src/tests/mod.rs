@@ -38,6 +38,8 @@ mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
 mod phases;
 #[cfg(not(any(loom, shuttle)))]
+mod refusals;
+#[cfg(not(any(loom, shuttle)))]
 mod reports;
 mod rows;
 #[cfg(shuttle)]

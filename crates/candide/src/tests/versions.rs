@@ -303,6 +303,43 @@ fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
 }
 
 #[test]
+fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
+    let (db, items) = database(true);
+    assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok::<_, Abort>(()));
+    let (mut session, mut first, mut second) = (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
+    let (own, mut is_first) = (items.clone(), true);
+    let hook = move |point| {
+        // Row 1 is gone by the new time, and comes back before it is looked at.
+        if point == Point::LookedAgain && std::mem::take(&mut is_first) {
+            let back = second.run(|tx| {
+                own.insert(tx, Item::new(1, 7))?;
+                own.update(tx, &3, Item::COUNT.set(1))
+            });
+            assert_eq!(back, Ok::<_, Abort>(()));
+        }
+    };
+    let mut seen = Vec::new();
+    let done = with_hook(hook, || {
+        session.run(|tx| {
+            let three = items.read(tx, &3, Item::COUNT)?;
+            let has_one = items.update_if_present(tx, &1, Item::COUNT.add(1))?;
+            if tx.attempt() == 1 {
+                first.run(|tx| {
+                    items.delete(tx, &1)?;
+                    items.update(tx, &2, Item::COUNT.set(100))
+                })?;
+            }
+            seen.push((has_one, items.read(tx, &2, Item::COUNT)?, three));
+            Ok::<_, Abort>(())
+        })
+    });
+    assert_eq!(done, Ok(()));
+    let states = [(true, 0, 0), (false, 100, 0), (true, 100, 1)];
+    assert!(seen.iter().all(|state| states.contains(state)), "{seen:?}");
+    assert_eq!(seen.last(), Some(&states[2]));
+}
+
+#[test]
 fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
     // The writer has not locked anything yet as the reader begins.
     let (db, items) = database(true);

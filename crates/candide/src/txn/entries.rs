@@ -8,6 +8,7 @@ use crate::error::Abort;
 use crate::index::Found;
 use crate::protocol::{Engine, IndexCore, Missing, Protocol, Stage, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Unit, Words};
+use crate::sync::{Mutant, Ordering, mutant};
 
 /// What the entries of rows are worked out with; kept from operation to operation.
 #[derive(Debug, Default)]
@@ -174,8 +175,14 @@ impl<P: Protocol> State<P> {
     ) -> Result<RecordAt, Abort> {
         let record = self.record_for(engine, &index.entries, key)?;
         let first = index.entries.layout.at(record, Unit::ROW);
-        if index.unique && table.indexes.is_at(index, Stage::Enforced) && !self.can_insert(engine, first)? {
-            return Err(Abort::NotUnique);
+        if index.unique && table.indexes.is_at(index, Stage::Enforced) {
+            if !mutant(Mutant::RefusedEarly) {
+                // Before that an entry may be wrong. Relaxed: it was noted before the index came to be enforced (E18).
+                self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
+            }
+            if !self.can_insert(engine, first)? {
+                return Err(Abort::NotUnique);
+            }
         }
         Ok(record)
     }

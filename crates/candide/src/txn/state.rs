@@ -331,6 +331,15 @@ impl<P: Protocol> State<P> {
         self.exists(engine, first, false).map(|exists| !exists)
     }
 
+    /// Whether the row with this first unit exists as the transaction sees it, observed whatever comes of it.
+    #[cold]
+    pub(crate) fn is_there(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
+        match self.writes.find(first) {
+            Some(item) => Ok(self.writes.items()[item].present),
+            None => self.observe_existence(engine, first),
+        }
+    }
+
     /// Takes note of one write.
     #[inline(always)]
     pub(crate) fn stage(&mut self, engine: &Engine<P>, at: CellAt, intent: Intent, op: Op) -> Result<(), Abort> {

@@ -408,9 +408,13 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
     // First the clock, then all that it has read (M4).
     let now = context.clock.now();
     look_at_all(context, attempt, |_| false)?;
+    pass(Point::LookedAgain);
     for &(at, expected) in &attempt.expected {
-        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        if word.has(Tid::ABSENT) == expected || word.has(Tid::INSTALL) {
+        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        // At the new time: it may have changed since, and be what it was before that.
+        let time = if mutant(Mutant::ExpectedAsNewest) { u64::MAX } else { now };
+        let is_there = seen_at(at.newest(word), time).is_some_and(|version| !version.is_absent());
+        if is_there != expected || word.has(Tid::INSTALL) {
             return Err(context.conflict(Abort::Existence, at));
         }
     }
@@ -515,8 +519,9 @@ fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut W
 fn install_held(at: CellAt, word: Tid) -> Tid {
     let owned = Tid(word.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: while we have the lock nobody else changes the cell. Relaxed: the draw is still to come (E15).
-        at.cell_word(0).store(owned.0, Ordering::Relaxed);
+        // No exchange: while we have the lock nobody else changes the cell. Release for those who do not wait and go on to the
+        // version that it still names (E3): this store ends the release sequence of that version's own.
+        at.cell_word(0).store(owned.0, Ordering::Release);
     }
     owned
 }

@@ -45,6 +45,7 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         scenes::absent_keys(),
         scenes::own_split(),
         scenes::delete_in_scan(),
+        scenes::twins(),
         scenes::indexes(),
         life::stale_handle(),
         life::reuse(),

@@ -348,6 +348,22 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
         .after(sum)
 }
 
+/// Two insert the same row with the same unique code, and delete it: each can say that it is there, neither that its code is taken.
+pub(super) fn twins<P: Protocol>() -> Scene<P> {
+    fn turns<P: Protocol>(me: &mut Actor<'_, P>) {
+        let filed = me.filed();
+        for _ in 0..3 {
+            match me.session.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())) {
+                Ok(()) => {}
+                Err(Abort::Duplicate) => me.saw("duplicate"),
+                Err(abort) => panic!("{abort}"),
+            }
+            me.run(|tx| filed.delete_if_present(tx, &(1, 7)));
+        }
+    }
+    Scene::new("twins").part(turns).part(turns).shows("duplicate")
+}
+
 /// A row changes its unique code while another one looks for the code, finds who has it, and gives it to a new row.
 pub(super) fn indexes<P: Protocol>() -> Scene<P> {
     Scene::new("indexes")

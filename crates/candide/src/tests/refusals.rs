@@ -1,0 +1,224 @@
+//! What unique indexes refuse they refuse with reason, whatever happens to row and index meanwhile.
+
+use super::parcels::{Filed, Parcel};
+use super::{ForProtocol, for_each_overlapping};
+use crate::protocol::{Mvcc, Protocol, Stage};
+use crate::sync::{Point, with_hook};
+use crate::{Abort, Database, IndexOptions, RunOptions, Table};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// A row by its number and code.
+fn row(number: u16, code: u32) -> Parcel {
+    Parcel { code, ..Parcel::new(1, number) }
+}
+
+/// Rows 1 and 2 with codes 100 and 200.
+fn two_rows<P: Protocol>() -> (Database<P>, Table<Parcel, P>) {
+    let db = Database::<P>::builder().build().unwrap();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, [row(1, 100), row(2, 200)])), Ok::<_, Abort>(()));
+    (db, parcels)
+}
+
+/// How far threads are that wait for each other.
+#[derive(Default)]
+struct Step(AtomicUsize);
+
+impl Step {
+    fn reach(&self, step: usize) {
+        self.0.store(step, Ordering::SeqCst);
+    }
+
+    fn wait_for(&self, step: usize) {
+        wait_until(|| self.0.load(Ordering::SeqCst) >= step);
+    }
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_row_is_not_refused_for_a_key_of_its_own() {
+    struct Twins;
+    impl ForProtocol for Twins {
+        fn run<P: Protocol>(&self) {
+            let db = Database::<P>::builder().build().unwrap();
+            let filed = db.table::<Filed>("filed").unwrap();
+            let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+            let (own, outcomes) = (filed.clone(), Arc::new(Mutex::new(Vec::new())));
+            let noted = outcomes.clone();
+            // The entries are there one by one, and the row before them or after them.
+            let hook = move |point| {
+                if point == Point::Installing {
+                    let once = RunOptions::new().attempts_max(1);
+                    let inserted = second.run_with(once, |tx| own.insert(tx, Parcel::new(1, 7).into()));
+                    noted.lock().unwrap().push(inserted);
+                }
+            };
+            let inserted = with_hook(hook, || first.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())));
+            assert_eq!(inserted, Ok::<_, Abort>(()));
+            let outcomes = outcomes.lock().unwrap();
+            assert!(outcomes.len() > 3 && !outcomes.contains(&Err(Abort::NotUnique)), "{}: {outcomes:?}", P::NAME);
+        }
+    }
+    for_each_overlapping(&Twins);
+}
+
+#[test]
+fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
+    let (db, parcels) = two_rows::<Mvcc>();
+    let indexes = &parcels.core().indexes;
+    let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
+    let step = Arc::new(Step::default());
+    thread::scope(|scope| {
+        // Two write row 1, one who does not know of the index and then one who does. The first commits last, so that the
+        // second's entry, of code 101, is wrong.
+        scope.spawn(|| {
+            let put = db.session().unwrap().run(|tx| {
+                parcels.put(tx, row(1, 102))?;
+                step.reach(1);
+                step.wait_for(2);
+                Ok::<_, Abort>(())
+            });
+            assert_eq!(put, Ok(()));
+        });
+        scope.spawn(|| {
+            step.wait_for(1);
+            wait_until(|| indexes.kept().next().is_some());
+            let changed = db.session().unwrap().run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code = 101));
+            assert_eq!(changed, Ok::<_, Abort>(()));
+            step.reach(2);
+        });
+        // Begins before that entry is removed, and cannot move on in time afterwards.
+        scope.spawn(|| {
+            step.wait_for(3);
+            let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+            let inserted = session.run(|tx| {
+                parcels.read(tx, &(1, 2), Parcel::NOTE)?;
+                if tx.attempt() == 1 {
+                    other.run(|tx| parcels.update(tx, &(1, 2), Parcel::NOTE.set(5)))?;
+                    step.reach(4);
+                    wait_until(is_enforced);
+                }
+                parcels.insert(tx, row(3, 101))
+            });
+            assert_eq!(inserted, Ok::<_, Abort>(()), "nobody has this code");
+        });
+        step.wait_for(1);
+        let (own, mut is_first) = (step.clone(), true);
+        let hook = move |point| {
+            // The builder is about to remove the wrong entry.
+            if point == Point::Unlocked && std::mem::take(&mut is_first) {
+                own.reach(3);
+                own.wait_for(4);
+            }
+        };
+        let options = IndexOptions::hashed().unique();
+        let made = with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop));
+        assert!(made.is_ok(), "{made:?}");
+    });
+}
+
+/// Inserts a row whose code row 2 has, waits, and lets row 2 take another code, if that is possible; asserts that this transaction sees
+/// no state in which it was refused for nothing. Others wait for `refused`.
+fn assert_refused_with_reason<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>, refused: impl Fn()) {
+    let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+    let (inserted, codes) = session
+        .run(|tx| {
+            let inserted = parcels.insert(tx, row(3, 200));
+            if tx.attempt() == 1 {
+                refused();
+                // Whoever is in a hurry has gone on by then.
+                thread::sleep(Duration::from_millis(50));
+                match other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(201))) {
+                    Ok(()) | Err(Abort::Indexed) => {}
+                    Err(abort) => return Err(abort),
+                }
+            }
+            let codes =
+                parcels.iter(tx, Parcel::CODE).map(|row| Ok::<_, Abort>(row?.1)).collect::<Result<Vec<_>, _>>()?;
+            Ok((inserted, codes))
+        })
+        .unwrap();
+    assert!(inserted.is_ok() || codes.contains(&200), "{}: {inserted:?} {codes:?}", P::NAME);
+}
+
+#[test]
+fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
+    struct Drops;
+    impl ForProtocol for Drops {
+        fn run<P: Protocol>(&self) {
+            let (db, parcels) = two_rows::<P>();
+            let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+            let step = Step::default();
+            thread::scope(|scope| {
+                // Whoever drops it waits for this one, after it can be read no more; so who begins then is not waited for.
+                scope.spawn(|| {
+                    let read = db.session().unwrap().run(|tx| {
+                        parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+                        step.reach(1);
+                        step.wait_for(2);
+                        Ok::<_, Abort>(())
+                    });
+                    assert_eq!(read, Ok(()));
+                });
+                scope.spawn(|| {
+                    step.wait_for(1);
+                    parcels.drop_index("by_code").unwrap();
+                });
+                step.wait_for(1);
+                wait_until(|| db.run(|tx| by_code.get(tx, &100, Parcel::CODE)) == Err(Abort::NoIndex));
+                // An epoch later.
+                thread::sleep(Duration::from_millis(20));
+                assert_refused_with_reason(&db, &parcels, || step.reach(2));
+            });
+        }
+    }
+    for_each_overlapping(&Drops);
+}
+
+#[test]
+fn an_index_that_could_not_be_made_is_kept_for_whom_it_has_refused() {
+    struct Fails;
+    impl ForProtocol for Fails {
+        fn run<P: Protocol>(&self) {
+            let (db, parcels) = two_rows::<P>();
+            let rows = (10..300).map(|number| row(number, 1_000 + u32::from(number)));
+            assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+            // The last row that is entered has a code that another one has.
+            assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok::<_, Abort>(()));
+            let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
+            thread::scope(|scope| {
+                let own = step.clone();
+                scope.spawn(|| {
+                    let mut batches = 0;
+                    let hook = move |point| {
+                        // It is enforced, and all rows are entered but the last ones.
+                        if point == Point::Released {
+                            batches += 1;
+                            if batches == 4 {
+                                own.reach(1);
+                                own.wait_for(2);
+                            }
+                        }
+                    };
+                    let options = IndexOptions::hashed().unique();
+                    let made = with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop));
+                    assert!(matches!(made, Err(crate::Error::NotUnique { .. })), "{made:?}");
+                });
+                step.wait_for(1);
+                let index = indexes.get(0).expect("it is being made");
+                assert!(indexes.is_at(index, Stage::Enforced));
+                assert_refused_with_reason(&db, &parcels, || step.reach(2));
+            });
+            assert_eq!(indexes.kept().count(), 0, "there is none afterwards");
+        }
+    }
+    for_each_overlapping(&Fails);
+}
