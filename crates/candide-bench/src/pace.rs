@@ -4,8 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// So long before an intended beginning a thread stops sleeping and looks at the clock instead. Where sleeps are [exact](be_exact)
-/// they end 3 µs late at the median and 20 µs late now and then (measured on a virtualized x86-64); a beginning that was waited for
-/// so is 0.1 µs late. 40,000 beginnings per second and thread cost most of a core, a thousand cost 2 % of it.
+/// they end 3 µs late at the median and 30 µs late once in a hundred times (measured on a virtualized x86-64, as what follows); a
+/// beginning that was waited for so is 0.1 µs late at the median. Waiting for 12,500 beginnings per second takes a quarter of a core, for a
+/// thousand 2 %.
 const MARGIN: Duration = Duration::from_micros(20);
 
 /// The longest sleep without a look at what the thread is told.
