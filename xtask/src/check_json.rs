@@ -47,6 +47,21 @@ const TRANSACTION: &[(&str, Kind)] =
 
 const CAUSE: &[(&str, Kind)] = &[("reason", Text), ("aborted", Text), ("met", List), ("attempts", Number)];
 
+const SLICE: &[(&str, Kind)] = &[
+    ("run", Number),
+    ("from_s", Number),
+    ("duration_s", Number),
+    ("committed", Number),
+    ("aborted", Number),
+    ("user_aborted", Number),
+    ("p50_us", Number),
+    ("p99_us", Number),
+    ("p999_us", Number),
+    ("max_us", Number),
+    ("memory_bytes", Number),
+    ("rss_bytes", NumberOrNull),
+];
+
 const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
 
 /// Checks files; prints a line for each that is right.
@@ -86,6 +101,18 @@ fn check_result(result: &Value) -> Result<(), String> {
         let attempts: u64 = causes.iter().filter_map(|cause| cause["attempts"].as_u64()).sum();
         if Some(attempts) != result["aborted"].as_u64() {
             return Err(format!("has causes of {attempts} aborted attempts out of {}", result["aborted"]));
+        }
+    }
+    if let Some(slices) = result["slices"].as_array() {
+        slices
+            .iter()
+            .try_for_each(|slice| fields(slice, SLICE))
+            .map_err(|problem| format!("has a slice that {problem}"))?;
+        for field in ["committed", "aborted", "user_aborted"] {
+            let sum: u64 = slices.iter().filter_map(|slice| slice[field].as_u64()).sum();
+            if Some(sum) != result[field].as_u64() {
+                return Err(format!("has {sum} for {field:?} in its slices out of {}", result[field]));
+            }
         }
     }
     fields(&result["consistency"], CONSISTENCY).map_err(|problem| format!("in its consistency {problem}"))?;
@@ -168,7 +195,15 @@ mod tests {
         report["results"][0]["aborted"] = json!(3);
         let cause = |attempts| json!({ "reason": "locked", "aborted": "t", "met": ["t"], "attempts": attempts });
         report["results"][0]["causes"] = json!([cause(2), cause(1)]);
+        report["results"][0]["slices"] = json!([slice(4, 1), slice(2, 2)]);
         assert_eq!(check(&report), Ok(1));
+    }
+
+    fn slice(committed: u64, aborted: u64) -> Value {
+        json!({
+            "run": 1, "from_s": 0.0, "duration_s": 0.5, "committed": committed, "aborted": aborted, "user_aborted": 0,
+            "p50_us": 1.0, "p99_us": 1.0, "p999_us": 1.0, "max_us": 1.0, "memory_bytes": 1, "rss_bytes": null,
+        })
     }
 
     #[test]
@@ -187,6 +222,16 @@ mod tests {
         let cause = json!({ "reason": "locked", "aborted": "t", "met": [], "attempts": 1 });
         refused(&|report| report["results"][0]["causes"] = json!([cause]), "causes of 1 aborted attempts out of 0");
         refused(&|report| report["results"][0]["causes"] = json!([{ "reason": "locked" }]), "\"aborted\"");
+        refused(
+            &|report| report["results"][0]["slices"] = json!([slice(5, 0)]),
+            "5 for \"committed\" in its slices out of 6",
+        );
+        refused(&|report| report["results"][0]["slices"] = json!([slice(6, 1)]), "1 for \"aborted\"");
+        for (field, _) in SLICE {
+            let mut slice = slice(6, 0);
+            remove(&mut slice, field);
+            refused(&|report| report["results"][0]["slices"] = json!([slice]), field);
+        }
         refused(&|report| report["results"] = json!([]), "no results");
         refused(&|report| report["results"][0]["threads"] = json!("one"), "threads");
         refused(&|report| report["results"][0]["throughput_tps"] = json!(0.0), "throughput of 0");

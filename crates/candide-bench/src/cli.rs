@@ -24,7 +24,9 @@ use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::failure::Failure;
 use crate::registry::Choices;
+use crate::slices;
 pub(crate) use key_value::{KeyValue, KeyValueArgs};
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
@@ -56,7 +58,7 @@ pub(crate) enum Command {
         subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|voter|long-scan|shifting|key-value|\
                                  range-scan|predicate"
     )]
-    Bench(Bench),
+    Bench(Box<Bench>),
     /// Measure what a published figure shows, at a size that suits this machine, beside what the paper's text says
     Reproduce(ReproduceArgs),
     /// Record what concurrent transactions do, and check that it is serializable
@@ -224,6 +226,18 @@ pub(crate) struct Common {
     #[arg(long, value_parser = humantime::parse_duration, default_value = "1s")]
     pub(crate) warmup: Duration,
 
+    /// Begin so many transactions per second, by all threads together, at evenly spaced moments [default: as many as they can]. A
+    /// thread that is late begins at once and skips nothing. Latencies then count from the intended beginning, so that waiting behind a
+    /// slow transaction counts
+    #[arg(long, value_name = "TRANSACTIONS", value_parser = rate, allow_negative_numbers = true)]
+    pub(crate) rate: Option<f64>,
+
+    /// Also report what each slice of this length of each run came to, such as 30s: transactions, latencies of all types together,
+    /// memory at its end. `shifting` always reports slices, without latencies and memory, and this is how long they are [default there:
+    /// 1ms, or 10us with --profile paper]
+    #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
+    slice: Option<Duration>,
+
     /// `strict` checks everything, at a size that suits any machine; `paper` is the published configuration, which for
     /// YCSB means ten million rows (more than 10 GiB) and no check of what is in them, and for TPC-C what was measured rather
     /// than what the standard says
@@ -271,6 +285,24 @@ impl Common {
             Profile::Paper => 5,
         })
     }
+
+    /// The length of slices, if there are to be any and not too many.
+    pub(crate) fn slice(&self) -> Result<Option<Duration>, Failure> {
+        let (duration, words) = (self.duration(), humantime::format_duration);
+        match self.slice {
+            Some(slice) if duration.as_nanos().div_ceil(slice.as_nanos()) > slices::MOST as u128 => {
+                let (slice, run) = (words(slice), words(duration));
+                Err(Failure::Usage(format!("a run of {run} has at most {} slices, so not of {slice}", slices::MOST)))
+            }
+            slice => Ok(slice),
+        }
+    }
+}
+
+/// A billion is beyond any thread, and little enough for beginnings to be counted.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|&rate| 0.0 < rate && rate <= 1e9);
+    rate.ok_or_else(|| "expected a number above 0 and up to a billion, such as 25000".to_string())
 }
 
 fn positive_duration(text: &str) -> Result<Duration, String> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::panic;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,11 @@ use hdrhistogram::Histogram;
 
 use crate::affinity::Cores;
 use crate::failure::Failure;
+use crate::measurement::Footprint;
+use crate::pace::{self, Pace};
 use crate::progress::Clock;
 use crate::rendezvous::{Member, Rendezvous};
+use crate::slices::{RunSlice, Slices};
 use crate::timeline::Phase;
 
 /// What a run's threads are told to do. One byte, changed by the thread that keeps the time and read by all others.
@@ -30,6 +33,10 @@ pub(crate) struct Timing {
     pub(crate) duration: Duration,
     /// How the workload changes meanwhile, if it does.
     pub(crate) timeline: Option<Timeline>,
+    /// So many transactions per second are begun by all threads together; without it, as many as they can.
+    pub(crate) rate: Option<f64>,
+    /// Of so much time are the slices of which it is told what they came to, unless the workload changes and has slices of its own.
+    pub(crate) slice: Option<Duration>,
 }
 
 /// What one run came to.
@@ -44,6 +51,8 @@ pub(crate) struct Run {
     pub(crate) causes: Option<Causes>,
     /// What the workload's phases came to, if it has any.
     pub(crate) phases: Vec<Phase>,
+    /// What the slices came to, if it was cut into slices. Those of different runs are not put together.
+    pub(crate) slices: Vec<RunSlice>,
     /// Whether Ctrl-C ended it; if that was before anything was measured, no time has elapsed.
     pub(crate) ended_early: bool,
 }
@@ -55,19 +64,21 @@ pub(crate) struct Kind {
     pub(crate) aborted: u64,
     /// Transactions that rolled themselves back.
     pub(crate) user_aborted: u64,
-    /// Nanoseconds from first attempt to end.
+    /// Nanoseconds from the first attempt to the end; where there is a rate, from the intended beginning.
     pub(crate) latency: Histogram<u64>,
 }
 
 impl Kind {
-    fn new() -> Self {
-        // Two digits keep the buckets of a few types within the second-level cache; a minute is beyond any transaction here.
-        let latency = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("bounds in order");
+    pub(crate) fn new() -> Self {
+        // Two digits keep the buckets of a few types within the second-level cache; an hour is beyond any transaction here, and beyond
+        // what one waits for its turn where the rate is too high.
+        let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
         Kind { committed: 0, aborted: 0, user_aborted: 0, latency }
     }
 
+    /// Enters a transaction.
     #[inline]
-    fn record(&mut self, step: &Step, latency: Duration) {
+    pub(crate) fn record(&mut self, step: &Step, latency: Duration) {
         if step.committed {
             self.committed += 1;
         } else {
@@ -77,7 +88,14 @@ impl Kind {
         self.latency.saturating_record(latency.as_nanos() as u64);
     }
 
-    fn merge(&mut self, other: &Kind) {
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        (self.committed, self.aborted, self.user_aborted) = (0, 0, 0);
+        self.latency.reset();
+    }
+
+    /// Adds what another thread or another run came to.
+    pub(crate) fn merge(&mut self, other: &Kind) {
         self.committed += other.committed;
         self.aborted += other.aborted;
         self.user_aborted += other.user_aborted;
@@ -94,6 +112,7 @@ impl Run {
             abort_reasons: BTreeMap::new(),
             causes: None,
             phases: Vec::new(),
+            slices: Vec::new(),
             ended_early: false,
         }
     }
@@ -143,9 +162,13 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
     loaded.enter_phase(0);
     let start = Barrier::new(threads + 1);
     let orders = AtomicU8::new(WARM_UP);
+    let (started, measured) = (OnceLock::new(), OnceLock::new());
     let meeting = Rendezvous::of(threads);
-    thread::scope(|scope| {
-        let (start, orders, meeting) = (&start, &orders, &meeting);
+    let slices = timing.slice.map(Slices::new);
+    let mut footprints = Vec::new();
+    let mut total = thread::scope(|scope| -> Result<Run, Failure> {
+        let (start, orders, meeting, slices) = (&start, &orders, &meeting, slices.as_ref());
+        let (started, measured) = (&started, &measured);
         let workers: Vec<_> = sessions
             .into_iter()
             .enumerate()
@@ -156,7 +179,12 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
                     // Made by the thread that uses it, so that its memory is near.
                     let mut worker = loaded.worker(session, thread);
                     start.wait();
-                    let run = repeat(&mut worker, kinds, orders, &member, timing.timeline);
+                    let pace = timing.rate.map(|rate| {
+                        pace::be_exact();
+                        Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
+                    });
+                    let told = Told { orders, member: &member, measured };
+                    let run = repeat(&mut worker, kinds, &told, timing.timeline, pace, slices);
                     loaded.absorb(worker);
                     run
                 })
@@ -169,7 +197,11 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
                 orders.store(STOP, Ordering::Relaxed);
                 Vec::new()
             }
-            None => vec![measure(timing.duration, orders, clock)],
+            None => {
+                let slice = slices.map_or(timing.duration, Slices::length);
+                let look = || footprints.extend(slices.map(|_| Footprint::now(db.memory().reserved_bytes as u64)));
+                vec![measure(timing.duration, slice, orders, measured, clock, look)]
+            }
             Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, loaded, clock),
         };
         let mut total = Run::new(kinds);
@@ -184,16 +216,37 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
             total.phases.iter_mut().zip(lengths).for_each(|(phase, length)| phase.measured(length, timeline.slice));
         }
         Ok(total)
-    })
+    })?;
+    if let Some(slices) = slices {
+        total.slices = slices.into_list(total.elapsed, footprints);
+    }
+    Ok(total)
 }
 
-/// Has the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Gives how long it was.
-fn measure(duration: Duration, orders: &AtomicU8, clock: &Clock) -> Duration {
+/// Has the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Gives how long it was. At the end of every `slice`,
+/// of the last one after the order to stop, it has a `look`.
+fn measure(
+    duration: Duration,
+    slice: Duration,
+    orders: &AtomicU8,
+    measured: &OnceLock<Instant>,
+    clock: &Clock,
+    mut look: impl FnMut(),
+) -> Duration {
+    let begun = *measured.get_or_init(Instant::now);
     orders.store(MEASURE, Ordering::Relaxed);
-    let measured = Instant::now();
-    clock.sleep(duration);
-    orders.store(STOP, Ordering::Relaxed);
-    measured.elapsed()
+    let mut ends = Duration::ZERO;
+    loop {
+        ends = duration.min(ends.saturating_add(slice));
+        let whole = clock.sleep(ends.saturating_sub(begun.elapsed()));
+        if !whole || ends == duration {
+            orders.store(STOP, Ordering::Relaxed);
+            let elapsed = begun.elapsed();
+            look();
+            return elapsed;
+        }
+        look();
+    }
 }
 
 /// Has the threads measure each phase of `duration`, and then stop; after the phase in which Ctrl-C is pressed, and which it ends.
@@ -231,19 +284,31 @@ fn measure_phases<P: Protocol>(
     }
 }
 
+/// What a thread hears from the one that keeps the time, and from the others.
+struct Told<'a> {
+    orders: &'a AtomicU8,
+    member: &'a Member<'a>,
+    /// When measuring began, of workloads without phases: known no later than the order is given.
+    measured: &'a OnceLock<Instant>,
+}
+
 /// Runs transactions until told to stop and counts those that begin while being measured.
 ///
-/// One clock reading per transaction: the end of one is the beginning of the next. A reading costs about 25 ns (measured on a
-/// virtualized x86-64), a transaction a microsecond or more, and every protocol pays alike.
+/// One clock reading per transaction: the end of one is the beginning of the next, unless there is a pace, by which it then is when it
+/// was intended to begin. A reading costs about 25 ns (measured on a virtualized x86-64), a transaction a microsecond or more, and every
+/// protocol pays alike.
 fn repeat<W: Worker>(
     worker: &mut W,
     kinds: usize,
-    orders: &AtomicU8,
-    member: &Member<'_>,
+    told: &Told<'_>,
     timeline: Option<Timeline>,
+    mut pace: Option<Pace>,
+    slices: Option<&Slices>,
 ) -> Result<Run, candide_workloads::Failure> {
+    let orders = told.orders;
     let mut run = Run::new(kinds);
     let mut before: Option<Stats> = None;
+    let mut share = None;
     let mut begin = Instant::now();
     let mut phase_begun = begin;
     loop {
@@ -252,8 +317,12 @@ fn repeat<W: Worker>(
             break;
         }
         if order == MEET {
-            phase_begun = member.wait();
+            phase_begun = told.member.wait();
             run.phases.push(Phase::default());
+            // What a phase has not begun is not left to the next.
+            if let Some(pace) = &mut pace {
+                pace.restart(phase_begun);
+            }
             begin = Instant::now();
             continue;
         }
@@ -261,16 +330,37 @@ fn repeat<W: Worker>(
             before = Some(worker.stats());
             // Those of the warm-up.
             drop(worker.take_causes());
+            if timeline.is_none() {
+                let measured = *told.measured.wait();
+                if let Some(pace) = &mut pace {
+                    pace.skip_to(measured);
+                }
+                share = slices.map(|slices| slices.share(measured));
+            }
+        }
+        if let Some(pace) = &mut pace {
+            let Some(intended) = pace.wait(begin, || orders.load(Ordering::Relaxed) == order) else {
+                begin = Instant::now();
+                continue;
+            };
+            begin = intended;
         }
         let step = worker.step()?;
         let end = Instant::now();
         if order == MEASURE {
-            run.kinds[step.kind].record(&step, end - begin);
+            let latency = end - begin;
+            run.kinds[step.kind].record(&step, latency);
             if let (Some(timeline), Some(phase)) = (timeline, run.phases.last_mut()) {
                 phase.record(&step, end - phase_begun, timeline.slice);
             }
+            if let Some(share) = &mut share {
+                share.record(&step, latency, end);
+            }
         }
         begin = end;
+    }
+    if let Some(share) = share {
+        share.close();
     }
     if let Some(before) = before {
         let after = worker.stats();

@@ -15,6 +15,7 @@ mod figure;
 mod interrupt;
 mod machine;
 mod measurement;
+mod pace;
 mod page;
 mod plan;
 mod progress;
@@ -22,6 +23,7 @@ mod registry;
 mod rendezvous;
 mod report;
 mod sink;
+mod slices;
 mod stand;
 mod subject;
 mod suite;
@@ -63,27 +65,7 @@ fn main() -> ExitCode {
 
 fn execute(command: Command) -> Result<Ending, Failure> {
     match command {
-        Command::Bench(Bench::Ycsb(args)) => bench(&args.workloads(), &args.common),
-        Command::Bench(Bench::YcsbNarrow(args)) => bench(&args.workloads(), &args.common),
-        Command::Bench(Bench::YcsbHot(args)) => bench(&args.workloads(), &args.common),
-        Command::Bench(Bench::LongScan(args)) => bench(&[args.workload()], &args.common),
-        Command::Bench(Bench::Shifting(args)) => {
-            let workload = args.workload();
-            bench(&[workload], &args.into_common())
-        }
-        Command::Bench(Bench::KeyValue(args)) => match args.workload() {
-            KeyValue::Word(workload) => bench(&[workload], &args.common),
-            KeyValue::Single(workload) => bench(&[workload], &args.common),
-            KeyValue::Joint(workload) => bench(&[workload], &args.common),
-        },
-        Command::Bench(Bench::RangeScan(args)) => bench(&[args.workload()], &args.common),
-        Command::Bench(Bench::Predicate(args)) => bench(&[args.workload()], &args.common),
-        Command::Bench(Bench::SmallBank(args)) => bench(&[args.workload()], &args.common),
-        Command::Bench(Bench::Tpcc(args)) => bench(&args.workloads(), &args.common),
-        Command::Bench(Bench::Rubis(args)) => bench(&[args.workload()], &args.common),
-        Command::Bench(Bench::Wikipedia(args)) => bench(&[args.workload()], &args.common),
-        Command::Bench(Bench::TpcB(args)) => bench(&[args.workload()], &args.common),
-        Command::Bench(Bench::Voter(args)) => bench(&[args.workload()], &args.common),
+        Command::Bench(workload) => bench(*workload),
         Command::Reproduce(args) => {
             let reproduction = figure::Reproduction::plan(&args)?;
             report(args.json.as_deref(), args.report.as_deref(), || reproduction.run())
@@ -92,8 +74,35 @@ fn execute(command: Command) -> Result<Ending, Failure> {
     }
 }
 
+/// Runs the workload as the arguments want it, and reports.
+fn bench(workload: Bench) -> Result<Ending, Failure> {
+    match workload {
+        Bench::Ycsb(args) => run(&args.workloads(), &args.common),
+        Bench::YcsbNarrow(args) => run(&args.workloads(), &args.common),
+        Bench::YcsbHot(args) => run(&args.workloads(), &args.common),
+        Bench::LongScan(args) => run(&[args.workload()], &args.common),
+        Bench::Shifting(args) => {
+            let workload = args.workload();
+            run(&[workload], &args.into_common())
+        }
+        Bench::KeyValue(args) => match args.workload() {
+            KeyValue::Word(workload) => run(&[workload], &args.common),
+            KeyValue::Single(workload) => run(&[workload], &args.common),
+            KeyValue::Joint(workload) => run(&[workload], &args.common),
+        },
+        Bench::RangeScan(args) => run(&[args.workload()], &args.common),
+        Bench::Predicate(args) => run(&[args.workload()], &args.common),
+        Bench::SmallBank(args) => run(&[args.workload()], &args.common),
+        Bench::Tpcc(args) => run(&args.workloads(), &args.common),
+        Bench::Rubis(args) => run(&[args.workload()], &args.common),
+        Bench::Wikipedia(args) => run(&[args.workload()], &args.common),
+        Bench::TpcB(args) => run(&[args.workload()], &args.common),
+        Bench::Voter(args) => run(&[args.workload()], &args.common),
+    }
+}
+
 /// Runs the workloads and reports.
-fn bench<W: Workload + 'static>(workloads: &[W], common: &Common) -> Result<Ending, Failure> {
+fn run<W: Workload + 'static>(workloads: &[W], common: &Common) -> Result<Ending, Failure> {
     let subjects = workloads.iter().map(|workload| workload as &dyn Subject).collect();
     let suite = Suite::plan(subjects, common)?;
     report(common.json.as_deref(), common.report.as_deref(), || suite.run())

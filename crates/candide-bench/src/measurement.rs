@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::cli::Profile;
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
+use crate::slices::NumberedSlice;
 use crate::subject::{Subject, Variant};
 use crate::timeline::Timeslices;
 
@@ -16,7 +17,7 @@ use crate::timeline::Timeslices;
 #[derive(Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) workload: String,
-    /// The workload's knobs, and the seed.
+    /// The workload's knobs, the seed, and the `rate` if there was one.
     pub(crate) params: serde_json::Value,
     pub(crate) profile: Profile,
     pub(crate) protocol: &'static str,
@@ -46,13 +47,19 @@ pub(crate) struct Measurement {
     /// Slice by slice, of workloads that change while they run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeline: Option<Timeslices>,
+    /// What the slices came to into which the runs were cut, if they were: those of all runs, one run after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) slices: Vec<NumberedSlice>,
     #[serde(flatten)]
     pub(crate) memory: Memory,
     pub(crate) consistency: Consistency,
 }
 
-/// One transaction type. Latencies are from the first attempt to the end, retries included.
-#[derive(Debug, Serialize)]
+/// One transaction type, or all together. Latencies are from the first attempt to the end, retries included. Where there is a rate,
+/// they are from the *intended* beginning: if a transaction begins late, because the one before it took long, it has waited, and whoever
+/// asked for it would have waited, too. So one slow transaction is seen in all those that queued behind it, and is not left out because
+/// nothing was begun meanwhile.
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Transactions {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
@@ -64,7 +71,7 @@ pub(crate) struct Transactions {
 }
 
 impl Transactions {
-    fn new(kind: &Kind) -> Self {
+    pub(crate) fn new(kind: &Kind) -> Self {
         let micros = |nanos: u64| nanos as f64 / 1e3;
         let quantile = |quantile| micros(kind.latency.value_at_quantile(quantile));
         Transactions {
@@ -114,24 +121,41 @@ impl Aborted {
 /// What the process occupies after the runs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Memory {
-    /// What the database has reserved.
-    pub(crate) memory_bytes: u64,
-    /// What the process has in memory, pregenerated inputs included, if the system says.
-    pub(crate) rss_bytes: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) footprint: Footprint,
     /// How much of that is in huge pages.
     pub(crate) huge_page_bytes: Option<u64>,
 }
 
 impl Memory {
     pub(crate) fn now(memory_bytes: u64) -> Self {
-        let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
-        let bytes_of = |field: &str| {
-            let line = rollup.lines().find_map(|line| line.strip_prefix(field))?;
-            let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-            Some(kibibytes << 10)
-        };
-        Memory { memory_bytes, rss_bytes: bytes_of("Rss:"), huge_page_bytes: bytes_of("AnonHugePages:") }
+        let huge_page_bytes = bytes_of("/proc/self/smaps_rollup", "AnonHugePages:");
+        Memory { footprint: Footprint::now(memory_bytes), huge_page_bytes }
     }
+}
+
+/// The part of it that can be found out while others are being measured: the system has counted it already, where what is in huge
+/// pages takes it a walk through all pages, 8 ms for each GiB of small ones.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Footprint {
+    /// What the database has reserved.
+    pub(crate) memory_bytes: u64,
+    /// What the process has in memory, pregenerated inputs included, if the system says.
+    pub(crate) rss_bytes: Option<u64>,
+}
+
+impl Footprint {
+    pub(crate) fn now(memory_bytes: u64) -> Self {
+        Footprint { memory_bytes, rss_bytes: bytes_of("/proc/self/status", "VmRSS:") }
+    }
+}
+
+/// What Linux says in a line of a file that describes the process.
+fn bytes_of(file: &str, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes << 10)
 }
 
 /// What was asked for.
@@ -140,6 +164,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) variant: &'a Variant,
     pub(crate) threads: usize,
     pub(crate) seed: u64,
+    pub(crate) rate: Option<f64>,
     pub(crate) profile: Profile,
 }
 
@@ -151,14 +176,20 @@ impl Measurement {
         memory: Memory,
         consistency: Consistency,
     ) -> Result<Self, Failure> {
-        let Setting { subject, variant, threads, seed, profile } = *setting;
+        let Setting { subject, variant, threads, seed, rate, profile } = *setting;
         let mut params = subject.params()?;
         params["seed"] = seed.into();
+        if let Some(rate) = rate {
+            params["rate"] = rate.into();
+        }
         let kinds = subject.kinds();
         let mut total = Run::new(kinds.len());
         runs.iter().for_each(|run| total.merge(run));
         let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
         let tps_runs: Vec<f64> = runs.iter().map(Run::throughput).collect();
+        let slices = runs.iter().enumerate().flat_map(|(index, run)| {
+            run.slices.iter().map(move |slice| NumberedSlice { run: index + 1, slice: slice.clone() })
+        });
         let ended = kinds.iter().zip(&total.kinds).filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
         Ok(Measurement {
             workload: subject.name(),
@@ -178,6 +209,7 @@ impl Measurement {
             ended_early: total.ended_early,
             transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
             timeline: subject.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
+            slices: slices.collect(),
             abort_reasons: total.abort_reasons,
             causes: total.causes.map(|causes| {
                 causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(kinds, cause, count)).collect()
@@ -190,6 +222,15 @@ impl Measurement {
     /// The slowest and the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
+    }
+
+    /// Where latencies begin and end.
+    pub(crate) fn latency_span(&self) -> &'static str {
+        if self.params.get("rate").is_some() {
+            "from the intended beginning to the end, waiting and retries included"
+        } else {
+            "from the first attempt to the end, retries included"
+        }
     }
 
     /// Aborted attempts out of all.

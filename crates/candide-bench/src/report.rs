@@ -38,6 +38,11 @@ impl Report {
         Ok(Report { machine, notes, ended_early, figure: None, results })
     }
 
+    /// Where latencies begin and end: in all results alike.
+    pub(crate) fn latency_span(&self) -> &'static str {
+        self.results.first().map_or("", Measurement::latency_span)
+    }
+
     pub(crate) fn to_json(&self) -> Result<String, Failure> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -62,11 +67,13 @@ mod tests {
     /// A report of one measurement that `failed`.
     fn report(failed: &[&str]) -> Report {
         let Cli { command } = Cli::parse_from(["candide", "bench", "smallbank"]);
-        let Command::Bench(Bench::SmallBank(args)) = command else { panic!("asked for SmallBank") };
+        let Command::Bench(workload) = command else { panic!("asked for a benchmark") };
+        let Bench::SmallBank(args) = *workload else { panic!("asked for SmallBank") };
         let plan = Plan::new(&args.common, 2).expect("a plan");
         let workload = args.workload();
         let variant = &plan.cases[0].variant;
-        let setting = Setting { subject: &workload, variant, threads: 1, seed: 1, profile: args.common.profile };
+        let setting =
+            Setting { subject: &workload, variant, threads: 1, seed: 1, rate: None, profile: args.common.profile };
         let mut consistency = candide_workloads::Consistency { checked: 2, ..Default::default() };
         consistency.failed.extend(failed.iter().map(|failure| failure.to_string()));
         let result = Measurement::new(&setting, &[Run::new(6)], Memory::now(0), consistency).expect("serializes");

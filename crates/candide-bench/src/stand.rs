@@ -20,6 +20,10 @@ pub(crate) struct Rules {
     /// How many turns each number of threads has.
     pub(crate) runs: usize,
     pub(crate) seed: u64,
+    /// So many transactions per second are begun by all threads together; without it, as many as they can.
+    pub(crate) rate: Option<f64>,
+    /// The length of the slices of which it is told what they came to.
+    pub(crate) slice: Option<Duration>,
     pub(crate) profile: Profile,
 }
 
@@ -72,7 +76,7 @@ impl<'a> Stand<'a> {
     /// One more run with number `index` of the numbers of threads; the last one is followed by the check. A workload that grows begins
     /// anew for each run, so that later ones do not work on larger tables, and is checked after each.
     pub(crate) fn turn(&mut self, index: usize, rules: &Rules, agenda: &Agenda) -> Result<Turn, Failure> {
-        let Rules { cores, warmup, duration, seed, .. } = rules;
+        let Rules { cores, warmup, duration, seed, rate, slice, .. } = rules;
         let site = match &self.site {
             Some(site) => site,
             None => {
@@ -86,7 +90,8 @@ impl<'a> Stand<'a> {
         let tally = &mut self.tallies[index];
         let (name, protocol, threads) = (self.subject.name(), self.variant.protocol.name(), tally.threads);
         let title = format!("{name} {protocol}, {threads} threads");
-        let timing = Timing { warmup: *warmup, duration: *duration, timeline: self.subject.timeline() };
+        let timeline = self.subject.timeline();
+        let timing = Timing { warmup: *warmup, duration: *duration, timeline, rate: *rate, slice: *slice };
         let clock = Clock::new(agenda, &title, *warmup + *duration);
         let run = site.run(threads, &timing, cores, &clock)?;
         drop(clock);
@@ -128,7 +133,8 @@ impl<'a> Stand<'a> {
         let Stand { subject, variant, tallies, .. } = self;
         let measure = |tally: Tally| {
             let Tally { threads, runs, consistency, memory } = tally;
-            let setting = Setting { subject, variant: &variant, threads, seed: rules.seed, profile: rules.profile };
+            let Rules { seed, rate, profile, .. } = *rules;
+            let setting = Setting { subject, variant: &variant, threads, seed, rate, profile };
             let memory = memory.filter(|_| !runs.is_empty());
             memory.map(|memory| Measurement::new(&setting, &runs, memory, consistency)).transpose()
         };

@@ -29,6 +29,8 @@ impl<'a> Suite<'a> {
             duration: common.duration(),
             runs: common.runs(),
             seed: common.seed,
+            rate: common.rate,
+            slice: common.slice()?,
             profile: common.profile,
         };
         Ok(Suite { subjects, rules, plan })

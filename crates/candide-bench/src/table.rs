@@ -5,19 +5,25 @@ use comfy_table::{CellAlignment, Table, presets};
 use crate::figure::{Figure, Point};
 use crate::measurement::Measurement;
 use crate::report::Report;
+use crate::slices::NumberedSlice;
 use crate::timeline::NamedPhase;
 
 /// Prints the tables and everything a reader must know beside them.
 pub(crate) fn print(report: &Report) {
     match &report.figure {
         Some(figure) => print_figure(figure),
-        None => println!("{}\n\nLatencies in µs, retries included\n{}", throughputs(report), latencies(report)),
+        None => {
+            println!("{}\n\nLatencies in µs, {}\n{}", throughputs(report), report.latency_span(), latencies(report));
+        }
     }
     if finds_causes(report) {
         println!("\n{CAUSES_TITLE}\n{}", causes(report));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         println!("\n{TIMELINE_TITLE}\n{}", timelines(report));
+    }
+    for result in report.results.iter().filter(|result| !result.slices.is_empty()) {
+        println!("\n{}: {SLICES_TITLE}\n{}", label(result), slices(result));
     }
     for note in &report.notes {
         println!("note: {note}");
@@ -190,6 +196,36 @@ pub(crate) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [Strin
     })
 }
 
+/// What the rows of [`slice_rows`] are.
+const SLICES_TITLE: &str = "latencies in µs of all types, memory in MiB at the end";
+
+/// The columns of [`slice_rows`].
+const SLICES_HEADER: [&str; 10] =
+    ["run", "from", "txn/s", "committed", "p50", "p99", "p99.9", "max", "database", "process"];
+
+/// One row for each slice of a setting, if its runs were cut into slices.
+fn slice_rows(result: &Measurement) -> impl Iterator<Item = [String; 10]> {
+    result.slices.iter().map(|NumberedSlice { run, slice }| {
+        let micros = |value: f64| format!("{value:.1}");
+        let mebibytes = |bytes: u64| format!("{:.1}", bytes as f64 / MEBIBYTE);
+        [
+            run.to_string(),
+            format!("{:.3} s", slice.from_s),
+            grouped(slice.throughput()),
+            grouped(slice.all.committed as f64),
+            micros(slice.all.p50_us),
+            micros(slice.all.p99_us),
+            micros(slice.all.p999_us),
+            micros(slice.all.max_us),
+            mebibytes(slice.footprint.memory_bytes),
+            slice.footprint.rss_bytes.map_or_else(String::new, mebibytes),
+        ]
+    })
+}
+
+/// Bytes in a mebibyte.
+pub(crate) const MEBIBYTE: f64 = 1048576.0;
+
 /// A setting in a few words.
 pub(crate) fn label(result: &Measurement) -> String {
     let off = [(result.cu, ", cu off"), (result.ts, ", ts off")];
@@ -236,6 +272,12 @@ fn causes(report: &Report) -> Table {
 fn timelines(report: &Report) -> Table {
     let mut table = table(&TIMELINE_HEADER, 2..9);
     table.add_rows(report.results.iter().flat_map(timeline_rows));
+    table
+}
+
+fn slices(result: &Measurement) -> Table {
+    let mut table = table(&SLICES_HEADER, 0..10);
+    table.add_rows(slice_rows(result));
     table
 }
 

@@ -39,6 +39,11 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench ycsb --threads 0", "non-zero");
     assert_refused("bench ycsb --duration 5", "time unit needed, for example 5sec or 5ms");
     assert_refused("bench ycsb --duration 0s", "longer than nothing");
+    for rate in ["0", "-5", "inf", "nan", "1e10", "many"] {
+        assert_refused(&format!("bench ycsb --rate {rate}"), "expected a number above 0 and up to a billion");
+    }
+    assert_refused("bench ycsb --slice 0s", "longer than nothing");
+    assert_refused("bench ycsb --slice 1ms", "a run of 3s has at most 1000 slices, so not of 1ms");
     assert_refused("bench ycsb --theta 3", "from 0 (uniform) to 2");
     assert_refused("bench ycsb --operations 65", "from 1 to 64");
     assert_refused("bench ycsb --rows 15", "from 16");

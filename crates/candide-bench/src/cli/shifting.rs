@@ -29,10 +29,6 @@ pub(crate) struct ShiftingArgs {
     #[arg(long, value_parser = positive_duration, default_value = "100ms")]
     phase: Duration,
 
-    /// How long the slices of a phase are whose throughput is reported [default: 1ms, or 10us with --profile paper]
-    #[arg(long, value_parser = positive_duration)]
-    slice: Option<Duration>,
-
     /// Transactions generated per thread beforehand, and replayed
     #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
@@ -48,14 +44,15 @@ impl ShiftingArgs {
             rows: self.rows,
             reads: self.reads,
             phase: self.phase,
-            slice: self.slice.unwrap_or(slice),
+            slice: self.common.slice.unwrap_or(slice),
             transactions: self.transactions,
         }
     }
 
-    /// What it has in common with other workloads, with its own duration.
+    /// What it has in common with other workloads, with its own duration. Slices are those of its phases.
     pub(crate) fn into_common(mut self) -> Common {
         self.common.duration.get_or_insert(DURATION);
+        self.common.slice = None;
         self.common
     }
 }

@@ -88,6 +88,8 @@ impl Reproduction {
             duration: args.duration,
             runs: args.runs.get(),
             seed: args.seed,
+            rate: None,
+            slice: None,
             profile: Profile::Paper,
         };
         Ok(Reproduction { outline, rules, notes })

@@ -1,6 +1,6 @@
 //! How the page writes numbers: always to more than a hundredth of their value, so that they can be compared with the JSON.
 
-use crate::table::grouped;
+use crate::table::{MEBIBYTE, grouped};
 
 /// A count, its digits in groups of three.
 pub(crate) fn count(value: u64) -> String {
@@ -35,9 +35,6 @@ pub(crate) fn percent(part: f64) -> String {
 pub(crate) fn times(ratio: f64) -> String {
     format!("{ratio:.2}\u{d7}")
 }
-
-/// Bytes in a mebibyte.
-pub(crate) const MEBIBYTE: f64 = 1048576.0;
 
 /// Bytes, in MiB.
 pub(crate) fn mebibytes(bytes: u64) -> String {

@@ -6,7 +6,7 @@ use candide_workloads::Consistency;
 
 use crate::cli::Profile;
 use crate::machine::Machine;
-use crate::measurement::{Measurement, Memory, Transactions};
+use crate::measurement::{Footprint, Measurement, Memory, Transactions};
 use crate::registry::Choices;
 use crate::report::Report;
 
@@ -48,7 +48,8 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         causes: None,
         transactions: BTreeMap::from([("<kind>", kind)]),
         timeline: None,
-        memory: Memory { memory_bytes: 1 << 21, rss_bytes: None, huge_page_bytes: None },
+        slices: Vec::new(),
+        memory: Memory { footprint: Footprint { memory_bytes: 1 << 21, rss_bytes: None }, huge_page_bytes: None },
         consistency: Consistency { checked: 2, ..Consistency::default() },
     }
 }

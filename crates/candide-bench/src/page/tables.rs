@@ -3,21 +3,19 @@
 use serde_json::Value;
 
 use super::markup::{Cell, Row, escape, folded, table};
-use super::number::{MEBIBYTE, count, counted, decimal, mebibytes, percent, rate};
+use super::number::{count, counted, decimal, mebibytes, percent, rate};
 use super::subject::{Entry, Subject, plain};
 use crate::measurement::{Aborted, Measurement, Transactions};
 use crate::report::Report;
-use crate::table::{CAUSES_HEADER, CAUSES_TITLE, finds_causes};
+use crate::slices::NumberedSlice;
+use crate::table::{CAUSES_HEADER, CAUSES_TITLE, MEBIBYTE, finds_causes};
 use crate::timeline::NamedPhase;
 
 /// All tables: those that are looked at most are open.
 pub(crate) fn all(report: &Report, subjects: &[Subject<'_>]) -> String {
     let mut tables = vec![
         format!("<h3>Throughput</h3>\n<p>Counts are those of all runs together.</p>\n{}", throughput(subjects)),
-        format!(
-            "<h3>Latency</h3>\n<p>In \u{b5}s, from the first attempt to the end, retries included.</p>\n{}",
-            latency(subjects)
-        ),
+        format!("<h3>Latency</h3>\n<p>In \u{b5}s, {}.</p>\n{}", report.latency_span(), latency(subjects)),
         folded("Memory and invariants", &memory(subjects)),
     ];
     if report.results.iter().any(|result| !result.abort_reasons.is_empty()) {
@@ -32,6 +30,10 @@ pub(crate) fn all(report: &Report, subjects: &[Subject<'_>]) -> String {
     if report.results.iter().any(|result| result.timeline.is_some()) {
         tables.push(folded("Over time: transactions per second in the fifths of each phase", &fifths(subjects)));
         tables.push(slices(subjects));
+    }
+    if report.results.iter().any(|result| !result.slices.is_empty()) {
+        let words = "Latencies in \u{b5}s of all types together, memory at the end of a slice.";
+        tables.push(folded("Slices of the runs", &format!("<p>{words}</p>\n{}", run_slices(subjects))));
     }
     tables.extend(subjects.iter().map(parameters));
     tables.concat()
@@ -107,18 +109,21 @@ fn latency(subjects: &[Subject<'_>]) -> String {
 fn memory(subjects: &[Subject<'_>]) -> String {
     let columns = ["database, MiB ", "process, MiB ", "in huge pages, MiB ", "invariants examined ", "failed "];
     of_results("Memory and invariants", &columns, subjects, |Entry { result, .. }| {
-        let optional = |bytes: Option<u64>, field: &str| match bytes {
-            Some(bytes) => Cell::number(mebibytes(bytes), field).scaled(MEBIBYTE),
-            None => Cell::derived("unknown"),
-        };
         vec![vec![
-            optional(Some(result.memory.memory_bytes), "memory_bytes"),
-            optional(result.memory.rss_bytes, "rss_bytes"),
-            optional(result.memory.huge_page_bytes, "huge_page_bytes"),
+            optional_mebibytes(Some(result.memory.footprint.memory_bytes), "memory_bytes"),
+            optional_mebibytes(result.memory.footprint.rss_bytes, "rss_bytes"),
+            optional_mebibytes(result.memory.huge_page_bytes, "huge_page_bytes"),
             Cell::number(count(result.consistency.checked as u64), "consistency/checked"),
             Cell::derived(count(result.consistency.failed.len() as u64)),
         ]]
     })
+}
+
+fn optional_mebibytes(bytes: Option<u64>, field: &str) -> Cell {
+    match bytes {
+        Some(bytes) => Cell::number(mebibytes(bytes), field).scaled(MEBIBYTE),
+        None => Cell::derived("unknown"),
+    }
 }
 
 fn reasons(subjects: &[Subject<'_>]) -> String {
@@ -164,6 +169,45 @@ fn fifths(subjects: &[Subject<'_>]) -> String {
     })
 }
 
+fn run_slices(subjects: &[Subject<'_>]) -> String {
+    let columns = [
+        "run ",
+        "from, s ",
+        "length, s ",
+        "txn/s ",
+        "committed ",
+        "aborted ",
+        "rolled back ",
+        "median ",
+        "99 % ",
+        "99.9 % ",
+        "slowest ",
+        "database, MiB ",
+        "process, MiB ",
+    ];
+    of_results("Slices of the runs", &columns, subjects, |Entry { result, .. }| {
+        let of_slice = |(index, NumberedSlice { run, slice }): (usize, &NumberedSlice)| {
+            let number = |text: String, field: &str| Cell::number(text, &format!("slices/{index}/{field}"));
+            vec![
+                number(run.to_string(), "run"),
+                number(seconds(slice.from_s), "from_s"),
+                number(seconds(slice.duration_s), "duration_s"),
+                Cell::derived(rate(slice.throughput())),
+                number(count(slice.all.committed), "committed"),
+                number(count(slice.all.aborted), "aborted"),
+                number(count(slice.all.user_aborted), "user_aborted"),
+                number(decimal(slice.all.p50_us), "p50_us"),
+                number(decimal(slice.all.p99_us), "p99_us"),
+                number(decimal(slice.all.p999_us), "p999_us"),
+                number(decimal(slice.all.max_us), "max_us"),
+                number(mebibytes(slice.footprint.memory_bytes), "memory_bytes").scaled(MEBIBYTE),
+                optional_mebibytes(slice.footprint.rss_bytes, &format!("slices/{index}/rss_bytes")),
+            ]
+        };
+        result.slices.iter().enumerate().map(of_slice).collect()
+    })
+}
+
 /// The slices of every phase: too many for a table.
 fn slices(subjects: &[Subject<'_>]) -> String {
     let entries = subjects.iter().flat_map(|subject| subject.entries.iter().map(move |&entry| (subject, entry)));
@@ -205,6 +249,11 @@ fn slices(subjects: &[Subject<'_>]) -> String {
         format!("<div class=\"screen\" data-results=\"{}\">\n{}</div>\n", entry.index, folded(&summary, &body))
     };
     entries.map(of_result).collect()
+}
+
+/// To the microsecond where that matters.
+fn seconds(seconds: f64) -> String {
+    if 0.0 < seconds && seconds < 1.0 { format!("{seconds:.6}") } else { decimal(seconds) }
 }
 
 /// To the nanosecond where that matters.

@@ -65,8 +65,8 @@ fn slowest(entries: &[Entry<'_>]) -> String {
             decimal(kind.p50_us)
         )
     });
-    words.unwrap_or_default()
-        + "From the first attempt to the end, retries included. Each panel has a scale of its own."
+    let span = entries.first().map_or("", |entry| entry.result.latency_span());
+    words.unwrap_or_default() + &format!("Latencies are {span}. Each panel has a scale of its own.")
 }
 
 fn panels(what: &str, entries: &[Entry<'_>]) -> String {

@@ -10,6 +10,7 @@ mod gains;
 mod latency;
 mod lines;
 mod scale;
+mod slices;
 mod throughput;
 mod timeline;
 
@@ -27,6 +28,7 @@ pub(crate) fn all(subject: &Subject<'_>) -> String {
         aborts::charts(subject),
         latency::chart(subject),
         timeline::chart(subject),
+        slices::chart(subject),
     ];
     charts.concat()
 }

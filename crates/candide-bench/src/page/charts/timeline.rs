@@ -8,7 +8,8 @@ use super::scale::{Scale, level, plumb};
 use super::{WIDTH, group, panel};
 use crate::timeline::{NamedPhase, Timeslices};
 
-const HEIGHT: f64 = 190.0;
+/// How high a panel is.
+pub(super) const HEIGHT: f64 = 190.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = WIDTH - 16.0;
 const TOP: f64 = 10.0;
@@ -77,18 +78,23 @@ fn rates(timeline: &Timeslices) -> Vec<(f64, f64)> {
 }
 
 fn one(entry: Entry<'_>, timeline: &Timeslices, most: f64) -> String {
-    let (up, along) = (Scale::new(most, BOTTOM, TOP, 3), along(timeline));
+    let end = timeline.phases.len() as f64 * timeline.phase_s;
+    shades(timeline, &along(end)) + &curve(entry.result.protocol, &rates(timeline), most, end)
+}
+
+/// A line through `points`, of times and numbers up to `most`, from zero to `end` seconds.
+pub(super) fn curve(protocol: &str, points: &[(f64, f64)], most: f64, end: f64) -> String {
+    let (up, along) = (Scale::new(most, BOTTOM, TOP, 3), along(end));
     let levels: String = up.ticks().into_iter().map(|value| level(value, up.place(value), LEFT, RIGHT, "")).collect();
     let ticks = along
         .ticks()
         .into_iter()
         .map(|value| plumb(value, along.place(value), BOTTOM, BOTTOM + 4.0, Some(&short(value))));
-    let rates = rates(timeline);
-    let points: String =
-        rates.iter().map(|&(time, rate)| format!("{:.2},{:.2} ", along.place(time), up.place(rate))).collect();
-    let values: Vec<String> = rates.iter().map(|(_, rate)| format!("{rate:.1}")).collect();
+    let places: String =
+        points.iter().map(|&(time, value)| format!("{:.2},{:.2} ", along.place(time), up.place(value))).collect();
+    let values: Vec<String> = points.iter().map(|(_, value)| value.to_string()).collect();
     let line = format!(
-        "<polyline class=\"series\" points=\"{points}\" data-mark=\"y-points\" data-values=\"{}\"/>",
+        "<polyline class=\"series\" points=\"{places}\" data-mark=\"y-points\" data-values=\"{}\"/>",
         values.join(" ")
     );
     let axis = format!(
@@ -96,13 +102,12 @@ fn one(entry: Entry<'_>, timeline: &Timeslices, most: f64) -> String {
         (LEFT + RIGHT) / 2.0,
         HEIGHT - 6.0,
     );
-    let drawn = Look::of(entry.result.protocol).group(entry.result.protocol, &line);
-    format!("{}{levels}{}{axis}{drawn}", shades(timeline, &along), ticks.collect::<String>())
+    let drawn = Look::of(protocol).group(protocol, &line);
+    format!("{levels}{}{axis}{drawn}", ticks.collect::<String>())
 }
 
 /// The scale of time.
-fn along(timeline: &Timeslices) -> Scale {
-    let end = timeline.phases.len() as f64 * timeline.phase_s;
+fn along(end: f64) -> Scale {
     Scale::new(end, LEFT, RIGHT, 4)
 }
 
