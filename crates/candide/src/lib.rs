@@ -498,7 +498,8 @@
 //! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ` and `TicToc` an attempt that is
 //! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
 //! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
-//! the one to the other. Under `Mvcc` whoever only reads is never repeated, and a database has [snapshots](Snapshot). [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises.
+//! the one to the other. Under `Mvcc` whoever only reads is never repeated, and a database has [snapshots](Snapshot).
+//! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for each](protocols) why it keeps that.
 //!
 //! # Limits
 //! | | at most |
@@ -564,6 +565,11 @@ pub use stats::Stats;
 pub use stream::StreamError;
 pub use table::{Row, Table};
 pub use txn::{Conflict, RunOptions, Tx};
+
+/// A page for each protocol: what it guarantees, where it comes from, its phases and invariants, why it is serializable, and what it costs.
+pub mod protocols {
+    pub use crate::protocol::{mvcc, occ, serial, tictoc};
+}
 
 /// What code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]

@@ -6,12 +6,12 @@
 mod engine;
 mod indexes;
 mod locks;
-mod mvcc;
+pub mod mvcc;
 mod nodes;
-mod occ;
+pub mod occ;
 pub mod recorded;
-mod serial;
-mod tictoc;
+pub mod serial;
+pub mod tictoc;
 
 pub use engine::Context;
 pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! # Invariants
-//! The cell is locked as [`locks`](super::locks) says, with invariants K1 to K5; besides:
+//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5; besides:
 //! * **O1** INSTALL is set before the fence.
 //! * **O2** The version a commit installs exceeds every version it read or replaced, and its session's last one.
 //! * **O3** Nothing that can fail happens after phase 4.

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! # Invariants
-//! The first word locks the cell as [`locks`](super::locks) says, with invariants K1 to K5; besides:
+//! The first word locks the cell as `protocol/locks.rs` says, with invariants K1 to K5; besides:
 //! * **L1** Words, wts and ABSENT change only under INSTALL; the rts of a cell with INSTALL only by its owner, as it releases, and
 //!   that of any other cell by exchange, even if it is held.
 //! * **L2** A version (a row, or its absence) is valid from wts to rts. rts never falls; whoever replaces a version commits
@@ -65,6 +65,9 @@
 //! # Costs
 //! Readers write: who reads an old version beside a new one raises its rts, who misses a key its node's nrts. A burial fails
 //! whoever has missed a key in its node. Cells take a word more than under OCC, reads a load more.
+//!
+//! [YU16]: https://doi.org/10.1145/2882903.2882935
+//! [HU20]: https://doi.org/10.14778/3377369.3377373
 
 #![forbid(unsafe_code)]
 

@@ -28,7 +28,7 @@
 //! The first version of a unit lies beside its cell, in the record; the others in blocks of their own.
 //!
 //! # Invariants
-//! The cell is locked as [`locks`](super::locks) says, with invariants K1 to K5, except that every unit can be QUEUED; and
+//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, except that every unit can be QUEUED; and
 //! chains are as `record/version.rs` says, with V1 to V3. Besides:
 //! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and until they say what it wrote.
 //! * **M2** Versions of a chain descend, and each was the newest when it was installed.
@@ -62,6 +62,9 @@
 //! # Costs
 //! One counter, which every begin reads and every writing commit changes. A version costs two words, an old one its memory for
 //! a few milliseconds. Reading a row that has been updated touches a cache line more. An update of one word copies its unit.
+//!
+//! [HU20]: https://doi.org/10.14778/3377369.3377373
+//! [LI17]: https://doi.org/10.1145/3035918.3064015
 
 #![forbid(unsafe_code)]
 
