@@ -367,6 +367,12 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[inline(always)]
     fn begin_collecting(_context: &mut Context<'_, Self>) {}
 
+    /// Brings nearer what [`Protocol::bury`] will look at. The caller is pinned, and the entries are its own.
+    #[doc(hidden)]
+    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
+        due.for_each(|at| at.prefetch_cell());
+    }
+
     /// Does what is queued: tries to make an absent record dead, or collects old versions. `units` are all of the record, the
     /// first one first. `bound` is the reclamation bound, which has passed the entry's epoch.
     #[doc(hidden)]

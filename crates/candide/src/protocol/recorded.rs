@@ -503,6 +503,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::begin_collecting(&mut inner(context));
     }
 
+    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
+        P::approach(due);
+    }
+
     fn bury(context: &mut Context<'_, Self>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
         let burial = P::bury(&mut inner(context), due, units, bound);
         if burial == Burial::Dead {

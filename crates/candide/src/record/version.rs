@@ -17,7 +17,7 @@
 
 use super::{CellAt, Tid};
 use crate::memory::Block;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, prefetch};
 use std::marker::PhantomData;
 
 /// Words of a version before its payload.
@@ -48,6 +48,21 @@ impl CellAt {
     #[inline(always)]
     pub(crate) fn newest(&self, word: Tid) -> Option<Version<'_>> {
         self.version_at(word.version() >> ADDRESS_SHIFT)
+    }
+
+    /// Brings the newest version nearer.
+    pub(crate) fn prefetch_newest(&self) {
+        self.newest_by_hint().inspect(|version| prefetch(version.block.hint(0)));
+    }
+
+    /// Brings the version below the newest nearer.
+    pub(crate) fn prefetch_older(&self) {
+        self.newest_by_hint().and_then(Version::older).inspect(|version| prefetch(version.block.hint(0)));
+    }
+
+    fn newest_by_hint(&self) -> Option<Version<'_>> {
+        // Relaxed: what lies below may be nonsense as long as it is only a hint.
+        self.newest(Tid(self.cell_word(0).load(Ordering::Relaxed)))
     }
 
     /// Room for a first version, in the record itself. The unit's lock is the caller's, and its word zero but for flags.

@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// felt, more than come in.
 const BUDGET_MIN: usize = 256;
 
+/// Records that are looked at one after another, once all of them have been asked for: as many as a core waits for at a time.
+const TOGETHER: usize = 16;
+
 /// A session's garbage, which its session collects while it is active and the advancer when it is not.
 ///
 /// Both queues are in the order of their epochs, so a collection ends at the first entry that is too young.
@@ -68,20 +71,27 @@ impl Garbage {
         P::begin_collecting(&mut Context::new(engine, local));
         let (time, bound) = (P::time(&engine.clock), engine.epochs.bound());
         let mut units = Vec::new();
-        for _ in 0..budget {
-            if self.burials.front().is_none_or(|due| due.queued >= bound) {
+        let mut left = budget;
+        loop {
+            let next = self.burials.iter().take(left.min(TOGETHER));
+            let count = next.clone().take_while(|due| due.queued < bound).count();
+            if count == 0 {
                 break;
             }
-            let due = self.burials.pop_front().expect("it has just been seen");
-            let table = &tables[usize::from(due.at.table())];
-            units.clear();
-            units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
-            match P::bury(&mut Context::new(engine, local), &due, &units, bound) {
-                Burial::Alive => {}
-                Burial::NotYet => self.burials.push_back(Due { queued: engine.epochs.now(), time, ..due }),
-                Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {
-                    units.iter().for_each(|&unit| P::bequeath(node, unit));
-                }),
+            P::approach(next.take(count).map(|due| due.at));
+            left -= count;
+            for _ in 0..count {
+                let due = self.burials.pop_front().expect("it has been counted");
+                let table = &tables[usize::from(due.at.table())];
+                units.clear();
+                units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
+                match P::bury(&mut Context::new(engine, local), &due, &units, bound) {
+                    Burial::Alive => {}
+                    Burial::NotYet => self.burials.push_back(Due { queued: engine.epochs.now(), time, ..due }),
+                    Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {
+                        units.iter().for_each(|&unit| P::bequeath(node, unit));
+                    }),
+                }
             }
         }
         self.stamp_retired(engine, &mut local.retired);

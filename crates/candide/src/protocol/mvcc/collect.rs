@@ -24,6 +24,14 @@ use crate::record::version::Version;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, mutant};
 
+/// For [`Protocol::approach`](super::Protocol::approach): brings the cells nearer, then their newest versions, then those below, each for
+/// all entries before the next, so that one waits for a line of memory while the others are on their way.
+pub(super) fn approach(due: impl Iterator<Item = CellAt> + Clone) {
+    due.clone().for_each(|at| at.prefetch_cell());
+    due.clone().for_each(|at| at.prefetch_newest());
+    due.for_each(|at| at.prefetch_older());
+}
+
 /// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
 pub(super) fn collect(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], _bound: Epoch) -> Burial {
     let at = due.at;

@@ -332,6 +332,10 @@ impl Protocol for Mvcc {
         context.clock.copy_snapshots(&mut context.local.snapshots);
     }
 
+    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
+        collect::approach(due);
+    }
+
     fn bury(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
         collect::collect(context, due, units, bound)
     }
