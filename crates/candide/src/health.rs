@@ -46,6 +46,8 @@ pub struct TableUse {
     pub name: String,
     /// Bytes taken for its records, free ones included: they serve the same table again.
     pub record_bytes: usize,
+    /// Bytes taken for versions that lie apart from their records, free ones included; zero under protocols that keep one version.
+    pub version_bytes: usize,
     /// Bytes taken for the buckets of its index. Where many keys meet in a bucket, the lines that it overflows into come from
     /// a store that all indexes share; they count in [`Health::reserved_bytes`] alone.
     pub index_bytes: usize,
@@ -100,6 +102,7 @@ impl<P: Protocol> Database<P> {
         let table_use = tables.iter().map(|table| TableUse {
             name: table.name.to_string(),
             record_bytes: table.records.reserved_bytes(),
+            version_bytes: table.version_bytes(),
             index_bytes: table.index.bytes(),
         });
         table_use.collect()

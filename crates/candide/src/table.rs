@@ -50,9 +50,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.core.name
     }
 
-    /// Bytes the table has taken for its records and the buckets of its index.
+    /// Bytes the table has taken for its records, for versions apart from them, and for the buckets of its index.
     pub fn memory_bytes(&self) -> usize {
-        self.core.records.reserved_bytes() + self.core.index.bytes()
+        self.core.records.reserved_bytes() + self.core.version_bytes() + self.core.index.bytes()
     }
 
     /// About how many rows there are: how many keys the index holds, which include those of inserts under way and those

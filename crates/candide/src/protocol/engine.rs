@@ -293,6 +293,11 @@ impl Retired {
 }
 
 impl TableCore {
+    /// Bytes taken for versions apart from their records.
+    pub(crate) fn version_bytes(&self) -> usize {
+        self.versions.as_ref().map_or(0, |versions| versions.reserved_bytes())
+    }
+
     /// Checks that a key has as many words as its type says: the index trusts it.
     ///
     /// # Panics

@@ -310,15 +310,18 @@ impl ForProtocol for TablesTellWhatTheyTake {
         let small = db.table::<Item>("small").unwrap();
         let large = db.table_with::<Item>("large", TableOptions::default().capacity(100_000)).unwrap();
         unwrap(db.run(|tx| (0..5_000).try_for_each(|id| large.insert(tx, Item::new(id, 0)))));
+        assert_eq!(db.tables()[1].version_bytes, 0, "each row has one version");
+        unwrap(db.run(|tx| large.update(tx, &1, Item::COUNT.add(1))));
         let tables = db.tables();
+        assert_eq!(tables[1].version_bytes > 0, P::VERSION_WORDS > 0);
         let names: Vec<_> = tables.iter().map(|table| &*table.name).collect();
         assert_eq!(names, ["small", "large"]);
         for (table, described) in [(small.memory_bytes(), &tables[0]), (large.memory_bytes(), &tables[1])] {
-            assert_eq!(table, described.record_bytes + described.index_bytes);
+            assert_eq!(table, described.record_bytes + described.version_bytes + described.index_bytes);
         }
         assert_eq!(tables[0].record_bytes, 0);
         assert!(tables[1].record_bytes >= 5_000 * 4 * 8 && tables[1].index_bytes >= 100_000 * 8, "{tables:?}");
-        let sum: usize = tables.iter().map(|table| table.record_bytes + table.index_bytes).sum();
+        let sum: usize = [small.memory_bytes(), large.memory_bytes()].iter().sum();
         assert!(sum <= db.health().reserved_bytes);
     }
 }
