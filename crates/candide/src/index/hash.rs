@@ -18,8 +18,10 @@
 //! # Growth
 //! There is no count of records. An insert that finds its bucket full looks at the buckets around it; if they are crowded,
 //! it adds an array of twice the size. From then on every insert first moves its own bucket and a few others, and
-//! works in the new array. The last one to move a bucket makes the new array the current one.
+//! works in the new array. The last one to move a bucket makes the new array the current one. Whoever moves a bucket that
+//! it has observed itself exchanges the observation for those of the halves: see [`NodeChange`].
 
+use super::{NodeChange, Supplies};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
 use crate::record::{RecordAt, WordRange};
 use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutant, Mutex, Ordering, Spin, lock, mutant, prefetch};
@@ -395,15 +397,14 @@ impl HashIndex {
         record: RecordAt,
         key: &[u64],
         hash: u64,
-        caches: &mut Vec<Option<Cache>>,
-        retired: &mut Vec<Retire>,
+        supplies: &mut Supplies<'_>,
         born: impl FnOnce(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         let mut array = self.current();
         let mut spin = Spin::default();
         loop {
             if let Some(next) = self.array_at(array.next.load(Ordering::Acquire)) {
-                self.help_move(array, next, array.bucket_index(hash), caches, retired)?;
+                self.help_move(array, next, array.bucket_index(hash), supplies)?;
                 array = next;
                 continue;
             }
@@ -420,7 +421,7 @@ impl HashIndex {
             }
             let Some((line, slot)) = self.free_slot(node) else {
                 unlock_bucket(node, version);
-                self.make_room(array, node, caches)?;
+                self.make_room(array, node, supplies.caches)?;
                 continue;
             };
             let entry = record.block().address() | hash >> ADDRESS_BITS << ADDRESS_BITS;
@@ -568,12 +569,11 @@ impl HashIndex {
         array: &Array,
         next: &Array,
         own: usize,
-        caches: &mut Vec<Option<Cache>>,
-        retired: &mut Vec<Retire>,
+        supplies: &mut Supplies<'_>,
     ) -> Result<(), OutOfMemory> {
         let mut moved = 0;
         let mut result = Ok(());
-        let mut move_one = |bucket: usize| match self.move_bucket(array, next, bucket, caches, retired) {
+        let mut move_one = |bucket: usize| match self.move_bucket(array, next, bucket, supplies) {
             Ok(done) => moved += usize::from(done),
             // What has been moved still counts.
             Err(refused) => result = Err(refused),
@@ -588,7 +588,7 @@ impl HashIndex {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
             self.array_bytes.fetch_sub(array.bytes(), Ordering::Relaxed);
-            retired.push(Retire::Array(RetiredArray(moved)));
+            supplies.retired.push(Retire::Array(RetiredArray(moved)));
         }
         result
     }
@@ -599,9 +599,9 @@ impl HashIndex {
         array: &Array,
         next: &Array,
         index: usize,
-        caches: &mut Vec<Option<Cache>>,
-        retired: &mut Vec<Retire>,
+        supplies: &mut Supplies<'_>,
     ) -> Result<bool, OutOfMemory> {
+        let Supplies { caches, retired, changes } = supplies;
         let node = array.bucket(index);
         let mut spin = Spin::default();
         let version = loop {
@@ -653,6 +653,10 @@ impl HashIndex {
             line = overflow;
         }
         unlock_bucket(node, version | MOVED); // H3; publishes the halves.
+        if !mutant(Mutant::MoveUntracked) {
+            let successors = halves.map(|half| (half, version));
+            changes.push(NodeChange { node, before: version, successors, further: Vec::new() });
+        }
         Ok(true)
     }
 

@@ -10,13 +10,15 @@ pub use ordered::Direction;
 pub(crate) use ordered::{OrderedIndex, Place};
 pub(crate) use table_index::{Advance, Cursor, Supplies, TableIndex};
 
-/// A leaf that an insert has divided: whoever observed `node` at version `before` now needs all successors, which cover the same
-/// keys.
+/// A leaf that an insert has divided, or a bucket that it has moved: whoever observed `node` at version `before` now needs all
+/// successors, which cover the same keys.
 #[derive(Debug)]
 pub struct NodeChange {
     pub(crate) node: NodeAt,
     pub(crate) before: u64,
-    pub(crate) successors: Vec<(NodeAt, u64)>,
+    pub(crate) successors: [(NodeAt, u64); 2],
+    /// Those beyond two, which are rare.
+    pub(crate) further: Vec<(NodeAt, u64)>,
 }
 
 impl NodeChange {
@@ -27,9 +29,9 @@ impl NodeChange {
             if node.address() != self.node.address() || *version != self.before {
                 continue;
             }
-            let (first, others) = self.successors.split_first().expect("a divided node has successors");
-            (*node, *version) = *first;
-            for successor in others {
+            let [first, second] = self.successors;
+            (*node, *version) = first;
+            for successor in std::iter::once(&second).chain(&self.further) {
                 let mut added = observed[index];
                 let (node, version) = parts(&mut added);
                 (*node, *version) = *successor;

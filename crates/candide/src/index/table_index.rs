@@ -21,7 +21,7 @@ pub(crate) enum TableIndex {
 pub(crate) struct Supplies<'a> {
     pub(crate) caches: &'a mut Vec<Option<Cache>>,
     pub(crate) retired: &'a mut Vec<Retire>,
-    /// Nodes that were divided on the way.
+    /// Nodes that were divided or moved on the way.
     pub(crate) changes: &'a mut Vec<NodeChange>,
 }
 
@@ -119,7 +119,7 @@ impl TableIndex {
         born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         match self {
-            TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), supplies.caches, supplies.retired, born),
+            TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), supplies, born),
             TableIndex::Ordered(ordered) => ordered.link(record, key, place, supplies.caches, supplies.changes, born),
         }
     }

@@ -33,6 +33,8 @@ pub(crate) enum Point {
     Searched,
     /// Commit: over, whatever came of it, and nothing is locked any more.
     Released,
+    /// The attempt is over, and its session is not pinned any more.
+    Unpinned,
 }
 
 /// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.
@@ -134,6 +136,12 @@ pub(crate) enum Mutant {
     TwinUnobserved,
     /// Indexes: nobody waits for those who have been refused by an index that is dropped.
     DroppedAtOnce,
+    /// TicToc: an attempt may come before the time at which an index that it reads was complete.
+    IndexReadEarly,
+    /// TicToc: who does not keep a dropped index any more may come before those whom it has refused.
+    PartedAtOnce,
+    /// An attempt that moves a bucket does not know of it afterwards.
+    MoveUntracked,
 }
 
 #[cfg(not(test))]
@@ -179,7 +187,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 48] = [
+    const NAMES: [(&str, Mutant); 51] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -226,6 +234,9 @@ mod active {
         ("refused-early", Mutant::RefusedEarly),
         ("twin-unobserved", Mutant::TwinUnobserved),
         ("dropped-at-once", Mutant::DroppedAtOnce),
+        ("index-read-early", Mutant::IndexReadEarly),
+        ("parted-at-once", Mutant::PartedAtOnce),
+        ("move-untracked", Mutant::MoveUntracked),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
     ];

@@ -593,6 +593,34 @@ fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
     assert!((1..40).contains(&count(1)), "the layer has not ended meanwhile: {}", count(1));
 }
 
+/// One thread looks for keys and inserts them: alone, so nothing is ever in its way.
+struct Alone;
+
+impl ForProtocol for Alone {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let table = db.table::<Coat>("coats").unwrap();
+        let coat = |id| Coat { id, owner: 1, price: 2 };
+        let mut session = db.session().unwrap();
+        for id in 0..5_000 {
+            let inserted = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+                // Its own key, and some that are in other buckets.
+                for other in (id..id + 1_000).step_by(97) {
+                    assert_eq!(table.get(tx, &other, Coat::ID)?, None);
+                }
+                table.insert(tx, coat(id))
+            });
+            assert_eq!(inserted, Ok(()), "{}: row {id}", P::NAME);
+        }
+        assert_eq!(session.stats().retries, 0, "{}", P::NAME);
+    }
+}
+
+#[test]
+fn one_thread_alone_meets_no_conflict() {
+    for_each_concurrent(&Alone);
+}
+
 /// A scan of a hash table whose own inserts make it grow more than once.
 struct GrowthUnderAScan;
 
@@ -603,7 +631,7 @@ impl ForProtocol for GrowthUnderAScan {
         let coat = |id| Coat { id, owner: 1, price: 2 };
         ok(db.run(|tx| (0..50).try_for_each(|id| table.insert(tx, coat(id)))));
         let mut session = db.session().unwrap();
-        let seen = session.run_with(RunOptions::new().attempts_max(20), |tx| {
+        let seen = session.run_with(RunOptions::new().attempts_max(1), |tx| {
             let mut seen = Vec::new();
             for row in table.iter(tx, Coat::ID) {
                 let id = row?.1;

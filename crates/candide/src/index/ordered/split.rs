@@ -171,8 +171,8 @@ impl OrderedIndex {
             }
             None => leaf.unlock(middle | INNER),
         }
-        let successors = vec![(left.handle(), left_version), (right.handle(), 0)];
-        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors });
+        let successors = [(left.handle(), left_version), (right.handle(), 0)];
+        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors, further: Vec::new() });
         let (low, high) = if goes_right { (separator + 1, high) } else { (low, separator) };
         let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record: Some(linking.record) };
         Some((near, Linked::New { node: home.handle(), before, after }))
@@ -242,9 +242,9 @@ impl OrderedIndex {
         leaf.set_value(leaf.permutation().slot(rank), Value::Layer(chain[layers - 1]));
         let after = version + VERSION_ONE;
         leaf.unlock(after); // T1
-        let mut successors = vec![(leaf.handle(), after)];
-        successors.extend(chain[..layers].iter().map(|leaf| (leaf.handle(), 0)));
-        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors });
+        let successors = [(leaf.handle(), after), (chain[0].handle(), 0)];
+        let further = chain[1..layers].iter().map(|leaf| (leaf.handle(), 0)).collect();
+        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors, further });
         let whole = Spot { leaf: home, version: VERSION_ONE, low: 0, high: u64::MAX };
         let linked = Linked::New { node: home.handle(), before: 0, after: VERSION_ONE };
         Ok(Some((Near { spot: whole, depth: last, record: Some(record) }, linked)))

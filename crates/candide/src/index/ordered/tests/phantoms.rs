@@ -15,7 +15,10 @@ fn apply(observed: &mut Observed, changes: &[NodeChange], linked: Linked) {
             observed.extend(successors);
         }
     };
-    changes.iter().for_each(|change| step(observed, change.node, change.before, &change.successors));
+    changes.iter().for_each(|change| {
+        let successors = [&change.successors[..], &change.further].concat();
+        step(observed, change.node, change.before, &successors);
+    });
     if let Linked::New { node, before, after } = linked {
         step(observed, node, before, &[(node, after)]);
     }
