@@ -106,9 +106,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
         loop {
             rows.clear();
-            if let Some(source) = &mut *lock(source) {
-                rows.extend(source.take(ROWS_AT_ONCE));
+            let mut source_now = lock(source);
+            // Taken out meanwhile: should it panic, nobody asks it again.
+            if let Some(mut taken) = source_now.take() {
+                rows.extend(taken.by_ref().take(ROWS_AT_ONCE));
+                *source_now = Some(taken);
             }
+            drop(source_now);
             if rows.is_empty() {
                 return Ok(());
             }

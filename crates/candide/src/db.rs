@@ -286,7 +286,8 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// The most bytes that tables and indexes may take. An insert that would exceed it fails with
-    /// [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in steps of 64 KiB and 2 MiB.
+    /// [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in steps of 64 KiB and 2 MiB. What has been
+    /// begun is ended past the limit: a bucket that is half moved takes some lines more, and a delete its version.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_limit_bytes = bytes;
@@ -568,9 +569,13 @@ impl<P: Protocol> Inner<P> {
         lock(&self.sessions).iter().for_each(|member| each(&member.public, member.gone));
     }
 
-    /// Keeps the advancer from collecting.
-    pub(crate) fn stop_collector(&self) -> CollectorGuard<'_> {
-        lock(&self.collector)
+    /// Keeps the advancer from collecting, unless it is, or is kept from it already.
+    pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_>> {
+        match self.collector.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Transactions committed so far.

@@ -143,6 +143,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         if !table.indexes.is_at(index, Stage::Readable) {
             return Err(Abort::NoIndex);
         }
+        state.admit(tx.engine, table)?;
         // Relaxed: it was written before the index became readable (E18).
         state.reach(tx.engine, table, index.since.load(Ordering::Relaxed))?;
         while let Some(entry) = way.next(tx, state, &index.entries)? {
@@ -364,7 +365,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let (indexes, epochs) = (&self.core().indexes, &*self.inner().engine.epochs);
         let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
         let built = self.build(&mut session, index);
-        unfinished.finished = built.is_ok();
+        unfinished.finished = match &built {
+            Ok(()) => true,
+            Err(_) if indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce) => {
+                indexes.set(index, Stage::Enforced, false);
+                // If that cannot be, it is kept.
+                epochs.wait_for_others().and_then(|()| self.part_from(&mut session, index)).is_err()
+            }
+            Err(_) => false,
+        };
         drop(unfinished);
         if built.is_err() && !indexes.is_at(index, Stage::Kept) {
             self.forget_entries(&mut session, index);
@@ -394,6 +403,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             // And whoever has been refused by it, by whoever takes away the reason.
             self.inner().engine.epochs.wait_for_others()?;
         }
+        self.part_from(&mut session, index)?;
         indexes.set(index, Stage::Kept, false);
         self.forget_entries(&mut session, index);
         Ok(())
@@ -418,14 +428,37 @@ impl<R: Record, P: Protocol> Table<R, P> {
         })?;
         if index.unique {
             // What is there from now on is right, so who meets it is right to refuse.
-            index.right_since.store(P::time(&self.inner().engine.clock), Ordering::Relaxed);
+            index.right_since.store(self.time_of(session, index), Ordering::Relaxed);
             core.indexes.set(index, Stage::Enforced, true);
             self.inner().engine.epochs.wait_for_others()?;
         }
         self.each_batch(session, core, |tx, state, record| state.enter_record(tx.engine, core, index, record))?;
-        index.since.store(P::time(&self.inner().engine.clock), Ordering::Relaxed);
+        index.since.store(self.time_of(session, index), Ordering::Relaxed);
         core.indexes.set(index, Stage::Readable, true);
         Ok(())
+    }
+
+    /// The protocol's time at which what has been done to an index has happened. Where time is in the data: who changed a row whose
+    /// entry was missing has observed that, in a node or in a unit of the index; all that comes later finds the entry. Who
+    /// deleted a row and did not know of the index has left its time in the table.
+    fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
+        let seen = session.seen_until(&index.entries).max(session.seen_until(self.core()));
+        seen.max(P::time(&self.inner().engine.clock))
+    }
+
+    /// Where time is in the data, sees to it that who will not keep an index any more comes after all that it has told anybody: all
+    /// rows, and all keys without one, are seen up to then.
+    fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
+        let (core, time) = (self.core(), session.seen_until(&index.entries));
+        if time == 0 || mutant(Mutant::PartedAtOnce) {
+            return Ok(());
+        }
+        // Nodes first: what is linked afterwards inherits it. Those that were divided meanwhile are met again.
+        while session.see_nodes_until(core, time) {}
+        self.each_batch(session, core, |tx, state, record| {
+            state.reach(tx.engine, core, time)?;
+            state.observe_indexed(tx.engine, core, record)
+        })
     }
 
     /// Removes all entries of an index that nobody keeps any more, as far as that is possible.

@@ -4,7 +4,9 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
+use crate::index::{Advance, Direction, NodeAt};
 use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
+use crate::record::{RecordAt, WordRange};
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -93,6 +95,39 @@ impl<P: Protocol> Session<P> {
         table.index.for_each(|record| keys.extend_from_slice(record.key_words(key_words).as_slice()));
         epochs.unpin(slot);
         keys
+    }
+
+    /// Up to when, as the protocol's time goes, anybody has seen what there is in a table, or is not.
+    pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
+        let (mut nodes, mut units) = (0, 0);
+        self.go_through(
+            table,
+            |node| nodes = P::node_seen_until(node).max(nodes),
+            |record| units = P::seen_until(table.layout.first_of(record)).max(units),
+        );
+        nodes.max(units)
+    }
+
+    /// Has the nodes of a table's index seen up to a time; says whether one was not yet.
+    pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
+        let mut any = false;
+        self.go_through(table, |node| any |= P::see_node_until(node, time), |_| ());
+        any
+    }
+
+    fn go_through(&mut self, table: &TableCore, mut node: impl FnMut(NodeAt), mut record: impl FnMut(RecordAt)) {
+        let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
+        epochs.pin(slot);
+        let range = WordRange::beginning_with(&[], table.layout.key_words());
+        let mut cursor = table.index.cursor(&range, Direction::Forward);
+        loop {
+            match table.index.advance(&mut cursor, &mut |at, _| node(at)) {
+                Advance::Next(at) => record(at),
+                Advance::End => break,
+                Advance::Doomed => {}
+            }
+        }
+        epochs.unpin(slot);
     }
 
     #[cfg(test)]

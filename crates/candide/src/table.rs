@@ -11,7 +11,7 @@ use crate::record::{
     CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Units, Update, Updater, Whole, Words,
     image_words,
 };
-use crate::sync::{Mutant, mutant};
+use crate::sync::{Mutant, mutant, thread};
 use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -260,7 +260,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 store_row(&row, words);
                 Ok(())
             };
-            self.in_words(&row.key(), |key| state.change_row(tx.engine, &self.core, key, record, store))?;
+            self.in_words(&row.key(), |key| state.change_row(tx.engine, &self.core, key, (record, false), store))?;
         }
         self.stager(tx, state, record).stage_row(&row, Intent::Put)
     }
@@ -558,10 +558,17 @@ struct Visitor<'a, P: Protocol> {
 
 impl<'a, P: Protocol> Visitor<'a, P> {
     fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
-        let collector = inner.stop_collector();
-        if !inner.is_quiescent() {
-            return Err(Error::NotQuiescent);
-        }
+        // Not by waiting: who has stopped it may be another iteration, further up the same stack, which is pinned.
+        let collector = loop {
+            let collector = inner.try_stop_collector();
+            if !inner.is_quiescent() {
+                return Err(Error::NotQuiescent);
+            }
+            match collector {
+                Some(collector) => break collector,
+                None => thread::yield_now(),
+            }
+        };
         let core = inner.join();
         inner.engine.epochs.pin(&core.public.slot);
         Ok(Visitor { inner, core: Some(core), _collector: collector })
@@ -741,7 +748,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                     projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
                 };
                 let Stager { state, engine, record, .. } = stager;
-                self.table.in_words(&self.key, |key| state.change_row(engine, core, key, *record, assign))?;
+                // What the user's code has done to the value may include removing its row.
+                self.table.in_words(&self.key, |key| state.change_row(engine, core, key, (*record, true), assign))?;
             }
             projection.assign(&self.key, &value, stager)
         })?;
@@ -766,6 +774,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[inline(always)]
     fn staging(&self, stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>) -> Result<(), Abort> {
         let state = &mut *self.tx.state.borrow_mut();
+        // Before the row is looked at: the refusal must not tell whether it is there.
+        state.admit_write()?;
         let found = self.found_now(state)?;
         match self.table.present(self.tx, state, &self.key, found)? {
             Some(record) => stage(&mut self.table.stager(self.tx, state, record)),

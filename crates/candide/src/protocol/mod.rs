@@ -325,7 +325,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
 
-    /// The attempt itself has divided a node: what vouched for keys there now is all of its successors.
+    /// The attempt itself has divided or moved a node: what vouched for keys there now is all of its successors.
     #[doc(hidden)]
     fn divided(attempt: &mut Self::Attempt, change: &NodeChange);
 
@@ -338,6 +338,27 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     #[inline(always)]
     fn time(_clock: &Self::Clock) -> u64 {
+        0
+    }
+
+    /// Up to when, as the protocol's time goes, others may have seen what there is in a node now.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn node_seen_until(_node: NodeAt) -> u64 {
+        0
+    }
+
+    /// Has what there is in a node now seen up to a time; says whether it was not yet.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn see_node_until(_node: NodeAt, _time: u64) -> bool {
+        false
+    }
+
+    /// The same of a unit: up to when it may have been seen.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn seen_until(_at: CellAt) -> u64 {
         0
     }
 

@@ -491,6 +491,18 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::time(&clock.clock)
     }
 
+    fn node_seen_until(node: NodeAt) -> u64 {
+        P::node_seen_until(node)
+    }
+
+    fn see_node_until(node: NodeAt, time: u64) -> bool {
+        P::see_node_until(node, time)
+    }
+
+    fn seen_until(at: CellAt) -> u64 {
+        P::seen_until(at)
+    }
+
     fn reach(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, time: u64, table: u16) -> Result<(), Abort> {
         P::reach(&mut inner(context), &mut attempt.inner, time, table)
     }

@@ -264,6 +264,28 @@ impl Protocol for TicToc {
         locks::left_absent(first)
     }
 
+    fn node_seen_until(node: NodeAt) -> u64 {
+        node.node_word(NRTS).load(Ordering::Acquire)
+    }
+
+    fn see_node_until(node: NodeAt, time: u64) -> bool {
+        let before = node.node_word(NRTS).fetch_max(time, Ordering::Relaxed);
+        full_fence(); // E1, with `born` and with whoever takes the node's words over
+        before < time
+    }
+
+    fn seen_until(at: CellAt) -> u64 {
+        Tid(at.cell_word(RTS).load(Ordering::Acquire)).version()
+    }
+
+    fn reach(_context: &mut Context<'_, TicToc>, attempt: &mut Attempt, time: u64, _table: u16) -> Result<(), Abort> {
+        // Whatever has been read so far has to be valid then, too, or the commit fails.
+        if !mutant(Mutant::IndexReadEarly) {
+            attempt.floor = attempt.floor.max(time);
+        }
+        Ok(())
+    }
+
     fn bury(_context: &mut Context<'_, TicToc>, _due: &Due, units: &[CellAt], _bound: Epoch) -> Burial {
         // Versions do not say when a row was deleted, but REQUEUE does (L6).
         locks::bury(units, |_| false)

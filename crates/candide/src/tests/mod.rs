@@ -42,6 +42,8 @@ mod refusals;
 #[cfg(not(any(loom, shuttle)))]
 mod reports;
 mod rows;
+#[cfg(not(any(loom, shuttle)))]
+mod seams;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]

@@ -75,18 +75,21 @@ impl<P: Protocol> State<P> {
     /// an index, or zeros if there is no row, and makes them what they will be.
     ///
     /// # Errors
-    /// [`Abort::NotUnique`], before anything is staged.
+    /// [`Abort::NotFound`] if it `must_exist` and does not, and [`Abort::NotUnique`], before anything is staged.
     pub(crate) fn change_row(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
         primary: &[u64],
-        record: RecordAt,
+        (record, must_exist): (RecordAt, bool),
         change: impl FnOnce(&mut Vec<u64>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         self.on_workbench(|state, bench| {
             let Workbench { before, after, keys, changes } = bench;
             let was_there = state.read_indexed(engine, table, record, before)?;
+            if must_exist && !was_there {
+                return Err(Abort::NotFound);
+            }
             after.clone_from(before);
             change(after)?;
             state.change_entries(engine, table, primary, (was_there.then_some(before), Some(after)), keys, changes)
@@ -223,6 +226,16 @@ impl<P: Protocol> State<P> {
     /// Stages the end of a unit's row, if it is there.
     pub(crate) fn delete_unit(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
         if self.can_delete(engine, at)? { self.stage(engine, at, Intent::Delete, Op::DELETE) } else { Ok(()) }
+    }
+
+    /// Observes the groups of a row that matter to an index.
+    pub(crate) fn observe_indexed(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        self.read_indexed(engine, table, record, &mut Vec::new()).map(drop)
     }
 
     /// Whether `entry` is the entry of the row of `record`, and that is there.

@@ -10,7 +10,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::protocol::{Engine, Local, LookBack, Protocol, Token};
 use crate::stats::Counters;
-use crate::sync::{Duration, Instant, MODELLED, Mutex, Random, lock, thread};
+use crate::sync::{Duration, Instant, MODELLED, Mutex, Point, Random, lock, pass, thread};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -283,13 +283,15 @@ impl<P: Protocol> Core<P> {
         P::leave(&engine.clock);
         state.finish();
         self.collect_garbage(engine);
-        engine.epochs.unpin(&self.public.slot);
+        // Before the pin is gone: who sees no transaction and an old count has missed none.
         match verdict {
             Verdict::Stands if matches!(result, Ok(Ok(_))) => self.public.counters.committed(),
             Verdict::Stands => self.public.counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => self.public.counters.aborted(abort),
             Verdict::Panic(_) => {}
         }
+        engine.epochs.unpin(&self.public.slot);
+        pass(Point::Unpinned);
         (verdict, Outcome { result, effects })
     }
 

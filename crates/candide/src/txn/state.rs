@@ -248,7 +248,7 @@ impl<P: Protocol> State<P> {
 
     /// Refuses to write, or to lock, where the transaction is only to read.
     #[inline(always)]
-    fn admit_write(&self) -> Result<(), Abort> {
+    pub(crate) fn admit_write(&self) -> Result<(), Abort> {
         if self.local.look_back != LookBack::No { Err(Abort::ReadOnly) } else { Ok(()) }
     }
 

@@ -1,0 +1,434 @@
+//! What the layers above the protocols promise where they meet the user's code, each other, and a protocol's own order.
+
+use super::parcels::{Filed, Parcel};
+use super::{ForProtocol, for_each, for_each_overlapping};
+use crate::protocol::{Protocol, Stage};
+use crate::sync::{Point, with_hook};
+use crate::{Abort, Database, Error, Index, IndexOptions, Ordered};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        thread::yield_now();
+    }
+}
+
+/// The row that is changed goes while it is being changed.
+struct GoneWhileModified;
+
+impl ForProtocol for GoneWhileModified {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let filed = db.table::<Filed>("filed").unwrap();
+        assert_eq!(db.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())), Ok::<_, Abort>(()));
+        let mut session = db.session().unwrap();
+        let changed = session.run(|tx| {
+            let changed = filed.modify(tx, &(1, 7), Filed::CODE, |code| {
+                filed.delete(tx, &(1, 7)).unwrap();
+                *code = 5;
+            });
+            assert_eq!(changed, Err(Abort::NotFound), "{}", P::NAME);
+            Ok::<_, Abort>(())
+        });
+        assert_eq!(changed, Ok(()));
+        let options = crate::RunOptions::new().attempts_max(3);
+        let found = session.run_with(options, |tx| filed.index(Filed::BY_CODE).get(tx, &5, Filed::NOTE));
+        assert_eq!(found, Ok::<_, Abort>(None), "{}", P::NAME);
+    }
+}
+
+#[test]
+fn a_row_that_goes_while_it_is_modified_leaves_no_entries() {
+    for_each(&GoneWhileModified);
+}
+
+#[test]
+fn raw_iteration_within_raw_iteration_is_refused() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let db = Database::new();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok::<_, Abort>(()));
+        let mut inner = None;
+        let outer = parcels.for_each_quiescent(|_| inner = Some(parcels.for_each_quiescent(|_| ())));
+        sender.send((outer.ok(), matches!(inner, Some(Err(Error::NotQuiescent))))).unwrap();
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(10)), Ok((Some(1), true)));
+}
+
+/// Calls back when it is first given something beyond its beginning.
+struct Slow<'a> {
+    bytes: usize,
+    meet: Option<&'a dyn Fn()>,
+}
+
+impl std::io::Write for Slow<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes += bytes.len();
+        if self.bytes > 100
+            && let Some(meet) = self.meet.take()
+        {
+            meet();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight() {
+    let db = Database::new();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let rows = (1..=2_000).map(|number| Parcel::new(1, number));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    let step = Arc::new(AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let meet = || {
+            let own = step.clone();
+            scope.spawn(|| {
+                let mut session = db.session().unwrap();
+                let hook = move |point| {
+                    if point == Point::Unpinned {
+                        own.store(1, Ordering::SeqCst);
+                        wait_until(|| own.load(Ordering::SeqCst) == 2);
+                    }
+                };
+                let note = |tx: &crate::Tx<'_>, number| parcels.update(tx, &(1, number), Parcel::NOTE.set(1));
+                let changed = with_hook(hook, || session.run(|tx| note(tx, 1).and_then(|()| note(tx, 2_000))));
+                assert_eq!(changed, Ok(()));
+            });
+            wait_until(|| step.load(Ordering::SeqCst) == 1);
+        };
+        let exported = parcels.export(&mut Slow { bytes: 0, meet: Some(&meet) });
+        step.store(2, Ordering::SeqCst);
+        assert!(exported.is_err(), "it has row 1 from before and row 2000 from after: {exported:?}");
+    });
+}
+
+/// A transaction that only reads is refused to write, which does not tell whether there is a row.
+struct ReadOnlyTellsNothing;
+
+impl ForProtocol for ReadOnlyTellsNothing {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok::<_, Abort>(()));
+        let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+        let options = crate::RunOptions::new().read_only();
+        let seen = session.run_with(options, |tx| {
+            let deleted = parcels.delete_if_present(tx, &(1, 7));
+            if tx.attempt() == 1 {
+                other.run(|tx| {
+                    parcels.delete(tx, &(1, 7))?;
+                    parcels.insert(tx, Parcel::new(1, 8))
+                })?;
+            }
+            Ok::<_, Abort>((deleted, parcels.get(tx, &(1, 8), Parcel::NUMBER)?))
+        });
+        assert_eq!(seen.unwrap().0, Err(Abort::ReadOnly), "{}", P::NAME);
+        let elsewhere = session.run_with(options, |tx| parcels.delete_if_present(tx, &(1, 9)));
+        assert_eq!(elsewhere, Err(Abort::ReadOnly), "{}: whether or not it is there", P::NAME);
+    }
+}
+
+#[test]
+fn a_refusal_to_write_rests_on_nothing() {
+    for_each_overlapping(&ReadOnlyTellsNothing);
+}
+
+/// One begins while the index is being filled, reads a row that another one changes along with an indexed column whose row has no
+/// entry yet, and then reads the index.
+struct EarlyReader;
+
+impl ForProtocol for EarlyReader {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        let rows = (1..=100).map(|number| Parcel::new(1, number));
+        assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+        let (indexes, step) = (&parcels.core().indexes, Arc::new(AtomicUsize::new(0)));
+        let is_readable = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Readable));
+        let by_code = || Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);
+        thread::scope(|scope| {
+            let own = step.clone();
+            scope.spawn(|| {
+                let hook = move |point| {
+                    // The first rows are entered, the last ones are not.
+                    if point == Point::Released && own.load(Ordering::SeqCst) == 0 {
+                        own.store(1, Ordering::SeqCst);
+                        wait_until(|| own.load(Ordering::SeqCst) == 2);
+                    }
+                };
+                let options = IndexOptions::ordered();
+                with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop)).unwrap();
+            });
+            wait_until(|| step.load(Ordering::SeqCst) == 1);
+            let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+            let (note, found) = session
+                .run(|tx| {
+                    let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+                    if tx.attempt() == 1 {
+                        other.run(|tx| {
+                            parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
+                            parcels.modify(tx, &(1, 100), Parcel::CODE, |code| *code = 7)
+                        })?;
+                        step.store(2, Ordering::SeqCst);
+                        wait_until(is_readable);
+                    }
+                    let found = by_code().get(tx, &1_100, Parcel::NUMBER)?;
+                    Ok::<_, Abort>((note, found))
+                })
+                .unwrap();
+            // Both changed together.
+            assert!([(0, Some(100)), (1, None)].contains(&(note, found)), "{}: {note} {found:?}", P::NAME);
+        });
+    }
+}
+
+#[test]
+fn who_reads_a_new_index_sees_nothing_from_before_it() {
+    for_each_overlapping(&EarlyReader);
+}
+
+/// An index of another database, which may be ahead in time.
+struct ForeignIndex;
+
+impl ForProtocol for ForeignIndex {
+    fn run<P: Protocol>(&self) {
+        let (db, other) = (Database::<P>::builder().build().unwrap(), Database::<P>::builder().build().unwrap());
+        let parcels = other.table::<Parcel>("parcels").unwrap();
+        for number in 1..10 {
+            assert_eq!(other.run(|tx| parcels.insert(tx, Parcel::new(1, number))), Ok::<_, Abort>(()));
+        }
+        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+        for options in [crate::RunOptions::new(), crate::RunOptions::new().read_only()] {
+            let found = db.run_with(options.attempts_max(3), |tx| by_code.get(tx, &1_001, Parcel::NUMBER));
+            assert_eq!(found, Err(Abort::ForeignTable), "{}", P::NAME);
+        }
+    }
+}
+
+#[test]
+fn an_index_of_another_database_is_refused_as_such() {
+    for_each_overlapping(&ForeignIndex);
+}
+
+/// Two are about to commit: one that a unique index has refused, and one that has read what the first one is about to change. Then
+/// the index goes, and the row that was in the way changes.
+struct RefusedByADroppedIndex;
+
+impl ForProtocol for RefusedByADroppedIndex {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        let rows = (1..=3).map(|number| Parcel::new(1, number));
+        assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        // Row 1 has been read up to a late time.
+        for note in 0..50 {
+            assert_eq!(db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))), Ok::<_, Abort>(()));
+        }
+        let late = db.run(|tx| {
+            parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+            parcels.update(tx, &(1, 3), Parcel::NOTE.set(50))
+        });
+        assert_eq!(late, Ok::<_, Abort>(()));
+        let step = AtomicUsize::new(0);
+        let reach = |to: usize| step.store(to, Ordering::SeqCst);
+        let wait_for = |to: usize| wait_until(|| step.load(Ordering::SeqCst) >= to);
+        thread::scope(|scope| {
+            // Keeps the index from going further than being unreadable.
+            scope.spawn(|| {
+                let read = db.session().unwrap().run(|tx| {
+                    parcels.read(tx, &(1, 3), Parcel::NOTE)?;
+                    reach(step.load(Ordering::SeqCst).max(1));
+                    wait_for(2);
+                    Ok::<_, Abort>(())
+                });
+                assert_eq!(read, Ok(()));
+            });
+            scope.spawn(|| {
+                wait_for(1);
+                parcels.drop_index("by_code").unwrap();
+            });
+            let refused = scope.spawn(|| {
+                wait_for(1);
+                wait_until(|| db.run(|tx| by_code.get(tx, &1_001, Parcel::CODE)) == Err(Abort::NoIndex));
+                thread::sleep(Duration::from_millis(20));
+                let mut session = db.session().unwrap();
+                session.run(|tx| {
+                    let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, 9) });
+                    if tx.attempt() == 1 {
+                        reach(2);
+                        wait_for(4);
+                    }
+                    parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
+                    Ok::<_, Abort>(inserted)
+                })
+            });
+            wait_for(2);
+            // The index is not enforced any more, and waits for who has been refused.
+            let index = parcels.core().indexes.get(0).unwrap();
+            wait_until(|| !parcels.core().indexes.is_at(index, Stage::Enforced));
+            thread::sleep(Duration::from_millis(20));
+            let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+            let (note, code) = session
+                .run(|tx| {
+                    let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+                    if tx.attempt() == 1 {
+                        reach(4);
+                        // It has gone; its entries have not.
+                        wait_until(|| parcels.core().indexes.kept().count() == 0);
+                        other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
+                    }
+                    let code = parcels.read(tx, &(1, 2), Parcel::CODE)?;
+                    Ok::<_, Abort>((note, code))
+                })
+                .unwrap();
+            let refused = refused.join().unwrap();
+            // Who was refused comes before the change of the code, which has been seen, but not the refused one's update.
+            assert!(
+                !(refused == Ok(Err(Abort::NotUnique)) && (note, code) == (0, 7)),
+                "{}: {refused:?} {note} {code}",
+                P::NAME
+            );
+        });
+    }
+}
+
+#[test]
+fn who_was_refused_by_a_dropped_index_comes_before_what_it_would_have_seen() {
+    for_each_overlapping(&RefusedByADroppedIndex);
+}
+
+/// One thread alone does a little of everything: nothing is ever in its way.
+struct AloneWithIndexes;
+
+impl ForProtocol for AloneWithIndexes {
+    fn run<P: Protocol>(&self) {
+        // The advancer would collect for a session whose thread the system has let wait.
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let (parcels, filed) = (db.table::<Parcel>("parcels").unwrap(), db.table::<Filed>("filed").unwrap());
+        let by_place = filed.index(Filed::BY_PLACE);
+        let mut session = db.session().unwrap();
+        let mut seed = 7_u64;
+        let mut below = move |limit: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % limit
+        };
+        for turn in 0..3_000 {
+            if turn % 16 == 0 {
+                db.inner.engine.epochs.pass();
+            }
+            let steps: Vec<[u64; 3]> =
+                (0..1 + below(12)).map(|_| [below(9), below(4), below((100 + turn).min(999))]).collect();
+            let done = session.run_with(crate::RunOptions::new().attempts_max(1), |tx| {
+                for &[what, district, number] in &steps {
+                    let (district, number) = (district as u8, number as u16);
+                    let key = (district, number);
+                    let row = Parcel { shelf: (number % 7) as u8, ..Parcel::new(district, number) };
+                    match what {
+                        0 => drop(parcels.get(tx, &key, Parcel::NOTE)?),
+                        1 => drop(filed.get(tx, &key, Filed::NOTE)?),
+                        2 => drop(parcels.insert_if_absent(tx, row)?),
+                        3 => drop(filed.insert_if_absent(tx, row.into())?),
+                        4 => drop(parcels.delete_if_present(tx, &key)?),
+                        5 => drop(filed.delete_if_present(tx, &key)?),
+                        6 => drop(filed.index(Filed::BY_CODE).get(tx, &row.code, Filed::NOTE)?),
+                        7 => {
+                            let place = (row.shelf, row.owner);
+                            let rows = by_place.rows(tx, &place, Filed::NOTE);
+                            drop(rows.take(20).collect::<Result<Vec<_>, _>>()?);
+                        }
+                        _ => {
+                            let rows = parcels.scan(tx, key..(district, number + 30), Parcel::NOTE);
+                            drop(rows.collect::<Result<Vec<_>, _>>()?);
+                        }
+                    }
+                }
+                Ok::<_, Abort>(())
+            });
+            assert_eq!(done, Ok(()), "{}: turn {turn}, {:?}", P::NAME, session.last_conflict());
+        }
+    }
+}
+
+#[test]
+fn one_thread_alone_with_indexes_meets_no_conflict() {
+    for_each_overlapping(&AloneWithIndexes);
+}
+
+#[test]
+fn rows_that_panic_are_not_asked_again() {
+    let db = Database::new();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let asked = AtomicUsize::new(0);
+    let rows = (1..=5_000).map(|number| {
+        asked.fetch_add(1, Ordering::SeqCst);
+        assert!(number != 600, "deliberate");
+        Parcel::new((number / 1_000) as u8, number as u16)
+    });
+    let options = crate::LoadOptions::new().workers(std::num::NonZeroUsize::new(3).unwrap());
+    let loaded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| parcels.load(rows, options)));
+    assert!(loaded.is_err());
+    assert_eq!(asked.load(Ordering::SeqCst), 600);
+}
+
+/// As [`EarlyReader`], with one that does not know of the index and deletes a row before that is entered.
+struct UnawareDelete;
+
+// The row is the only one in the last batch.
+impl ForProtocol for UnawareDelete {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        let rows = (1..=129).map(|number| Parcel::new(1, number));
+        assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+        let (indexes, step) = (&parcels.core().indexes, AtomicUsize::new(0));
+        let is_at = |stage| indexes.get(0).is_some_and(|index| indexes.is_at(index, stage));
+        let reach = |to: usize| step.store(to, Ordering::SeqCst);
+        let wait_for = |to: usize| wait_until(|| step.load(Ordering::SeqCst) >= to);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let deleted = db.session().unwrap().run(|tx| {
+                    parcels.delete(tx, &(1, 129))?;
+                    parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
+                    reach(step.load(Ordering::SeqCst).max(1));
+                    wait_for(2);
+                    Ok::<_, Abort>(())
+                });
+                assert_eq!(deleted, Ok(()));
+            });
+            scope.spawn(|| {
+                wait_for(1);
+                parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).map(drop).unwrap();
+            });
+            wait_until(|| is_at(Stage::Kept));
+            // It waits for the one that does not know of it, and not for who begins now.
+            thread::sleep(Duration::from_millis(20));
+            let by_code = Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);
+            let (note, found) = db
+                .session()
+                .unwrap()
+                .run(|tx| {
+                    let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+                    reach(2);
+                    wait_until(|| is_at(Stage::Readable));
+                    Ok::<_, Abort>((note, by_code.get(tx, &1_129, Parcel::NUMBER)?))
+                })
+                .unwrap();
+            assert!([(0, Some(129)), (1, None)].contains(&(note, found)), "{}: {note} {found:?}", P::NAME);
+        });
+    }
+}
+
+#[test]
+fn who_reads_a_new_index_sees_nothing_from_before_it_was_known() {
+    for_each_overlapping(&UnawareDelete);
+}
