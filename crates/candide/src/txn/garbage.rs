@@ -71,17 +71,18 @@ impl Garbage {
         P::begin_collecting(&mut Context::new(engine, local));
         let (time, bound) = (P::time(&engine.clock), engine.epochs.bound());
         let mut units = Vec::new();
-        let mut left = budget;
+        let (mut left, mut next) = (budget, Vec::with_capacity(TOGETHER));
         loop {
-            let next = self.burials.iter().take(left.min(TOGETHER));
-            let count = next.clone().take_while(|due| due.queued < bound).count();
-            if count == 0 {
+            next.clear();
+            while next.len() < left.min(TOGETHER) && self.burials.front().is_some_and(|due| due.queued < bound) {
+                next.extend(self.burials.pop_front());
+            }
+            if next.is_empty() {
                 break;
             }
-            P::approach(next.take(count).map(|due| due.at));
-            left -= count;
-            for _ in 0..count {
-                let due = self.burials.pop_front().expect("it has been counted");
+            left -= next.len();
+            P::approach(next.iter().map(|due| due.at));
+            for &due in &next {
                 let table = &tables[usize::from(due.at.table())];
                 units.clear();
                 units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
