@@ -37,7 +37,7 @@ impl Step {
     }
 }
 
-fn wait_until(is_so: impl Fn() -> bool) {
+pub(super) fn wait_until(is_so: impl Fn() -> bool) {
     while !is_so() {
         thread::yield_now();
     }

@@ -1,6 +1,7 @@
 //! What the layers above the protocols promise where they meet the user's code, each other, and a protocol's own order.
 
 use super::parcels::{Filed, Parcel};
+use super::refusals::wait_until;
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::{Protocol, Stage};
 use crate::sync::{Point, with_hook};
@@ -9,12 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        thread::yield_now();
-    }
-}
 
 /// The row that is changed goes while it is being changed.
 struct GoneWhileModified;
