@@ -73,11 +73,11 @@ fn end(mut child: Child) -> (Option<i32>, String, String) {
 }
 
 /// Begins what would take long, and interrupts it while it measures: what it printed, said, and wrote.
-fn interrupted(name: &str, arguments: &str) -> (String, String, Value) {
+fn interrupted(name: &str, arguments: &str, duration: &str) -> (String, String, Value) {
     let json = file(name).with_extension("json");
     let threads = threads();
     let mut child =
-        start(&format!("{arguments} --warmup 0s --threads {threads} --duration {LONG} --json {}", json.display()));
+        start(&format!("{arguments} --warmup 0s --threads {threads} --duration {duration} --json {}", json.display()));
     wait_for_measuring(&mut child);
     interrupt(&child);
     let (status, printed, message) = end(child);
@@ -89,7 +89,7 @@ fn interrupted(name: &str, arguments: &str) -> (String, String, Value) {
 #[test]
 fn a_benchmark_reports_what_it_has_measured() {
     let (printed, message, report) =
-        interrupted("interrupted", "bench ycsb --rows 2000 --transactions 500 --protocol occ,tictoc");
+        interrupted("interrupted", "bench ycsb --rows 2000 --transactions 500 --protocol occ,tictoc", LONG);
     assert!(message.contains("interrupted") && message.contains("once more"), "{message}");
     assert!(printed.contains("note: ended early, by Ctrl-C"), "{printed}");
     assert_eq!(report["ended_early"], true);
@@ -106,25 +106,25 @@ fn a_benchmark_reports_what_it_has_measured() {
 #[test]
 fn phases_end_early_too() {
     let arguments = "bench shifting --rows 2000 --transactions 500 --phase 300s --slice 1s";
-    let (_, _, report) = interrupted("interrupted-phases", arguments);
+    let (_, _, report) = interrupted("interrupted-phases", arguments, LONG);
     let phases = &report["results"][0]["timeline"]["phases"];
     assert_eq!(phases.as_array().map(Vec::len), Some(1), "the first was ended, and no other begun");
 }
 
 #[test]
 fn slices_end_early_too_and_nobody_waits_for_the_next_beginning() {
-    let arguments = "bench ycsb --rows 2000 --transactions 500 --rate 0.001 --slice 1s --runs 1";
-    let (_, _, report) = interrupted("interrupted-slices", arguments);
+    let arguments = "bench ycsb --rows 2000 --transactions 500 --rate 0.001 --slice 100ms --runs 1";
+    let (_, _, report) = interrupted("interrupted-slices", arguments, "90s");
     let result = &report["results"][0];
     let slices = result["slices"].as_array().expect("a list");
     let seconds: f64 = slices.iter().filter_map(|slice| slice["duration_s"].as_f64()).sum();
     assert!(result["duration_s"].as_f64().is_some_and(|all| (all - seconds).abs() < 1e-9 && all < 60.0), "{result}");
-    assert!((1..60).contains(&slices.len()), "{}", slices.len());
+    assert!((1..900).contains(&slices.len()), "{}", slices.len());
 }
 
 #[test]
 fn a_figure_reports_what_it_has_measured() {
-    let (_, _, report) = interrupted("interrupted-figure", "reproduce delivery --scale 0.0001");
+    let (_, _, report) = interrupted("interrupted-figure", "reproduce delivery --scale 0.0001", LONG);
     assert_eq!((&report["ended_early"], &report["figure"]["name"]), (&true.into(), &"delivery".into()));
     let points: Vec<_> =
         report["figure"]["lines"].as_array().expect("a list").iter().map(|line| &line["points"]).collect();

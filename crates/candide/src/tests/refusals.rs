@@ -3,9 +3,8 @@
 use super::parcels::{Filed, Parcel};
 use super::{ForProtocol, for_each_overlapping};
 use crate::protocol::{Mvcc, Protocol, Stage};
-use crate::sync::{Point, with_hook};
+use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
 use crate::{Abort, Database, IndexOptions, RunOptions, Table};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -25,14 +24,15 @@ fn two_rows<P: Protocol>() -> (Database<P>, Table<Parcel, P>) {
 
 /// How far threads are that wait for each other.
 #[derive(Default)]
-struct Step(AtomicUsize);
+pub(super) struct Step(AtomicUsize);
 
 impl Step {
-    fn reach(&self, step: usize) {
-        self.0.store(step, Ordering::SeqCst);
+    /// Comes as far as `step`, if it has not yet: an attempt that is repeated takes nothing back.
+    pub(super) fn reach(&self, step: usize) {
+        self.0.fetch_max(step, Ordering::SeqCst);
     }
 
-    fn wait_for(&self, step: usize) {
+    pub(super) fn wait_for(&self, step: usize) {
         wait_until(|| self.0.load(Ordering::SeqCst) >= step);
     }
 }

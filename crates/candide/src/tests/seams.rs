@@ -1,13 +1,12 @@
 //! What the layers above the protocols promise where they meet the user's code, each other, and a protocol's own order.
 
 use super::parcels::{Filed, Parcel};
-use super::refusals::wait_until;
+use super::refusals::{Step, wait_until};
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::{Protocol, Stage};
-use crate::sync::{Point, with_hook};
+use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
 use crate::{Abort, Database, Error, Index, IndexOptions, Ordered};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -82,7 +81,7 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=2_000).map(|number| Parcel::new(1, number));
     assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-    let step = Arc::new(AtomicUsize::new(0));
+    let step = Arc::new(Step::default());
     thread::scope(|scope| {
         let meet = || {
             let own = step.clone();
@@ -90,18 +89,18 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
                 let mut session = db.session().unwrap();
                 let hook = move |point| {
                     if point == Point::Unpinned {
-                        own.store(1, Ordering::SeqCst);
-                        wait_until(|| own.load(Ordering::SeqCst) == 2);
+                        own.reach(1);
+                        own.wait_for(2);
                     }
                 };
                 let note = |tx: &crate::Tx<'_>, number| parcels.update(tx, &(1, number), Parcel::NOTE.set(1));
                 let changed = with_hook(hook, || session.run(|tx| note(tx, 1).and_then(|()| note(tx, 2_000))));
                 assert_eq!(changed, Ok(()));
             });
-            wait_until(|| step.load(Ordering::SeqCst) == 1);
+            step.wait_for(1);
         };
         let exported = parcels.export(&mut Slow { bytes: 0, meet: Some(&meet) });
-        step.store(2, Ordering::SeqCst);
+        step.reach(2);
         assert!(exported.is_err(), "it has row 1 from before and row 2000 from after: {exported:?}");
     });
 }
@@ -147,7 +146,7 @@ impl ForProtocol for EarlyReader {
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=100).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-        let (indexes, step) = (&parcels.core().indexes, Arc::new(AtomicUsize::new(0)));
+        let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
         let is_readable = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Readable));
         let by_code = || Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);
         thread::scope(|scope| {
@@ -155,15 +154,15 @@ impl ForProtocol for EarlyReader {
             scope.spawn(|| {
                 let hook = move |point| {
                     // The first rows are entered, the last ones are not.
-                    if point == Point::Released && own.load(Ordering::SeqCst) == 0 {
-                        own.store(1, Ordering::SeqCst);
-                        wait_until(|| own.load(Ordering::SeqCst) == 2);
+                    if point == Point::Released {
+                        own.reach(1);
+                        own.wait_for(2);
                     }
                 };
                 let options = IndexOptions::ordered();
                 with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop)).unwrap();
             });
-            wait_until(|| step.load(Ordering::SeqCst) == 1);
+            step.wait_for(1);
             let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
             let (note, found) = session
                 .run(|tx| {
@@ -173,7 +172,7 @@ impl ForProtocol for EarlyReader {
                             parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
                             parcels.modify(tx, &(1, 100), Parcel::CODE, |code| *code = 7)
                         })?;
-                        step.store(2, Ordering::SeqCst);
+                        step.reach(2);
                         wait_until(is_readable);
                     }
                     let found = by_code().get(tx, &1_100, Parcel::NUMBER)?;
@@ -234,40 +233,38 @@ impl ForProtocol for RefusedByADroppedIndex {
             parcels.update(tx, &(1, 3), Parcel::NOTE.set(50))
         });
         assert_eq!(late, Ok::<_, Abort>(()));
-        let step = AtomicUsize::new(0);
-        let reach = |to: usize| step.store(to, Ordering::SeqCst);
-        let wait_for = |to: usize| wait_until(|| step.load(Ordering::SeqCst) >= to);
+        let step = Step::default();
         thread::scope(|scope| {
             // Keeps the index from going further than being unreadable.
             scope.spawn(|| {
                 let read = db.session().unwrap().run(|tx| {
                     parcels.read(tx, &(1, 3), Parcel::NOTE)?;
-                    reach(step.load(Ordering::SeqCst).max(1));
-                    wait_for(2);
+                    step.reach(1);
+                    step.wait_for(2);
                     Ok::<_, Abort>(())
                 });
                 assert_eq!(read, Ok(()));
             });
             scope.spawn(|| {
-                wait_for(1);
+                step.wait_for(1);
                 parcels.drop_index("by_code").unwrap();
             });
             let refused = scope.spawn(|| {
-                wait_for(1);
+                step.wait_for(1);
                 wait_until(|| db.run(|tx| by_code.get(tx, &1_001, Parcel::CODE)) == Err(Abort::NoIndex));
                 thread::sleep(Duration::from_millis(20));
                 let mut session = db.session().unwrap();
                 session.run(|tx| {
                     let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, 9) });
                     if tx.attempt() == 1 {
-                        reach(2);
-                        wait_for(4);
+                        step.reach(2);
+                        step.wait_for(4);
                     }
                     parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
                     Ok::<_, Abort>(inserted)
                 })
             });
-            wait_for(2);
+            step.wait_for(2);
             // The index is not enforced any more, and waits for who has been refused.
             let index = parcels.core().indexes.get(0).unwrap();
             wait_until(|| !parcels.core().indexes.is_at(index, Stage::Enforced));
@@ -277,7 +274,7 @@ impl ForProtocol for RefusedByADroppedIndex {
                 .run(|tx| {
                     let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
                     if tx.attempt() == 1 {
-                        reach(4);
+                        step.reach(4);
                         // It has gone; its entries have not.
                         wait_until(|| parcels.core().indexes.kept().count() == 0);
                         other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
@@ -385,23 +382,21 @@ impl ForProtocol for UnawareDelete {
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=129).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-        let (indexes, step) = (&parcels.core().indexes, AtomicUsize::new(0));
+        let (indexes, step) = (&parcels.core().indexes, Step::default());
         let is_at = |stage| indexes.get(0).is_some_and(|index| indexes.is_at(index, stage));
-        let reach = |to: usize| step.store(to, Ordering::SeqCst);
-        let wait_for = |to: usize| wait_until(|| step.load(Ordering::SeqCst) >= to);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let deleted = db.session().unwrap().run(|tx| {
                     parcels.delete(tx, &(1, 129))?;
                     parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
-                    reach(step.load(Ordering::SeqCst).max(1));
-                    wait_for(2);
+                    step.reach(1);
+                    step.wait_for(2);
                     Ok::<_, Abort>(())
                 });
                 assert_eq!(deleted, Ok(()));
             });
             scope.spawn(|| {
-                wait_for(1);
+                step.wait_for(1);
                 parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).map(drop).unwrap();
             });
             wait_until(|| is_at(Stage::Kept));
@@ -413,7 +408,7 @@ impl ForProtocol for UnawareDelete {
                 .unwrap()
                 .run(|tx| {
                     let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-                    reach(2);
+                    step.reach(2);
                     wait_until(|| is_at(Stage::Readable));
                     Ok::<_, Abort>((note, by_code.get(tx, &1_129, Parcel::NUMBER)?))
                 })

@@ -235,7 +235,7 @@ fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
 
 /// A key that was missed comes to a node that was made since.
 pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
-    Scene::beside_readers("inheritance")
+    Scene::new("inheritance")
         .before(with_a_past)
         .part(|me| {
             miss(me, 100);
@@ -273,7 +273,7 @@ pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
 
 /// A key whose record was found, without a row, comes again when that is gone.
 pub(super) fn bequest<P: Protocol>() -> Scene<P> {
-    Scene::beside_readers("bequest")
+    Scene::new("bequest")
         .before(|me| {
             with_a_past(me);
             let items = me.items();

@@ -39,11 +39,6 @@ impl<P: Protocol> Scene<P> {
         Scene::peaceful(name).shows("conflict")
     }
 
-    /// The same, where those who are overtaken only read: they meet no conflict where versions are kept.
-    pub(super) fn beside_readers(name: &'static str) -> Scene<P> {
-        if P::VERSION_WORDS > 0 { Scene::peaceful(name) } else { Scene::new(name) }
-    }
-
     /// The same, of transactions that may all come through.
     pub(super) fn peaceful(name: &'static str) -> Scene<P> {
         Scene { name, before: |_| {}, parts: Vec::new(), after: |_| {}, shows: Vec::new() }
