@@ -551,7 +551,7 @@ pub use error::{Abort, Error};
 pub use factor::Factor;
 pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
-pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Versioned};
+pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Versioned};
 pub use record::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
     Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,

@@ -7,6 +7,7 @@ mod engine;
 mod indexes;
 mod locks;
 pub mod mvcc;
+pub mod mvto;
 mod nodes;
 pub mod occ;
 pub mod recorded;
@@ -17,6 +18,7 @@ pub use engine::Context;
 pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
 pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
 pub use mvcc::Mvcc;
+pub use mvto::Mvto;
 pub use occ::Occ;
 
 /// The protocol of databases that do not name one.

@@ -1,5 +1,6 @@
 //! What a row is made of: fields, columns, groups, keys; how it lies in words; how it is read and updated.
 
+pub(crate) mod chain;
 mod column;
 mod field;
 mod key;

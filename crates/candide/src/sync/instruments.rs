@@ -142,6 +142,18 @@ pub(crate) enum Mutant {
     PartedAtOnce,
     /// An attempt that moves a bucket does not know of it afterwards.
     MoveUntracked,
+    /// Timestamp order: a commit does not tell anyone that it is going to draw a timestamp.
+    CommitUnannounced,
+    /// Timestamp order: what looks back does not wait for commits that are going on.
+    UnsettledSnapshot,
+    /// Timestamp order: a reader passes over a version of which it is not known yet whether it stands.
+    PendingNotAwaited,
+    /// Timestamp order: a commit does not raise the read timestamps of what it has read.
+    NotRaised,
+    /// Timestamp order: a version is linked below those who have read what it follows.
+    LinkedUnlooked,
+    /// Timestamp order: a commit takes what its version follows for what it has raised.
+    RaisedUnlooked,
 }
 
 #[cfg(not(test))]
@@ -187,7 +199,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 51] = [
+    const NAMES: [(&str, Mutant); 57] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -239,6 +251,12 @@ mod active {
         ("move-untracked", Mutant::MoveUntracked),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
+        ("commit-unannounced", Mutant::CommitUnannounced),
+        ("unsettled-snapshot", Mutant::UnsettledSnapshot),
+        ("pending-not-awaited", Mutant::PendingNotAwaited),
+        ("not-raised", Mutant::NotRaised),
+        ("linked-unlooked", Mutant::LinkedUnlooked),
+        ("raised-unlooked", Mutant::RaisedUnlooked),
     ];
 
     static MET: AtomicBool = AtomicBool::new(false);

@@ -77,7 +77,7 @@ mod protocols {
     use crate::protocol::Versioned;
     #[cfg(not(shuttle))]
     use crate::protocol::{GlobalLock, Serial};
-    use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+    use crate::protocol::{Mvcc, Mvto, Occ, Protocol, TicToc};
 
     /// A test body that is generic over the protocol.
     pub(crate) trait ForProtocol {
@@ -104,6 +104,7 @@ mod protocols {
         report::<Occ>(test);
         report::<TicToc>(test);
         report::<Mvcc>(test);
+        report::<Mvto>(test);
     }
 
     /// Something to be done under every protocol that keeps versions.
@@ -116,6 +117,7 @@ mod protocols {
     #[cfg(shuttle)]
     pub(crate) fn for_each_versioned(test: &impl ForVersioned) {
         test.run::<Mvcc>();
+        test.run::<Mvto>();
     }
 
     fn report<P: Protocol>(test: &impl ForProtocol) {
