@@ -144,6 +144,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Words of a version before its payload; zero if the protocol keeps one version.
     #[doc(hidden)]
     const VERSION_WORDS: usize = 0;
+    /// Words of a version's block behind its payload.
+    #[doc(hidden)]
+    const SPARE_WORDS: usize = 0;
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;

@@ -3,18 +3,20 @@
 //! ```text
 //! cell     | newest: 52 | flags: 12 | seen until |  | stamp | rts | older |   payload ...
 //! version                                           | stamp | rts | older |   payload ...
-//! stamp    | ts: 60 | 0 | absent: 1 | state: 2 |
+//! stamp    | ts: 60 | delta: 1 | absent: 1 | state: 2 |
 //! ```
 //!
 //! A cell's first word is like a [`Tid`], with the address of the newest version in place of its number; zero if the chain is
 //! empty. Below the last version of a chain the row is absent, which may have been seen until the time in the cell's second word. What
-//! follows is room for one version, the first that is ever linked. All others are blocks of their table's version slab.
+//! follows is room for one version, the first that is ever linked. All others are blocks of their table's version slab. A version in
+//! a block may be a *delta*: what is to be done to the row below ([`delta`](super::delta)), in words behind its header.
 //!
 //! # Invariants
 //! * **C1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only this file makes them.
 //! * **C2** A version that was reachable under a pin is neither freed nor used anew while that pin lasts; the one in the record never is.
 //! * **C3** Timestamps of a chain descend. A version's does not change; its state is PENDING, until its owner makes it COMMITTED or
-//!   ABORTED, for good. The payload is written by the owner before that.
+//!   ABORTED, for good. The payload is written by the owner before that. A committed delta comes to be no delta, once, by who has
+//!   latched the cell; nobody else looks at the words of a delta that is committed.
 //! * **C4** Who changes a cell's word or an `older` has latched the cell: INSTALL, by one exchange. It waits for nobody until it lets go.
 
 use super::{CellAt, Tid};
@@ -24,11 +26,13 @@ use std::marker::PhantomData;
 
 /// Words of a version before its payload.
 pub(crate) const VERSION_WORDS: usize = 3;
+/// Words of a version's block behind its payload, so that one or two operations on a small unit can be put off.
+pub(crate) const SPARE_WORDS: usize = 2;
 /// Words of a cell: the newest version, until when the absence below all was seen, and the header of the version in the record.
 pub(crate) const CHAIN_WORDS: usize = 2 + VERSION_WORDS;
 
 const NEWEST: usize = 0;
-const ABSENCE_RTS: usize = 1;
+const EXISTENCE_RTS: usize = 1;
 const IN_RECORD: usize = 2;
 
 const STAMP: usize = 0;
@@ -48,11 +52,17 @@ impl Stamp {
     const ABORTED: u64 = 2;
     const STATES: u64 = 3;
     const ABSENT: u64 = 4;
+    const DELTA: u64 = 8;
     const TS_SHIFT: u32 = 4;
 
     /// Of a version that has just been linked.
     pub(crate) fn pending(ts: u64, is_present: bool) -> Stamp {
         Stamp(ts << Stamp::TS_SHIFT | Stamp::PENDING | if is_present { 0 } else { Stamp::ABSENT })
+    }
+
+    /// The same of a delta.
+    pub(crate) fn of_delta(self) -> Stamp {
+        Stamp(self.0 | Stamp::DELTA)
     }
 
     /// The timestamp of its transaction.
@@ -65,6 +75,18 @@ impl Stamp {
     #[inline(always)]
     pub(crate) fn is_absent(self) -> bool {
         self.0 & Stamp::ABSENT != 0
+    }
+
+    /// Whether it only says what is to be done to the row below.
+    #[inline(always)]
+    pub(crate) fn is_delta(self) -> bool {
+        self.0 & Stamp::DELTA != 0
+    }
+
+    /// Whether it says what the row is, and stands.
+    #[inline(always)]
+    pub(crate) fn is_readable(self) -> bool {
+        self.0 & (Stamp::STATES | Stamp::DELTA) == Stamp::COMMITTED
     }
 
     /// Whether it is not known yet what will become of it.
@@ -141,16 +163,16 @@ impl CellAt {
         self.linked_at(id.0)
     }
 
-    /// Until when the absence below all versions may have been seen.
+    /// Until when the absence below all versions may have been seen; and by deltas, that there is a row.
     #[inline]
-    pub(crate) fn absence_rts(&self) -> &AtomicU64 {
-        self.cell_word(ABSENCE_RTS)
+    pub(crate) fn existence_rts(&self) -> &AtomicU64 {
+        self.cell_word(EXISTENCE_RTS)
     }
 
     /// Makes the cell that of a row that never was.
     pub(crate) fn empty_chain(&self) {
         self.cell_word(NEWEST).store(Tid::UNBORN.0, Ordering::Relaxed);
-        self.absence_rts().store(0, Ordering::Relaxed);
+        self.existence_rts().store(0, Ordering::Relaxed);
     }
 
     /// Latches the cell if nobody has: what it said.
@@ -242,6 +264,23 @@ impl<'a> Version<'a> {
         unsafe { self.block.words(VERSION_WORDS, self.words) }
     }
 
+    /// The words of a delta. Not of a version in the record, which has no more room than the unit.
+    pub(crate) fn delta(self) -> &'a [AtomicU64] {
+        assert!(self.stamp().is_delta());
+        // SAFETY: as in `payload`; a delta is in a block (`link`), and blocks have so much room behind (C1).
+        unsafe { self.block.words(VERSION_WORDS, self.words + SPARE_WORDS) }
+    }
+
+    /// Makes a delta, which the caller has under its latch, the version of a row.
+    pub(crate) fn become_row(self, image: &[u64]) {
+        for (word, &value) in self.payload().iter().zip(image) {
+            word.store(value, Ordering::Relaxed);
+        }
+        let stamp = self.word(STAMP);
+        // Release: the payload (E3).
+        stamp.store(stamp.load(Ordering::Relaxed) & !Stamp::DELTA, Ordering::Release);
+    }
+
     /// Takes over the words of another version of the unit. The caller owns this one, which is pending.
     pub(crate) fn copy_from(self, other: Version<'_>) {
         for (new, old) in self.payload().iter().zip(other.payload()) {
@@ -289,7 +328,7 @@ impl<'a> Latched<'a> {
         let new = match block {
             Some(block) => Version { block, words: self.at.payload_words(), cell: PhantomData },
             None => {
-                debug_assert!(self.has_room_in_record());
+                assert!(self.has_room_in_record() && !stamp.is_delta());
                 self.word.0 |= Tid::SPENT;
                 self.at.linked_in_record()
             }

@@ -2,6 +2,7 @@
 
 pub(crate) mod chain;
 mod column;
+pub(crate) mod delta;
 mod field;
 mod key;
 mod key_packing;

@@ -146,14 +146,20 @@ pub(crate) enum Mutant {
     CommitUnannounced,
     /// Timestamp order: what looks back does not wait for commits that are going on.
     UnsettledSnapshot,
-    /// Timestamp order: a reader passes over a version of which it is not known yet whether it stands.
-    PendingNotAwaited,
     /// Timestamp order: a commit does not raise the read timestamps of what it has read.
     NotRaised,
     /// Timestamp order: a version is linked below those who have read what it follows.
     LinkedUnlooked,
     /// Timestamp order: a commit takes what its version follows for what it has raised.
     RaisedUnlooked,
+    /// Timestamp order: a delta becomes a row without what is still pending below it.
+    FlattenedOverPending,
+    /// Timestamp order: a delta becomes a row, and others are linked below it afterwards.
+    FlattenedUnraised,
+    /// Timestamp order: a row is deleted below deltas that rest on it.
+    DeletedUnderDelta,
+    /// Timestamp order: what is below a delta is collected before that has become a row.
+    DeltaCutLoose,
 }
 
 #[cfg(not(test))]
@@ -199,7 +205,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 57] = [
+    const NAMES: [(&str, Mutant); 60] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -253,7 +259,10 @@ mod active {
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
         ("commit-unannounced", Mutant::CommitUnannounced),
         ("unsettled-snapshot", Mutant::UnsettledSnapshot),
-        ("pending-not-awaited", Mutant::PendingNotAwaited),
+        ("flattened-over-pending", Mutant::FlattenedOverPending),
+        ("flattened-unraised", Mutant::FlattenedUnraised),
+        ("deleted-under-delta", Mutant::DeletedUnderDelta),
+        ("delta-cut-loose", Mutant::DeltaCutLoose),
         ("not-raised", Mutant::NotRaised),
         ("linked-unlooked", Mutant::LinkedUnlooked),
         ("raised-unlooked", Mutant::RaisedUnlooked),

@@ -13,6 +13,8 @@ mod attacks;
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
+#[cfg(not(any(loom, shuttle)))]
+mod deltas;
 #[cfg(not(loom))]
 mod entries;
 #[cfg(not(any(loom, shuttle)))]

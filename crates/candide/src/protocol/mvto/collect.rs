@@ -8,12 +8,14 @@
 //! *time*). Whoever is in a transaction now has pinned later, and so reads at that time or after it, and draws later timestamps. Hence
 //! no version at that time or before is pending any more, nor will another one be linked there; and what must stay is: every version
 //! newer than the entry's time, the newest that stands of the others, and for each open snapshot the newest that is not newer than it.
+//! Those of these that are deltas become rows, since what is below them goes.
 //!
 //! What leaves a chain is retired like anything that is unlinked: others may be just walking past it.
 
 #![forbid(unsafe_code)]
 
 use super::Mvto;
+use super::flatten::flatten_latched;
 use crate::epoch::Epoch;
 use crate::protocol::{Burial, Context, Due, Retired};
 use crate::record::chain::{Latched, Version};
@@ -57,11 +59,15 @@ fn prune<'a>(context: &mut Context<'_, Mvto>, at: &'a CellAt, cell: &mut Latched
         stamp.is_committed() && (stamp.ts() <= time || mutant(Mutant::CollectedEarly))
     };
     let Some(mut kept) = cell.newest().and_then(|newest| newest.and_older().find(is_kept)) else { return };
-    let mut next = kept.older();
+    let mut image = Vec::new();
+    // What is below a delta goes into it. Nothing there is pending any more.
+    let mut is_row = |kept: Version<'_>| mutant(Mutant::DeltaCutLoose) || flatten_latched(kept, &mut image);
+    let mut next = kept.older().filter(|_| is_row(kept));
     while let Some(version) = next {
         next = version.older();
         if is_seen(&context.local.snapshots, version, kept) {
             kept = version;
+            next = next.filter(|_| is_row(kept));
         } else {
             cell.replace(Some(kept), next);
             retire(context, at, version);

@@ -71,6 +71,7 @@
 
 mod clock;
 mod collect;
+mod flatten;
 
 pub use clock::Clock;
 
@@ -86,6 +87,8 @@ use crate::record::chain::{self, Latched, Stamp, Version, VersionId};
 use crate::record::{CellAt, Op, Tid, Words};
 use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use clock::{Others, Part};
+pub(crate) use flatten::DELTAS_MAX;
+use flatten::flatten;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -95,6 +98,10 @@ const MOVED_READS_MAX: usize = 32;
 
 /// After an attempt wanted to write what it had read old versions for, so many take newer times from the beginning.
 const WARY_ATTEMPTS: u8 = 4;
+
+/// The note of an item whose version has to go into the record, where nobody had linked one when it was staged: no block has been made
+/// ready. Otherwise it is zero, and then the version that has been linked.
+const NO_BLOCK: u64 = 1;
 
 /// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked where they belong in time before it is known whether
 /// they will stand. Its databases have [snapshots](crate::Snapshot).
@@ -121,8 +128,8 @@ pub struct Attempt {
     wary: u8,
     /// By table: how many blocks for versions have been made ready.
     ready: Vec<(u16, usize)>,
-    /// Units for which none is, since nobody had written them when they were staged: their version goes into the record.
-    in_records: Vec<CellAt>,
+    /// Room for a row.
+    image: Vec<u64>,
     part: Option<Arc<Part>>,
     others: Others,
 }
@@ -164,6 +171,7 @@ impl Protocol for Mvto {
     const CELL_WORDS: usize = chain::CHAIN_WORDS;
     const NODE_WORDS: usize = 0;
     const VERSION_WORDS: usize = chain::VERSION_WORDS;
+    const SPARE_WORDS: usize = chain::SPARE_WORDS;
     type Clock = Clock;
     type Attempt = Attempt;
 
@@ -172,7 +180,6 @@ impl Protocol for Mvto {
         attempt.reads.clear();
         attempt.nodes.clear();
         attempt.ready.clear();
-        attempt.in_records.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.wary = attempt.wary.saturating_sub(1);
         attempt.looks_back = context.local.look_back != LookBack::No;
@@ -196,7 +203,7 @@ impl Protocol for Mvto {
         let newest = at.newest_linked(word);
         let is_seen = newest.is_none_or(|newest| {
             let stamp = newest.stamp();
-            stamp.is_committed() && stamp.ts() <= attempt.time
+            stamp.is_readable() && stamp.ts() <= attempt.time
         });
         let seen = if is_seen && !word.has(Tid::DEAD) { newest } else { read_older(context, attempt, &at)? };
         let present = seen.filter(|version| !version.stamp().is_absent());
@@ -261,14 +268,18 @@ impl Protocol for Mvto {
         }
         attempt.has_staged = true;
         let is_new = writes.items().len();
-        if writes.stage(at, intent, op) == is_new {
+        let index = writes.stage(at, intent, op);
+        if index == is_new {
+            // The commit may have to make the row that is below.
+            attempt.image.clear();
+            attempt.image.reserve(at.payload_words());
             if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT) {
                 let count = attempt.count_ready(at.table());
                 // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
                 let beyond_limit = intent != Intent::Update;
                 context.prepare_versions(at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)?;
             } else {
-                attempt.in_records.push(at);
+                writes.items_mut()[index].note = NO_BLOCK;
             }
         }
         Ok(())
@@ -477,7 +488,6 @@ fn read_older<'a>(
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
             Ok(seen) => seen,
-            Err(_) if mutant(Mutant::PendingNotAwaited) => seen_at(newest, 0).unwrap_or(None),
             // In a snapshot it has no other chance to come, and nobody is waiting for it.
             Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) || attempt.looks_back => continue,
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
@@ -487,7 +497,7 @@ fn read_older<'a>(
             newer.any(Stamp::is_committed)
         });
         if !is_replaced || attempt.only_reads {
-            return Ok(seen);
+            return read_row(context, attempt, at, seen);
         }
         let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
         if is_worth_it {
@@ -499,8 +509,21 @@ fn read_older<'a>(
         }
         context.local.conflict = None;
         attempt.only_reads = true;
-        return Ok(seen);
+        return read_row(context, attempt, at, seen);
     }
+}
+
+/// Makes sure that a version can be read.
+fn read_row<'a>(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    at: &CellAt,
+    seen: Option<Version<'a>>,
+) -> Result<Option<Version<'a>>, Abort> {
+    if let Some(version) = seen {
+        flatten(context, at, version, &mut attempt.image, attempt.looks_back)?;
+    }
+    Ok(seen)
 }
 
 /// Moves an attempt's time on to now, if all it has read permits it.
@@ -548,7 +571,7 @@ fn raise(rts: &AtomicU64, to: u64) {
 /// Raises those of all that was read.
 fn raise_reads(attempt: &Attempt, to: u64) {
     for (at, seen) in &attempt.reads {
-        raise(at.linked(*seen).map_or(at.absence_rts(), Version::rts), to);
+        raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
     }
 }
 
@@ -573,7 +596,7 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
     if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
     }
-    let part = attempt.part.get_or_insert_with(|| context.clock.join()).clone();
+    let part = attempt.part.take().unwrap_or_else(|| context.clock.join());
 
     // 1 timestamp
     let ts = context.clock.draw(&part);
@@ -583,6 +606,7 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
         unlink_all(context, writes);
     }
     part.rest();
+    attempt.part = Some(part);
     match committed {
         Ok(()) => Ok(Committed { version: ts }),
         Err(Failure::Outcome(abort)) => Err(abort),
@@ -597,13 +621,13 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
 #[inline(always)]
 fn commit_at(
     context: &mut Context<'_, Mvto>,
-    attempt: &Attempt,
+    attempt: &mut Attempt,
     writes: &mut WriteSet,
     ts: u64,
 ) -> Result<(), Failure> {
     // 2 link
     for index in 0..writes.items().len() {
-        link(context, attempt, &mut writes.items_mut()[index], ts).map_err(Failure::Outcome)?;
+        link(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
     }
     pass(Point::Locked);
 
@@ -611,17 +635,15 @@ fn commit_at(
     if !mutant(Mutant::NotRaised) {
         raise_reads(attempt, 2 * ts);
     }
-    for (index, item) in writes.items().iter().enumerate() {
-        if needs_row(writes, index) {
-            raise_below(item, ts);
-        }
+    for index in 0..writes.items().len() {
+        raise_below(context, writes, index, ts).map_err(Failure::Outcome)?;
     }
     if !mutant(Mutant::NoFence) {
         full_fence(); // E1
     }
     look_at_all(context, attempt, ts, true).map_err(Failure::Outcome)?;
     for index in 0..writes.items().len() {
-        look_below(context, writes, index, ts).map_err(Failure::Outcome)?;
+        look_below(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
     }
     pass(Point::Validated);
 
@@ -645,44 +667,83 @@ fn commit_at(
 
 /// The version that a commit has linked for an item.
 fn own(item: &WriteItem) -> Option<Version<'_>> {
-    item.at.linked(VersionId::of_word(item.note))
+    if item.note == NO_BLOCK { None } else { item.at.linked(VersionId::of_word(item.note)) }
 }
 
-/// Whether it matters to an item what its version follows; if not, it replaces the unit, whether or not there is one.
-fn needs_row(writes: &WriteSet, index: usize) -> bool {
+/// What it matters to a write that it follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// Nothing: it replaces the unit, whether or not there is one.
+    Anything,
+    /// That there is a row, whatever it says.
+    AnyRow,
+    /// Which one, or that there is none.
+    ThisRow,
+}
+
+fn follows(writes: &WriteSet, index: usize) -> Follows {
     let item = &writes.items()[index];
-    item.expects.is_some() || !item.present || !writes.replaces_unit(index)
+    let is_blind = item.present && (item.is_delta || writes.replaces_unit(index));
+    match item.expects {
+        None if is_blind => Follows::Anything,
+        Some(true) if is_blind => Follows::AnyRow,
+        _ => Follows::ThisRow,
+    }
 }
 
 /// Phase 2 for one item: links a pending version.
-fn link(context: &mut Context<'_, Mvto>, attempt: &Attempt, item: &mut WriteItem, ts: u64) -> Result<(), Abort> {
+fn link(
+    context: &mut Context<'_, Mvto>,
+    attempt: &Attempt,
+    writes: &mut WriteSet,
+    index: usize,
+    ts: u64,
+) -> Result<(), Abort> {
+    let item = writes.items()[index];
     let at = item.at;
     let mut cell = latch(context, attempt, &at)?;
     let above = newest_after(&cell, ts);
     let below = above.map_or_else(|| cell.newest(), Version::older);
-    if let Some(abort) = forbids(&at, below, ts) {
+    if let Some(abort) = forbids(&item, below, ts) {
         cell.release();
         return Err(context.conflict(abort, at));
     }
-    let is_ready = attempt.in_records.iter().all(|other| other.address() != at.address());
-    let block = match (is_ready, cell.has_room_in_record()) {
-        (true, _) => Some(context.version_block(at.table())),
-        (false, true) => None,
-        (false, false) => {
-            // Somebody has been faster, and for a block no room has been made.
+    let block = match (cell.has_room_in_record(), item.note) {
+        (true, _) => None,
+        (false, NO_BLOCK) => {
+            // Somebody has been faster.
             cell.release();
             return Err(context.conflict(Abort::Existence, at));
         }
+        (false, _) => Some(context.version_block(at.table())),
     };
+    let is_delta = block.is_some() && can_wait(writes, index, below);
+    let stamp = Stamp::pending(ts, item.present);
     let is_first = cell.newest().is_none();
-    let version = cell.link(above, block, Stamp::pending(ts, item.present));
-    item.note = version.id().word();
+    let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
     if !is_first && (item.present || at.is_first()) && !cell.word().has(Tid::QUEUED) {
         cell.raise(Tid::QUEUED); // T7
         context.local.burials.push(at);
     }
     cell.release();
+    let item = &mut writes.items_mut()[index];
+    (item.note, item.is_delta) = (version.id().word(), is_delta);
     Ok(())
+}
+
+/// Whether what an item does can be put off until somebody reads it.
+fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool {
+    let item = &writes.items()[index];
+    let room = item.at.payload_words() + chain::SPARE_WORDS;
+    let deltas = || {
+        let below = below.into_iter().flat_map(Version::and_older);
+        below.take_while(|version| version.stamp().is_delta()).take(DELTAS_MAX).count()
+    };
+    item.expects == Some(true)
+        && item.present
+        && !writes.replaces_unit(index)
+        && writes.delta_words(index).is_some_and(|words| words <= room)
+        && deltas() < DELTAS_MAX
 }
 
 /// Latches a cell that nobody else holds.
@@ -709,11 +770,14 @@ fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
     cell.newest()?.and_older().take_while(|version| version.stamp().ts() > ts).last()
 }
 
-/// Why nothing can be linked above a version at a timestamp, if so: somebody who comes later has read it.
-fn forbids(at: &CellAt, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
+/// Why an item's version cannot be linked above another one at a timestamp, if so: somebody who comes later has read that.
+fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
     if mutant(Mutant::LinkedUnlooked) {
         return None;
     }
+    // Who deletes takes away from deltas that come later what they rest on.
+    let takes_away = !item.present && !mutant(Mutant::DeletedUnderDelta);
+    let mut rests_on_chain = false;
     for version in below.into_iter().flat_map(Version::and_older) {
         let stamp = version.stamp();
         if stamp.is_aborted() {
@@ -723,49 +787,61 @@ fn forbids(at: &CellAt, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
             return Some(Abort::ReadChanged);
         }
         if stamp.is_committed() {
-            return None;
+            rests_on_chain = true;
+            break;
         }
     }
-    (at.absence_rts().load(Ordering::Relaxed) > 2 * ts).then_some(Abort::ReadChanged)
+    let existence = (takes_away || !rests_on_chain).then(|| item.at.existence_rts().load(Ordering::Relaxed));
+    (existence > Some(2 * ts)).then_some(Abort::ReadChanged)
 }
 
-/// Phase 3 for an item to which it matters what it follows: whatever that may turn out to be.
-fn raise_below(item: &WriteItem, ts: u64) {
-    let below = own(item).and_then(Version::older);
-    for version in below.into_iter().flat_map(Version::and_older) {
-        let stamp = version.stamp();
-        if !stamp.is_aborted() {
-            raise(version.rts(), 2 * ts);
-        }
-        if stamp.is_committed() {
-            return;
+/// Phase 3 for one item: what it matters that it follows.
+fn raise_below(context: &mut Context<'_, Mvto>, writes: &WriteSet, index: usize, ts: u64) -> Result<(), Abort> {
+    let item = &writes.items()[index];
+    match follows(writes, index) {
+        Follows::Anything => {}
+        Follows::AnyRow => raise(item.at.existence_rts(), 2 * ts),
+        Follows::ThisRow => {
+            let below = settled_below(context, item)?;
+            raise(below.map_or(item.at.existence_rts(), Version::rts), 2 * ts);
         }
     }
-    raise(item.at.absence_rts(), 2 * ts);
+    Ok(())
+}
+
+/// What a linked item's version follows, once it is known whether that stands. Only versions with smaller timestamps are waited for.
+fn settled_below<'a>(context: &mut Context<'_, Mvto>, item: &'a WriteItem) -> Result<Option<Version<'a>>, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        match seen_at(own(item).and_then(Version::older), u64::MAX) {
+            Ok(below) => return Ok(below),
+            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+            Err(_) => return Err(context.conflict(Abort::Locked, item.at)),
+        }
+    }
 }
 
 /// Phase 4 for one item: what its version follows has been read by nobody who comes later, and it is what it has to be.
-fn look_below(context: &mut Context<'_, Mvto>, writes: &mut WriteSet, index: usize, ts: u64) -> Result<(), Abort> {
-    let needs_row = needs_row(writes, index);
-    let item = &mut writes.items_mut()[index];
+fn look_below(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    index: usize,
+    ts: u64,
+) -> Result<(), Abort> {
+    let item = writes.items()[index];
     let at = item.at;
-    let own = own(item).expect("it has been linked");
-    if let Some(abort) = forbids(&at, own.older(), ts) {
+    if let Some(abort) = forbids(&item, own(&item).and_then(Version::older), ts) {
         return Err(context.conflict(abort, at));
     }
-    if !needs_row {
-        return Ok(());
+    match follows(writes, index) {
+        Follows::Anything => return Ok(()),
+        Follows::AnyRow => return look_for_row(context, &item),
+        Follows::ThisRow => {}
     }
-    let mut spin = Spin::default();
-    let below = loop {
-        match seen_at(own.older(), ts) {
-            Ok(below) => break below,
-            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
-            Err(_) => return Err(context.conflict(Abort::Locked, at)),
-        }
-    };
+    let below = settled_below(context, &item)?;
     // What was linked after phase 3 and before our fence has been read by nobody yet.
-    let rts = below.map_or(at.absence_rts(), Version::rts);
+    let rts = below.map_or(at.existence_rts(), Version::rts);
     if rts.load(Ordering::Relaxed) < 2 * ts && !mutant(Mutant::RaisedUnlooked) {
         return Err(context.conflict(Abort::ReadChanged, at));
     }
@@ -773,8 +849,32 @@ fn look_below(context: &mut Context<'_, Mvto>, writes: &mut WriteSet, index: usi
     if !item.accepts(is_row) {
         return Err(context.conflict(Abort::Existence, at));
     }
-    item.untouched = !item.present && !is_row;
+    if let (true, Some(below)) = (item.present, below) {
+        flatten(context, &at, below, &mut attempt.image, false)?;
+    }
+    writes.items_mut()[index].untouched = !item.present && !is_row;
     Ok(())
+}
+
+/// Looks whether there is a row below an item's version, whatever becomes of those that are pending.
+fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(), Abort> {
+    let mut spin = Spin::default();
+    'again: loop {
+        for version in own(item).into_iter().flat_map(Version::and_older).skip(1) {
+            let stamp = version.stamp();
+            if stamp.is_aborted() || stamp.is_pending() && !stamp.is_absent() {
+                continue;
+            }
+            if stamp.is_committed() && !stamp.is_absent() {
+                return Ok(());
+            }
+            if stamp.is_pending() && spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                continue 'again;
+            }
+            break;
+        }
+        return Err(context.conflict(Abort::Existence, item.at));
+    }
 }
 
 /// The row that a linked item's version follows, once that is settled.
@@ -787,6 +887,9 @@ fn row_below(item: &WriteItem) -> Option<Version<'_>> {
 fn fill_in(writes: &WriteSet, index: usize) {
     let item = &writes.items()[index];
     if let (true, Some(version)) = (item.present, own(item)) {
+        if item.is_delta {
+            return writes.write_delta(index, version.delta());
+        }
         if let Some(row) = row_below(item)
             && !writes.replaces_unit(index)
         {
