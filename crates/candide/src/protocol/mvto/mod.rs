@@ -577,7 +577,7 @@ fn raise_reads(attempt: &Attempt, to: u64) {
 
 /// Commits an attempt that wrote nothing, at its time.
 fn commit_reads(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Result<Committed, Abort> {
-    if !attempt.looks_back {
+    if !attempt.looks_back && attempt.reads.len() + attempt.nodes.len() > 0 {
         if !context.clock.is_settled(&mut attempt.others, attempt.time) {
             raise_reads(attempt, 2 * attempt.time + 1);
             full_fence(); // E1
