@@ -367,9 +367,8 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// ```
     type Target: Projection<R>;
 
-    /// Whether `apply` succeeds on every value: it neither refuses nor panics. A protocol that keeps several versions may then leave
-    /// the update unapplied until somebody reads, which it cannot where failing is possible. None of today's does; all of
-    /// them hold an updater to it.
+    /// Whether `apply` succeeds on every value: it neither refuses nor panics. All protocols hold an updater to it, so none leaves it
+    /// unapplied until somebody reads, as [`Mvto`](crate::Mvto) does with updates of columns that cannot fail.
     const TOTAL: bool = false;
 
     /// The columns it reads and writes.

@@ -5,7 +5,7 @@
 use super::rows::Item;
 use crate::epoch::Epochs;
 use crate::index::TableIndex;
-use crate::protocol::{GlobalLock, Mvcc, Occ, Protocol, TicToc};
+use crate::protocol::{GlobalLock, Mvcc, Mvto, Occ, Protocol, TicToc};
 use crate::sync::{AtomicU64, Ordering, thread};
 use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, Tx, Whole};
 use std::cell::Cell;
@@ -153,6 +153,11 @@ fn loom_write_skew_in_versions() {
     explore(3, write_skew::<Mvcc>);
 }
 
+#[test]
+fn loom_write_skew_in_versions_in_timestamp_order() {
+    explore(3, write_skew::<Mvto>);
+}
+
 /// A row is read while another one takes its place.
 fn read_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
@@ -185,6 +190,11 @@ fn loom_read_against_install_in_versions() {
     explore(3, read_against_install::<Mvcc>);
 }
 
+#[test]
+fn loom_read_against_install_in_versions_in_timestamp_order() {
+    explore(3, read_against_install::<Mvto>);
+}
+
 /// Columns are read one by one while their row is replaced.
 fn columns_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
@@ -209,6 +219,69 @@ fn loom_columns_against_install() {
 #[test]
 fn loom_columns_against_install_in_versions() {
     explore(3, columns_against_install::<Mvcc>);
+}
+
+#[test]
+fn loom_columns_against_install_in_versions_in_timestamp_order() {
+    explore(3, columns_against_install::<Mvto>);
+}
+
+/// Two rows change together while somebody who only reads takes a time and looks at them, and is not asked whether that was so.
+#[test]
+fn loom_time_in_versions_in_timestamp_order() {
+    explore(3, || {
+        let (db, table) = database::<Mvto>(2);
+        let (mut mine, mut other, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+        let writer = thread::spawn(move || {
+            attempt(&mut other, |tx| {
+                inner.update(tx, &0, Item::COUNT.set(1))?;
+                inner.update(tx, &1, Item::COUNT.set(1))
+            });
+            drop(other);
+        });
+        let counts = mine.run_read_only(|tx| Ok([table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?]));
+        let counts = counts.unwrap_or_else(|abort: crate::Abort| panic!("{abort}"));
+        assert!(counts[0] == counts[1], "{counts:?}");
+        writer.join().unwrap();
+    });
+}
+
+/// A row is updated without a look at it while it is deleted.
+#[test]
+fn loom_delta_against_delete() {
+    explore(3, || {
+        let (db, table) = database::<Mvto>(1);
+        let (_, deleted) = race(
+            &db,
+            &table,
+            move |table, tx| match table.update(tx, &0, Item::COUNT.wrapping_add(1)) {
+                Err(crate::Abort::NotFound) => Ok(()),
+                other => other,
+            },
+            move |table, tx| table.delete(tx, &0),
+        );
+        let row = db.run(|tx| table.get(tx, &0, Item::COUNT)).unwrap_or_else(|abort: crate::Abort| panic!("{abort}"));
+        assert_eq!(row.is_none(), deleted);
+    });
+}
+
+/// One adds to a row without a look, the other does and reads what it has come to.
+#[test]
+fn loom_delta_against_a_look() {
+    explore(3, || {
+        let (db, table) = database::<Mvto>(1);
+        let (mut mine, mut other, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+        let adds = |tx: &Tx<'_, Mvto>, table: &Table<Item, Mvto>| table.update(tx, &0, Item::COUNT.wrapping_add(1));
+        let adder = thread::spawn(move || {
+            let added = attempt(&mut other, |tx| adds(tx, &inner));
+            drop(other);
+            added
+        });
+        let mine_added = attempt(&mut mine, |tx| adds(tx, &table));
+        attempt(&mut mine, |tx| table.read(tx, &0, Item::COUNT).map(drop));
+        let added = i64::from(adder.join().unwrap()) + i64::from(mine_added);
+        assert_eq!(count(&db, &table, [0]), [added]);
+    });
 }
 
 /// Two rows change together while somebody reads one after the other, who is not asked afterwards whether that was one moment.
@@ -290,6 +363,11 @@ fn loom_absent_read_against_insert_in_timestamp_order() {
 #[test]
 fn loom_absent_read_against_insert_in_versions() {
     explore(3, absent_read_against_insert::<Mvcc>);
+}
+
+#[test]
+fn loom_absent_read_against_insert_in_versions_in_timestamp_order() {
+    explore(3, absent_read_against_insert::<Mvto>);
 }
 
 /// Two that update one row under a lock which is all there is: the second works on what the first has left.

@@ -34,19 +34,19 @@ impl Part {
     /// Its commit is over.
     #[inline(always)]
     pub(super) fn rest(&self) {
-        // Release: what has become of its versions, for who looks at them next (E17).
+        // Release: what has become of its versions, for who looks at them next (E19).
         self.above.store(IDLE, Ordering::Release);
     }
 
     /// Its session is gone.
     pub(super) fn leave(&self) {
-        self.is_taken.store(false, Ordering::Release); // E17, for the session that takes it over
+        self.is_taken.store(false, Ordering::Release); // E19, for the session that takes it over
     }
 
     /// Whether nothing can come of it any more at `time` or before.
     #[inline(always)]
     fn is_beyond(&self, time: u64) -> bool {
-        self.above.load(Ordering::Acquire) >= time // E17
+        self.above.load(Ordering::Acquire) >= time // E19
     }
 }
 
@@ -54,18 +54,18 @@ impl Clock {
     /// The last timestamp drawn.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
-        self.last.load(Ordering::Acquire) // E16
+        self.last.load(Ordering::Acquire) // E15
     }
 
     /// The next timestamp, for a commit of the session whose part this is.
     #[inline(always)]
     pub(super) fn draw(&self, part: &Part) -> u64 {
         if !mutant(Mutant::CommitUnannounced) {
-            // Whoever takes a time of our timestamp or later has it from the counter, which brings this along (E16). Release: what has
-            // become of the versions of commits before, as in `rest` (E17).
+            // Whoever takes a time of our timestamp or later has it from the counter, which brings this along (E15). Release: what has
+            // become of the versions of commits before, as in `rest` (E19).
             part.above.store(self.last.load(Ordering::Relaxed), Ordering::Release);
         }
-        // Both ways: what whoever drew before us had linked in indexes is ours to see; what we have, theirs who draw later (E16).
+        // Both ways: what whoever drew before us had linked in indexes is ours to see; what we have, theirs who draw later (E15).
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
 
@@ -81,7 +81,7 @@ impl Clock {
     pub(super) fn join(&self) -> Arc<Part> {
         let mut parts = lock(&self.parts);
         let free = |part: &&Arc<Part>| {
-            // Acquire: it is IDLE (E17). Nobody else takes one meanwhile.
+            // Acquire: it is IDLE (E19). Nobody else takes one meanwhile.
             !part.is_taken.load(Ordering::Acquire)
         };
         if let Some(part) = parts.iter().find(free) {
@@ -90,7 +90,7 @@ impl Clock {
         }
         let part = Arc::new(Part { above: CachePadded::new(AtomicU64::new(IDLE)), is_taken: AtomicBool::new(true) });
         parts.push(part.clone());
-        // Relaxed: whoever has a timestamp that the new session has drawn sees this by the counter (E16).
+        // Relaxed: whoever has a timestamp that the new session has drawn sees this by the counter (E15).
         self.parts_made.store(parts.len() as u64, Ordering::Relaxed);
         part
     }

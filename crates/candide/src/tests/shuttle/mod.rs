@@ -38,6 +38,8 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         scenes::write_skew(),
         scenes::lost_update(),
         scenes::guards(),
+        scenes::counters(),
+        scenes::swept(),
         scenes::put_off(),
         scenes::held_skew(),
         scenes::holders(),

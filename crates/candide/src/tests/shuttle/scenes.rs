@@ -454,3 +454,36 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
             assert_eq!(rows[0], rows[1]);
         })
 }
+
+/// A counter of updates that cannot fail is read meanwhile. None is lost.
+pub(super) fn counters<P: Protocol>() -> Scene<P> {
+    fn count<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        me.run(|tx| items.update(tx, &0, Item::COUNT.wrapping_add(1)));
+        let seen = me.run(|tx| items.read(tx, &0, Item::COUNT));
+        assert!((1..=3).contains(&seen), "{seen}");
+    }
+    Scene::new("counters").before(|me| me.fill(0..1, 0)).part(count).part(count).part(count).after(|me| {
+        let items = me.items();
+        assert_eq!(me.run(|tx| items.read(tx, &0, Item::COUNT)), 3);
+    })
+}
+
+/// A row is deleted while it is updated without a look at it.
+pub(super) fn swept<P: Protocol>() -> Scene<P> {
+    Scene::new("swept")
+        .before(|me| me.fill(0..1, 0))
+        .part(|me| {
+            let items = me.items();
+            let updated = me.session.run(|tx| items.update(tx, &0, Item::COUNT.wrapping_add(1)));
+            assert!(matches!(updated, Ok(()) | Err(Abort::NotFound)), "{updated:?}");
+        })
+        .part(|me| {
+            let items = me.items();
+            me.run(|tx| items.delete(tx, &0));
+        })
+        .after(|me| {
+            let items = me.items();
+            assert_eq!(me.run(|tx| items.get(tx, &0, Item::COUNT)), None);
+        })
+}
