@@ -12,6 +12,8 @@ mod attacks;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
+mod chains;
+#[cfg(not(any(loom, shuttle)))]
 mod churn;
 #[cfg(not(any(loom, shuttle)))]
 mod deltas;

@@ -111,6 +111,11 @@ impl Clock {
         others.0.iter().all(|part| part.is_beyond(time))
     }
 
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> u64 {
+        self.parts_made.load(Ordering::Relaxed)
+    }
+
     /// The timestamps of open snapshots, in falling order. One that is opened later is not below any timestamp that this thread
     /// knows of.
     pub(super) fn copy_snapshots(&self, into: &mut Vec<u64>) {

@@ -8,8 +8,9 @@
 //! # Source
 //! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps until when versions have been read.
 //! Differences: who changes a chain latches its cell for a few instructions, so that versions of failed commits leave it at once; what
-//! only reads is validated at the time it began instead of being run in the past; and nodes have plain versions, since every timestamp
-//! is drawn after the links of its transaction.
+//! only reads is validated at the time it began instead of being run in the past; nodes have plain versions, since every timestamp
+//! is drawn after the links of its transaction; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
+//! what may fail, and a user's updater, is applied by the commit; and a read for update keeps other writers out.
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*, the counter's when it began. If it meets a newer version and may still write, it moves
@@ -20,11 +21,15 @@
 //! and look whether all of that is still so - 5 evaluate updaters - 6 fill the versions in, and commit them. One that wrote
 //! nothing looks again, once no commit at its time or before is going on; if one is, it does what 3 and 4 do instead of waiting.
 //!
+//! Updates that cannot fail become deltas: versions that say what is to be done to the row below, and become rows when somebody reads them
+//! (`flatten.rs`). They wait for nobody and rest on nothing but that there is a row.
+//!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: INSTALL DEAD QUEUED SPENT |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED SPENT |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
-//! The first version of a unit lies beside its cell, in the record; the others in blocks of their own.
+//! The first version of a unit lies beside its cell, in the record; the others in blocks of their own. LOCK says that a read for update
+//! holds the unit, INSTALL that the chain is being changed.
 //!
 //! # Invariants
 //! Chains are as `record/chain.rs` says, with invariants C1 to C4. Besides:
@@ -39,7 +44,10 @@
 //! * **T6** A version stays in its chain while somebody can come to see it (`collect.rs`).
 //! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED, or in the `linked` list of the attempt that
 //!   linked it; but for the other units of an absent record, which are collected together with the first.
-//! * **T8** Nothing that can fail happens after phase 5. Who waits in a commit waits for versions with smaller timestamps, and not for
+//! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a fence, and then found a row below it,
+//!   whatever becomes of what is pending in between. Who takes a row away at `t` finds that word at `2 t` at most, after its fence. Who
+//!   makes a delta a row has raised all that it is made of to the delta's timestamp, under the latch.
+//! * **T9** Nothing that can fail happens after phase 5. Who waits in a commit waits for versions with smaller timestamps, and not for
 //!   ever.
 //!
 //! # Why it is serializable
@@ -48,7 +56,8 @@
 //! `w = t` if T only reads; let `w` be the lowest such version. Either T's fence comes before U's; then U, after its own, sees the rts
 //! that T has raised on `v`, which `w` follows, and fails (T2). Or U's comes first; then T, after its own, sees `w` linked, and fails (T3).
 //! If T waited instead for all commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such a version, by the
-//! cell's second word. A key without a record: who inserts it links the record before the timestamp is drawn, and T validates the node after
+//! cell's second word. Who reads a delta has read what it is made of, in the same sense: whoever links below it afterwards, under the
+//! latch, finds that raised (T8), and the row that it rests on is taken away by nobody in between. A key without a record: who inserts it links the record before the timestamp is drawn, and T validates the node after
 //! it has drawn its own, or has taken its time; so either T sees the node changed, or the insert's timestamp is above. Every timestamp is
 //! drawn, and every time taken, within the call, so the order agrees with real time.
 //!
@@ -62,7 +71,8 @@
 //!
 //! # Costs
 //! One counter, which every begin reads and every writing commit changes. Who writes raises what it has read, a write to each row's line. A
-//! version costs three words, a cell five. A commit that fails has linked its versions.
+//! version costs three words and two to spare, a cell five. A commit that fails has linked its versions. A delta is made a row by whoever
+//! comes after; sixteen may lie on one another.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -545,14 +555,17 @@ fn look_at_all(context: &mut Context<'_, Mvto>, attempt: &Attempt, before: u64, 
         if later && word.has(Tid::DEAD) {
             return Err(context.conflict(Abort::Dead, at));
         }
-        let last = match at.newest_linked(word) {
-            Some(newest) => newest.and_older().find(|version| {
+        let newest = at.newest_linked(word);
+        if newest.map_or(VersionId::NONE, Version::id) == seen {
+            continue;
+        }
+        let last = newest.and_then(|newest| {
+            newest.and_older().find(|version| {
                 let stamp = version.stamp();
                 let ignored = stamp.is_pending() && mutant(Mutant::OthersLocksIgnored);
                 stamp.ts() < before && !stamp.is_aborted() && !ignored
-            }),
-            None => None,
-        };
+            })
+        });
         if last.map_or(VersionId::NONE, Version::id) != seen {
             return Err(context.conflict(Abort::ReadChanged, at));
         }
@@ -803,6 +816,7 @@ fn raise_below(context: &mut Context<'_, Mvto>, writes: &WriteSet, index: usize,
         Follows::AnyRow => raise(item.at.existence_rts(), 2 * ts),
         Follows::ThisRow => {
             let below = settled_below(context, item)?;
+            pass(Point::Following);
             raise(below.map_or(item.at.existence_rts(), Version::rts), 2 * ts);
         }
     }
