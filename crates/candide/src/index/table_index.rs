@@ -110,6 +110,7 @@ impl TableIndex {
     ///
     /// `born` runs under the node's lock, after its version has been raised: where a protocol lets the record inherit what
     /// the node knew about the absent key.
+    #[inline(always)]
     pub(crate) fn link(
         &self,
         record: RecordAt,

@@ -50,6 +50,14 @@ pub(crate) struct State<P: Protocol> {
 /// What conflicts unwind the stack with, where they do.
 pub(super) struct Unwound(pub(super) Abort);
 
+/// The record of a key that is to be inserted or put.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Home {
+    pub(crate) record: RecordAt,
+    /// Whether the transaction has just linked it: then it has not written it, and there is no row.
+    pub(crate) is_new: bool,
+}
+
 /// A moment in the life of a transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
@@ -384,30 +392,34 @@ impl<P: Protocol> State<P> {
     }
 
     /// The record of a key, linked absent if there was none.
-    pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
+    pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Home, Abort> {
         self.admit(engine, table)?;
         self.admit_write()?;
         table.check_key(key);
         let mut place = Place::default();
         match table.index.find_place(key, &mut place) {
-            Found::Record(record) => {
-                // Here, where it can be refused without a trace.
-                let context = &mut Context::new(engine, &mut self.local);
-                P::make_room(context, &self.attempt, table.number, table.layout.units().count())?;
-                Ok(record)
-            }
+            Found::Record(record) => self.found_home(engine, table, record),
             Found::Nothing { .. } => self.link(engine, table, key, &mut place),
         }
     }
 
-    /// The record for a key that has none, linked absent; or the one that somebody else has linked meanwhile.
+    /// The record of a key, which is about to be written as a whole, with room for that.
+    fn found_home(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<Home, Abort> {
+        // Here, where it can be refused without a trace.
+        let context = &mut Context::new(engine, &mut self.local);
+        P::make_room(context, &self.attempt, table.number, table.layout.units().count())?;
+        Ok(Home { record, is_new: false })
+    }
+
+    /// The record for a key that has none, linked absent; or the one that there is after all.
+    #[inline]
     pub(crate) fn link(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
         key: &[u64],
         place: &mut Place,
-    ) -> Result<RecordAt, Abort> {
+    ) -> Result<Home, Abort> {
         self.admit_write()?;
         // A link raises a node's version and so disturbs others like a commit does.
         let context = Context::new(engine, &mut self.local);
@@ -423,25 +435,20 @@ impl<P: Protocol> State<P> {
             Supplies { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
         let linked = table.index.link(record, key, place, &mut supplies, born);
         local.retire_parts(table.number);
-        for change in local.divided.drain(..) {
-            P::divided(&mut self.attempt, &change);
+        if !local.divided.is_empty() {
+            local.divided.drain(..).for_each(|change| P::divided(&mut self.attempt, &change));
         }
+        if let Ok(Linked::New { node, before, after }) = linked {
+            let first = table.layout.first_of(record);
+            P::linked(&mut self.attempt, node, before, after, first);
+            local.linked.push(first);
+            local.count_linked(table, true);
+            return Ok(Home { record, is_new: true });
+        }
+        crate::memory::Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
         match linked {
-            Ok(Linked::New { node, before, after }) => {
-                let first = table.layout.first_of(record);
-                P::linked(&mut self.attempt, node, before, after, first);
-                local.linked.push(first);
-                local.count_linked(table, true);
-                Ok(record)
-            }
-            Ok(Linked::Existing(existing)) => {
-                crate::memory::Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
-                Ok(existing)
-            }
-            Err(crate::memory::OutOfMemory) => {
-                crate::memory::Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
-                Err(Abort::MemoryLimit)
-            }
+            Ok(Linked::Existing(existing)) => self.found_home(engine, table, existing),
+            _ => Err(Abort::MemoryLimit),
         }
     }
 

@@ -117,26 +117,45 @@ impl Near {
     }
 }
 
+/// What came of linking a record where the last one went.
+enum Nearby {
+    Linked(Linked),
+    /// The key belongs to this leaf of the layer at this depth, in which its slice leads to something else.
+    Taken(Spot, usize, Value),
+    /// Nothing is known.
+    Elsewhere,
+}
+
 impl Place {
     /// Links a record in the leaf itself, if the key belongs there, nothing has changed the leaf since, and that is all it takes.
-    #[inline]
-    fn link_near(&mut self, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<Linked> {
-        let near = self.0.as_mut()?;
+    #[inline(always)]
+    fn link_near(&mut self, record: RecordAt, key: &[u64], born: &mut impl FnMut(NodeAt)) -> Nearby {
+        let Some(near) = self.0.as_mut() else { return Nearby::Elsewhere };
         let Spot { leaf, version: before, .. } = near.spot;
         // What the version says is certain under the lock, so this is the only look.
-        if !(near.is_home_of(linking.key) && leaf.lock_at(before)) {
-            return None;
+        if !(near.is_home_of(key) && leaf.lock_at(before)) {
+            return Nearby::Elsewhere;
         }
-        let slice = linking.key[near.depth];
+        let slice = key[near.depth];
         let permutation = leaf.permutation();
-        let is_missing = leaf.is_beyond(permutation, slice) || leaf.value_of(slice) == 0;
-        if !is_missing || permutation.count() == WIDTH {
+        if permutation.count() == WIDTH {
             leaf.unlock(before);
-            return None;
+            return Nearby::Elsewhere;
         }
-        let after = link_locked(leaf, before, slice, linking);
-        (near.spot.version, near.record) = (after, Some(linking.record));
-        Some(Linked::New { node: leaf.handle(), before, after })
+        if leaf.is_beyond(permutation, slice) {
+            leaf.append(permutation, slice, Value::Record(record));
+        } else {
+            match Value::of(leaf.value_of(slice)) {
+                Value::Nothing => leaf.insert(slice, Value::Record(record)),
+                taken => {
+                    leaf.unlock(before);
+                    return Nearby::Taken(near.spot, near.depth, taken);
+                }
+            }
+        }
+        let after = unlock_linked(leaf, before, born);
+        (near.spot.version, near.record) = (after, Some(record));
+        Nearby::Linked(Linked::New { node: leaf.handle(), before, after })
     }
 }
 
@@ -225,7 +244,7 @@ impl OrderedIndex {
     pub(crate) fn new(nodes: Arc<Slab>, key_words: usize, node_words: usize) -> Result<OrderedIndex, OutOfMemory> {
         assert!(nodes.block_words() >= NODE_WORDS && key_words > 0 && node_words <= 2);
         let block = Cache::of(&mut Vec::new(), &nodes).allocate(&nodes)?;
-        let root = Node::new_leaf(block);
+        let root = Node::new_leaf(block, std::iter::empty());
         root.clear_words(node_words);
         Ok(OrderedIndex { root: root.address(), key_words, node_words, nodes })
     }
@@ -284,6 +303,7 @@ impl OrderedIndex {
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node; the index then contains what it did.
+    #[inline(always)]
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -291,15 +311,54 @@ impl OrderedIndex {
         place: &mut Place,
         caches: &mut Vec<Option<Cache>>,
         changes: &mut Vec<NodeChange>,
-        born: impl FnMut(NodeAt),
+        mut born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         debug_assert_eq!(key.len(), self.key_words);
-        let mut linking = Linking { record, key, caches, changes, born };
-        if let Some(linked) = place.link_near(&mut linking) {
-            return Ok(linked);
+        match place.link_near(record, key, &mut born) {
+            Nearby::Linked(linked) => Ok(linked),
+            Nearby::Elsewhere => self.link_from((self.root(), 0), place, &mut Linking { record, key, caches, changes, born }),
+            Nearby::Taken(spot, depth, taken) => {
+                let mut linking = Linking { record, key, caches, changes, born };
+                self.link_below((spot, depth, taken), place, &mut linking)
+            }
         }
+    }
+
+    /// Links a record whose slice in a leaf led to something else a moment ago.
+    #[inline(never)]
+    fn link_below(
+        &self,
+        (spot, depth, taken): (Spot, usize, Value),
+        place: &mut Place,
+        linking: &mut Linking<'_, impl FnMut(NodeAt)>,
+    ) -> Result<Linked, OutOfMemory> {
+        let from = match taken {
+            Value::Layer(next) => (next, depth + 1),
+            Value::Record(existing) if self.has_rest(existing, linking.key, depth) => {
+                return Ok(Linked::Existing(existing));
+            }
+            Value::Record(other) => match self.begin_layers(spot, depth, other, linking)? {
+                Some((near, linked)) => {
+                    place.0 = Some(near);
+                    return Ok(linked);
+                }
+                None => (self.root(), 0),
+            },
+            Value::Nothing => (self.root(), 0),
+        };
+        self.link_from(from, place, linking)
+    }
+
+    /// Links a record, going down from the root of a layer that its key leads to.
+    #[inline(never)]
+    fn link_from(
+        &self,
+        (mut root, mut depth): (Node, usize),
+        place: &mut Place,
+        linking: &mut Linking<'_, impl FnMut(NodeAt)>,
+    ) -> Result<Linked, OutOfMemory> {
+        let key = linking.key;
         let mut spin = Spin::default();
-        let (mut root, mut depth) = (self.root(), 0);
         loop {
             let linked = match look::<true>(root, key[depth]) {
                 None => None,
@@ -310,11 +369,11 @@ impl OrderedIndex {
                 Some((_, Value::Record(existing))) if self.has_rest(existing, key, depth) => {
                     return Ok(Linked::Existing(existing));
                 }
-                Some((spot, Value::Record(other))) => self.begin_layers(spot, depth, other, &mut linking)?,
+                Some((spot, Value::Record(other))) => self.begin_layers(spot, depth, other, linking)?,
                 Some((spot, Value::Nothing)) if spot.leaf.permutation().count() == WIDTH => {
-                    self.link_splitting(root, depth, &mut linking)?
+                    self.link_splitting(root, depth, linking)?
                 }
-                Some((spot, Value::Nothing)) => link_at(spot, depth, &mut linking),
+                Some((spot, Value::Nothing)) => link_at(spot, depth, linking),
             };
             if let Some((near, linked)) = linked {
                 place.0 = Some(near);
@@ -348,16 +407,16 @@ fn link_at(spot: Spot, depth: usize, linking: &mut Linking<'_, impl FnMut(NodeAt
         return None;
     }
     // The version is the same, so at most something has been unlinked: the slice is still missing, and there is room.
-    let after = link_locked(leaf, version, linking.key[depth], linking);
+    leaf.insert(linking.key[depth], Value::Record(linking.record));
+    let after = unlock_linked(leaf, version, &mut linking.born);
     let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
     Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }
 
-/// Links a record in a leaf that the caller has locked, which has room for it, and unlocks the leaf; its version then.
+/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and gives its version then.
 #[inline(always)]
-fn link_locked(leaf: Node, version: u64, slice: u64, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> u64 {
-    leaf.insert(slice, Value::Record(linking.record));
-    (linking.born)(leaf.handle());
+fn unlock_linked(leaf: Node, version: u64, born: &mut impl FnMut(NodeAt)) -> u64 {
+    born(leaf.handle());
     let after = version + VERSION_ONE;
     leaf.unlock(after); // T1
     after
