@@ -223,11 +223,25 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts a row in its record unless it is there; says whether it did.
-    #[inline]
+    #[inline(always)]
     fn insert_at(&self, tx: &Tx<'_, P>, state: &mut State<P>, home: Home, row: &R) -> Result<bool, Abort> {
-        let Home { record, is_new } = home;
+        if !home.is_new {
+            return self.insert_again(tx, state, home.record, row);
+        }
+        if !self.core.indexes.is_empty()
+            && !self.enter_unless_there(tx, state, self.core.layout.first_of(home.record), row)?
+        {
+            return Ok(false);
+        }
+        self.stager(tx, state, home.record).stage_new_row(row)?;
+        Ok(true)
+    }
+
+    /// As [`Table::insert_at`], where there was a record before.
+    #[inline(never)]
+    fn insert_again(&self, tx: &Tx<'_, P>, state: &mut State<P>, record: RecordAt, row: &R) -> Result<bool, Abort> {
         let first = self.core.layout.first_of(record);
-        let can_insert = is_new || state.can_insert(tx.engine, first)?;
+        let can_insert = state.can_insert(tx.engine, first)?;
         if can_insert {
             if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, first, row)? {
                 return Ok(false);

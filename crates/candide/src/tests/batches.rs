@@ -81,13 +81,20 @@ impl ForProtocol for LikeOneByOne {
                         after.remove(key);
                     }
                     for keys in &batches {
-                        let wanted = keys.iter().position(|&key| after.insert(key, item).is_some_and(|old| {
-                            after.insert(key, old);
-                            true
-                        }));
+                        let wanted = keys.iter().position(|&key| {
+                            after.insert(key, item).is_some_and(|old| {
+                                after.insert(key, old);
+                                true
+                            })
+                        });
                         let inserted = lines.insert_many(tx, keys.iter().map(|&key| line(key, item)));
-                        assert_eq!(inserted, if wanted.is_some() { Err(Abort::Duplicate) } else { Ok(()) }, "seed {seed}");
-                        (whole, refused) = (whole + usize::from(wanted.is_none()), refused + usize::from(wanted.is_some()));
+                        assert_eq!(
+                            inserted,
+                            if wanted.is_some() { Err(Abort::Duplicate) } else { Ok(()) },
+                            "seed {seed}"
+                        );
+                        (whole, refused) =
+                            (whole + usize::from(wanted.is_none()), refused + usize::from(wanted.is_some()));
                         assert_eq!(rows(tx, &lines)?, after, "what the transaction sees, seed {seed}");
                     }
                     if fails { Err(Abort::NotFound) } else { Ok(()) }
@@ -219,7 +226,10 @@ impl ForProtocol for OwnAndOthers {
             for whole_district in [false, true] {
                 assert!(both_commit::<P>(whole_district, at, None), "its own lines are no phantoms ({at})");
                 for number in [30, 65_535] {
-                    assert!(!both_commit::<P>(whole_district, at, Some((1, 1, 9, number))), "{whole_district} {at} {number}");
+                    assert!(
+                        !both_commit::<P>(whole_district, at, Some((1, 1, 9, number))),
+                        "{whole_district} {at} {number}"
+                    );
                 }
             }
             assert!(!both_commit::<P>(true, at, Some((1, 1, 3, 100))), "another order of the district ({at})");

@@ -46,7 +46,8 @@ impl Rows {
     fn link(&self, key: &[u64]) -> bool {
         let mut caches = Vec::new();
         let record = RecordAt::allocate(&self.layout, key, &self.records, &mut caches).unwrap();
-        let linked = self.index.link(record, key, &mut Place::default(), &mut caches, &mut Vec::new(), |_| ()).unwrap();
+        let place = (&mut Place::default(), Start::ROOT);
+        let linked = self.index.link(record, key, place, &mut caches, &mut Vec::new(), |_| ()).unwrap();
         matches!(linked, Linked::New { .. })
     }
 

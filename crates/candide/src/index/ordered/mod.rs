@@ -113,49 +113,63 @@ impl Near {
     #[inline(always)]
     fn is_home_of(&self, key: &[u64]) -> bool {
         let Near { spot, depth, record } = self;
-        (spot.low..=spot.high).contains(&key[*depth]) && record.is_none_or(|record| record.has_key(&key[..*depth]))
+        (spot.low..=spot.high).contains(&key[*depth]) && record.is_none_or(|record| record.begins_like(key, *depth))
     }
 }
 
-/// What came of linking a record where the last one went.
-enum Nearby {
-    Linked(Linked),
-    /// The key belongs to this leaf of the layer at this depth, in which its slice leads to something else.
-    Taken(Spot, usize, Value),
-    /// Nothing is known.
-    Elsewhere,
+/// Where the way begins to the leaf of a key that could not be linked near the last one.
+#[derive(Debug)]
+pub(crate) struct Start(Option<Taken>);
+
+impl Start {
+    /// At the root of the first layer.
+    pub(crate) const ROOT: Start = Start(None);
+}
+
+/// A leaf of the layer at this depth, which the key belongs to, and in which its slice leads to something.
+#[derive(Debug)]
+struct Taken {
+    spot: Spot,
+    depth: usize,
+    by: Value,
 }
 
 impl Place {
-    /// Links a record in the leaf itself, if the key belongs there, nothing has changed the leaf since, and that is all it takes.
+    /// Links a record in the leaf itself, if its key belongs there, nothing has changed the leaf since, and that is all it takes;
+    /// otherwise [`OrderedIndex::link`] does it from where this says. The record's key and cells are written.
     #[inline(always)]
-    fn link_near(&mut self, record: RecordAt, key: &[u64], born: &mut impl FnMut(NodeAt)) -> Nearby {
-        let Some(near) = self.0.as_mut() else { return Nearby::Elsewhere };
+    pub(crate) fn link_near(
+        &mut self,
+        record: RecordAt,
+        key: &[u64],
+        born: &mut impl FnMut(NodeAt),
+    ) -> Result<Linked, Start> {
+        let Some(near) = self.0.as_mut() else { return Err(Start::ROOT) };
         let Spot { leaf, version: before, .. } = near.spot;
         // What the version says is certain under the lock, so this is the only look.
         if !(near.is_home_of(key) && leaf.lock_at(before)) {
-            return Nearby::Elsewhere;
+            return Err(Start::ROOT);
         }
         let slice = key[near.depth];
         let permutation = leaf.permutation();
         if permutation.count() == WIDTH {
             leaf.unlock(before);
-            return Nearby::Elsewhere;
+            return Err(Start::ROOT);
         }
         if leaf.is_beyond(permutation, slice) {
             leaf.append(permutation, slice, Value::Record(record));
         } else {
-            match Value::of(leaf.value_of(slice)) {
-                Value::Nothing => leaf.insert(slice, Value::Record(record)),
+            match leaf.value_of(slice) {
+                0 => leaf.insert(slice, Value::Record(record)),
                 taken => {
                     leaf.unlock(before);
-                    return Nearby::Taken(near.spot, near.depth, taken);
+                    return Err(Start(Some(Taken { spot: near.spot, depth: near.depth, by: Value::of(taken) })));
                 }
             }
         }
         let after = unlock_linked(leaf, before, born);
         (near.spot.version, near.record) = (after, Some(record));
-        Nearby::Linked(Linked::New { node: leaf.handle(), before, after })
+        Ok(Linked::New { node: leaf.handle(), before, after })
     }
 }
 
@@ -295,7 +309,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned.
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned, and has tried
+    /// [`Place::link_near`], which said where to start.
     ///
     /// The restructuring that this takes is in `changes`; it comes before the step from one version to the next that
     /// [`Linked::New`] tells of. `born` runs under the lock of the record's leaf, or before that can be found: where a
@@ -303,54 +318,35 @@ impl OrderedIndex {
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node; the index then contains what it did.
-    #[inline(always)]
     pub(crate) fn link(
         &self,
         record: RecordAt,
         key: &[u64],
-        place: &mut Place,
+        (place, start): (&mut Place, Start),
         caches: &mut Vec<Option<Cache>>,
         changes: &mut Vec<NodeChange>,
-        mut born: impl FnMut(NodeAt),
+        born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         debug_assert_eq!(key.len(), self.key_words);
-        match place.link_near(record, key, &mut born) {
-            Nearby::Linked(linked) => Ok(linked),
-            Nearby::Elsewhere => self.link_from((self.root(), 0), place, &mut Linking { record, key, caches, changes, born }),
-            Nearby::Taken(spot, depth, taken) => {
-                let mut linking = Linking { record, key, caches, changes, born };
-                self.link_below((spot, depth, taken), place, &mut linking)
-            }
-        }
-    }
-
-    /// Links a record whose slice in a leaf led to something else a moment ago.
-    #[inline(never)]
-    fn link_below(
-        &self,
-        (spot, depth, taken): (Spot, usize, Value),
-        place: &mut Place,
-        linking: &mut Linking<'_, impl FnMut(NodeAt)>,
-    ) -> Result<Linked, OutOfMemory> {
-        let from = match taken {
-            Value::Layer(next) => (next, depth + 1),
-            Value::Record(existing) if self.has_rest(existing, linking.key, depth) => {
+        let mut linking = Linking { record, key, caches, changes, born };
+        let from = match start.0 {
+            Some(Taken { depth, by: Value::Layer(next), .. }) => (next, depth + 1),
+            Some(Taken { depth, by: Value::Record(existing), .. }) if self.has_rest(existing, key, depth) => {
                 return Ok(Linked::Existing(existing));
             }
-            Value::Record(other) => match self.begin_layers(spot, depth, other, linking)? {
-                Some((near, linked)) => {
+            Some(Taken { spot, depth, by: Value::Record(other) }) => {
+                if let Some((near, linked)) = self.begin_layers(spot, depth, other, &mut linking)? {
                     place.0 = Some(near);
                     return Ok(linked);
                 }
-                None => (self.root(), 0),
-            },
-            Value::Nothing => (self.root(), 0),
+                (self.root(), 0)
+            }
+            Some(Taken { by: Value::Nothing, .. }) | None => (self.root(), 0),
         };
-        self.link_from(from, place, linking)
+        self.link_from(from, place, &mut linking)
     }
 
     /// Links a record, going down from the root of a layer that its key leads to.
-    #[inline(never)]
     fn link_from(
         &self,
         (mut root, mut depth): (Node, usize),
