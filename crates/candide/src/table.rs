@@ -201,10 +201,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         for row in rows {
             let state = &mut *tx.state.borrow_mut();
             state.admit(tx.engine, &self.core)?;
-            let home = self.in_words(&row.key(), |key| {
-                self.core.check_key(key);
-                state.link(tx.engine, &self.core, key, &mut place)
-            })?;
+            // Not `in_words`, as in `find_found`.
+            let key = row.key();
+            let home = match self.core.layout.packing::<R::Key>() {
+                None => state.link(tx.engine, &self.core, key.words().as_ref(), &mut place)?,
+                Some(packing) => self.link_packed(tx, state, packing, &key, &mut place)?,
+            };
             if !self.insert_at(tx, state, home, &row)? {
                 return Err(Abort::Duplicate);
             }
@@ -557,6 +559,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: &R::Key,
     ) -> Result<Found, Abort> {
         state.find(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice())
+    }
+
+    #[inline(never)]
+    fn link_packed(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        packing: KeyPacking,
+        key: &R::Key,
+        place: &mut Place,
+    ) -> Result<Home, Abort> {
+        state.link(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice(), place)
     }
 
     #[inline(always)]

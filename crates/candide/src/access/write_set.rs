@@ -404,21 +404,21 @@ impl WriteSet {
     }
 
     /// Stores what the evaluated item makes of its unit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn install(&self, index: usize, payload: &[AtomicU64]) {
         let item = &self.items[index];
-        let store = |words: &[AtomicU64], values: &[u64]| {
-            for (word, &value) in words.iter().zip(values) {
-                word.store(value, Ordering::Release); // E3
-            }
-        };
         if item.needs_image {
-            return store(payload, &self.images[item.image as usize..][..payload.len()]);
+            return self.install_image(item, payload);
         }
         for (_, op) in self.operations.of(item) {
             let count = usize::from(op.words);
             store(&payload[usize::from(op.word)..][..count], self.operations.operands(op.operand, count));
         }
+    }
+
+    #[inline(never)]
+    fn install_image(&self, item: &WriteItem, payload: &[AtomicU64]) {
+        store(payload, &self.images[item.image as usize..][..payload.len()]);
     }
 
     /// Puts the items into the order of their addresses, for protocols that lock in a global order.
@@ -428,5 +428,13 @@ impl WriteSet {
             self.table.clear();
             self.index_items(0);
         }
+    }
+}
+
+/// Stores the values of words that the caller has locked.
+#[inline(always)]
+fn store(words: &[AtomicU64], values: &[u64]) {
+    for (word, &value) in words.iter().zip(values) {
+        word.store(value, Ordering::Release); // E3
     }
 }

@@ -121,19 +121,21 @@ impl Cache {
 
     /// A block of the slab's size, owned by the caller, contents undefined.
     #[inline(always)]
-    pub(crate) fn allocate(&mut self, slab: &Slab) -> Result<Block, OutOfMemory> {
-        match self.free.pop() {
+    pub(crate) fn allocate(caches: &mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> Result<Block, OutOfMemory> {
+        let cache = caches.get_mut(slab.id.0 as usize).and_then(Option::as_mut);
+        match cache.and_then(|cache| cache.free.pop()) {
             Some(block) => Ok(block),
-            None => self.allocate_anew(slab),
+            None => Cache::allocate_anew(caches, slab),
         }
     }
 
-    /// A block of a cache that has none left.
+    /// A block for a session that has none left.
     #[cold]
     #[inline(never)]
-    fn allocate_anew(&mut self, slab: &Slab) -> Result<Block, OutOfMemory> {
-        slab.take(self.refill_blocks, &mut self.free, false)?;
-        Ok(self.take_ready())
+    fn allocate_anew(caches: &mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> Result<Block, OutOfMemory> {
+        let cache = Cache::of(caches, slab);
+        slab.take(cache.refill_blocks, &mut cache.free, false)?;
+        Ok(cache.take_ready())
     }
 
     /// The number of blocks that can be allocated without asking anybody.
@@ -350,7 +352,7 @@ mod tests {
         let mut caches = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..5_000 {
-            let block = Cache::of(&mut caches, &slab).allocate(&slab).unwrap();
+            let block = Cache::allocate(&mut caches, &slab).unwrap();
             assert_eq!(block.address() % 64, 0);
             assert!(seen.insert(block.address()));
         }
@@ -361,7 +363,7 @@ mod tests {
             Cache::of(&mut caches, &slab).free(&slab, Block::at(address).unwrap());
         }
         for _ in 0..5_000 {
-            Cache::of(&mut caches, &slab).allocate(&slab).unwrap();
+            Cache::allocate(&mut caches, &slab).unwrap();
         }
         assert_eq!(slab.reserved_bytes(), reserved);
     }
@@ -372,7 +374,7 @@ mod tests {
         let slab = Slab::new(SlabId(0), 16, &memory);
         let mut caches = Vec::new();
         let mut blocks = 0;
-        while Cache::of(&mut caches, &slab).allocate(&slab).is_ok() {
+        while Cache::allocate(&mut caches, &slab).is_ok() {
             blocks += 1;
         }
         assert_eq!(blocks, 512);

@@ -249,6 +249,7 @@ impl Protocol for TicToc {
         begin_in_time(at, [nwts, nrts]);
     }
 
+    #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         let mut birth = None;
         for read in &mut attempt.nodes {

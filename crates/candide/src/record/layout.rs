@@ -43,7 +43,7 @@ impl RecordAt {
         caches: &mut Vec<Option<Cache>>,
     ) -> Result<RecordAt, OutOfMemory> {
         assert!(slab.block_words() >= layout.total_words() && key.len() == layout.key_words());
-        let block = Cache::of(caches, slab).allocate(slab)?;
+        let block = Cache::allocate(caches, slab)?;
         // SAFETY: the block is large enough (R1) and ours (R2).
         let record = unsafe { RecordAt::new(block) };
         record.write_key(key);

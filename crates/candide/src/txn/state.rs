@@ -439,6 +439,7 @@ impl<P: Protocol> State<P> {
         key: &[u64],
         place: &mut Place,
     ) -> Result<Home, Abort> {
+        table.check_key(key);
         self.admit_write()?;
         // A link raises a node's version and so disturbs others like a commit does.
         let context = Context::new(engine, &mut self.local);
@@ -470,9 +471,8 @@ impl<P: Protocol> State<P> {
             Supplies { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
         let linked = table.index.link(record, key, (place, start), &mut supplies, born);
         local.retire_parts(table.number);
-        for change in local.divided.drain(..) {
-            P::divided(&mut self.attempt, &change);
-        }
+        local.divided.iter().for_each(|change| P::divided(&mut self.attempt, change));
+        local.divided.clear();
         let Ok(linked) = linked else {
             Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
             return Err(Abort::MemoryLimit);

@@ -159,7 +159,7 @@ impl Place {
         if leaf.is_beyond(permutation, slice) {
             leaf.append(permutation, slice, Value::Record(record));
         } else {
-            match leaf.value_of(slice) {
+            match leaf.value_of_last(permutation, slice).unwrap_or_else(|| leaf.value_of(slice)) {
                 0 => leaf.insert(slice, Value::Record(record)),
                 taken => {
                     leaf.unlock(before);
@@ -257,7 +257,7 @@ impl OrderedIndex {
     /// An index for records whose key has `key_words` words, with its nodes in a slab of its own.
     pub(crate) fn new(nodes: Arc<Slab>, key_words: usize, node_words: usize) -> Result<OrderedIndex, OutOfMemory> {
         assert!(nodes.block_words() >= NODE_WORDS && key_words > 0 && node_words <= 2);
-        let block = Cache::of(&mut Vec::new(), &nodes).allocate(&nodes)?;
+        let block = Cache::allocate(&mut Vec::new(), &nodes)?;
         let root = Node::new_leaf(block, std::iter::empty());
         root.clear_words(node_words);
         Ok(OrderedIndex { root: root.address(), key_words, node_words, nodes })

@@ -317,6 +317,13 @@ impl Node {
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
     }
 
+    /// The value word of the largest live slice, if it is this one, in a leaf the caller has locked, which is not empty.
+    #[inline(always)]
+    pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
+        let slot = permutation.slot(permutation.count() - 1);
+        (self.slice(slot) == slice).then(|| self.value(slot))
+    }
+
     /// How many live slices are smaller, in a leaf the caller has locked or nobody can reach yet.
     #[inline(always)]
     fn rank_of_slice(self, permutation: Permutation, slice: u64) -> usize {

@@ -289,6 +289,7 @@ impl Protocol for Mvcc {
         at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
     }
 
+    #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
             attempt.reads.push((first, Tid::UNBORN));
