@@ -28,14 +28,15 @@
 //!   leaves its words to the one that inherits its slices; words are timestamps, so the larger one counts.
 //!
 //! # How it changes
-//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; a free slot is written, then the
-//! permutation. *Split* (`split.rs`). A leaf that is full moves its upper half to a new leaf, which is complete before its
-//! parent, locked as well, links it. Full inner nodes on the way are split before, from the top, each together with a parent that
-//! has room; so nothing propagates upwards. A layer's root gives both halves to new nodes. At the right end of a layer nothing is
-//! moved, which keeps the nodes of ascending keys full. *Layers.* When a second key with the same slice arrives, the record's slot
-//! becomes the root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A leaf that becomes
-//! empty is taken out of its parent; a parent left with one child is replaced by it; a root left with one child takes over what
-//! that one contains; an empty layer loses its slot.
+//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; or at the one that the insert before this
+//! left, if the key belongs beside that one's (`Place`), and is then looked for. A free slot is written, then the permutation.
+//! *Split* (`split.rs`). A leaf that is full moves its upper half to a new leaf, which is complete before its parent, locked as
+//! well, links it. Full inner nodes on the way are split before, from the top, each together with a parent that has room; so
+//! nothing propagates upwards. A layer's root gives both halves to new nodes. At the right end of a layer nothing is moved, which
+//! keeps the nodes of ascending keys full. *Layers.* When a second key with the same slice arrives, the record's slot becomes the
+//! root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A leaf that becomes empty is taken
+//! out of its parent; a parent left with one child is replaced by it; a root left with one child takes over what that one
+//! contains; an empty layer loses its slot.
 //!
 //! # Why lookups are right
 //! By T5 a descent passes from parent to child at a moment when the child was the parent's, for this slice. From then on, the leaf
