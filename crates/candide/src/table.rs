@@ -12,7 +12,7 @@ use crate::record::{
     image_words,
 };
 use crate::sync::{Mutant, mutant, thread};
-use crate::txn::{Core, FreeColumnsOnly, Mark, Stager, State, Tx};
+use crate::txn::{Core, FreeColumnsOnly, Home, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -201,11 +201,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         for row in rows {
             let state = &mut *tx.state.borrow_mut();
             state.admit(tx.engine, &self.core)?;
-            let record = self.in_words(&row.key(), |key| {
-                self.core.check_key(key);
-                state.link(tx.engine, &self.core, key, &mut place)
-            })?;
-            if !self.insert_at(tx, state, record, &row)? {
+            // Not `in_words`, as in `find_found`.
+            let key = row.key();
+            let home = match self.core.layout.packing::<R::Key>() {
+                None => state.link(tx.engine, &self.core, key.words().as_ref(), &mut place)?,
+                Some(packing) => self.link_packed(tx, state, packing, &key, &mut place)?,
+            };
+            if !self.insert_at(tx, state, home, &row)? {
                 return Err(Abort::Duplicate);
             }
         }
@@ -218,12 +220,28 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::NotUnique`] if a unique index has another row with the same key, [`Abort::MemoryLimit`].
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
-        let record = self.record_for(tx, state, &row.key())?;
-        self.insert_at(tx, state, record, &row)
+        let home = self.record_for(tx, state, &row.key())?;
+        self.insert_at(tx, state, home, &row)
     }
 
     /// Inserts a row in its record unless it is there; says whether it did.
-    fn insert_at(&self, tx: &Tx<'_, P>, state: &mut State<P>, record: RecordAt, row: &R) -> Result<bool, Abort> {
+    #[inline(always)]
+    fn insert_at(&self, tx: &Tx<'_, P>, state: &mut State<P>, home: Home, row: &R) -> Result<bool, Abort> {
+        if !home.is_new {
+            return self.insert_again(tx, state, home.record, row);
+        }
+        if !self.core.indexes.is_empty()
+            && !self.enter_unless_there(tx, state, self.core.layout.first_of(home.record), row)?
+        {
+            return Ok(false);
+        }
+        self.stager(tx, state, home.record).stage_new_row(row)?;
+        Ok(true)
+    }
+
+    /// As [`Table::insert_at`], where there was a record before.
+    #[inline(never)]
+    fn insert_again(&self, tx: &Tx<'_, P>, state: &mut State<P>, record: RecordAt, row: &R) -> Result<bool, Abort> {
         let first = self.core.layout.first_of(record);
         let can_insert = state.can_insert(tx.engine, first)?;
         if can_insert {
@@ -254,7 +272,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the same key.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let state = &mut *tx.state.borrow_mut();
-        let record = self.record_for(tx, state, &row.key())?;
+        let record = self.record_for(tx, state, &row.key())?.record;
         if !self.core.indexes.is_empty() {
             let store = |words: &mut Vec<u64>| {
                 store_row(&row, words);
@@ -509,7 +527,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// The record of a key, linked absent if there is none.
-    fn record_for(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<RecordAt, Abort> {
+    fn record_for(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<Home, Abort> {
         self.in_words(key, |key| state.record_for(tx.engine, &self.core, key))
     }
 
@@ -541,6 +559,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: &R::Key,
     ) -> Result<Found, Abort> {
         state.find(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice())
+    }
+
+    #[inline(never)]
+    fn link_packed(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        packing: KeyPacking,
+        key: &R::Key,
+        place: &mut Place,
+    ) -> Result<Home, Abort> {
+        state.link(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice(), place)
     }
 
     #[inline(always)]

@@ -38,6 +38,12 @@ impl Operations {
         self.ops.len() as u32 - 1
     }
 
+    /// Appends operations, each of an item of its own.
+    #[inline(always)]
+    pub(super) fn extend(&mut self, ops: impl Iterator<Item = Op>) {
+        self.ops.extend(ops.map(|op| (op, NONE)));
+    }
+
     /// Makes one operation the successor of another.
     pub(super) fn link(&mut self, number: u32, next: u32) {
         self.ops[number as usize].1 = next;

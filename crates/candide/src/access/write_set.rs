@@ -201,6 +201,42 @@ impl WriteSet {
         }
     }
 
+    /// Adds the items of a row that is inserted, none of whose units is in the set. The words of all are operands, one unit's
+    /// after another's.
+    #[inline(always)]
+    pub(crate) fn stage_new(&mut self, cells: impl Iterator<Item = CellAt> + Clone, mut operand: u32) {
+        debug_assert!(cells.clone().all(|at| self.find(at).is_none()));
+        let (count, mut number) = (self.items.len(), self.operations.next());
+        let filter = &mut self.filter;
+        let item = |at: CellAt| {
+            filter.add(at.address());
+            let op = number;
+            number += 1;
+            WriteItem {
+                at,
+                expects: Intent::Insert.expects(),
+                present: true,
+                untouched: false,
+                note: 0,
+                first_op: op,
+                last_op: op,
+                needs_evaluation: false,
+                needs_image: false,
+                image: NONE,
+            }
+        };
+        self.items.extend(cells.clone().map(item));
+        self.operations.extend(cells.map(|at| {
+            let words = at.payload_words();
+            let op = Op { operand, ..Op::set_words(0, words as u16) };
+            operand += words as u32;
+            op
+        }));
+        if self.items.len() > SCANNED_MAX {
+            self.index_items(count);
+        }
+    }
+
     /// What an item was at a mark: `None` if nothing had been staged, otherwise whether the row existed.
     pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
         let item = &self.items[index];
@@ -234,20 +270,21 @@ impl WriteSet {
         });
         self.filter.add(at.address());
         if self.items.len() > SCANNED_MAX {
-            self.index_items();
+            self.index_items(self.items.len() - 1);
         }
         self.items.len() - 1
     }
 
-    /// Enters the newest item into the table, or all of them if the table had to grow.
-    fn index_items(&mut self) {
+    /// Enters the items from this one on into the table; or all of them, if it had to grow or was not used before.
+    #[cold]
+    fn index_items(&mut self, newest: usize) {
         let count = self.items.len();
         let grown = self.table.len() < 2 * count;
         if grown {
             self.table.clear();
             self.table.resize((4 * count).next_power_of_two(), 0);
         }
-        let first = if grown || count == SCANNED_MAX + 1 { 0 } else { count - 1 };
+        let first = if grown || newest <= SCANNED_MAX { 0 } else { newest };
         for index in first..count {
             let mut place = self.probe_start(self.items[index].at.address());
             while self.table[place] != 0 {
@@ -380,16 +417,11 @@ impl WriteSet {
     }
 
     /// Stores what the evaluated item makes of its unit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn install(&self, index: usize, payload: &[AtomicU64]) {
         let item = &self.items[index];
-        let store = |words: &[AtomicU64], values: &[u64]| {
-            for (word, &value) in words.iter().zip(values) {
-                word.store(value, Ordering::Release); // E3
-            }
-        };
         if item.needs_image {
-            return store(payload, &self.images[item.image as usize..][..payload.len()]);
+            return self.install_image(item, payload);
         }
         for (_, op) in self.operations.of(item) {
             let count = usize::from(op.words);
@@ -397,12 +429,25 @@ impl WriteSet {
         }
     }
 
+    #[inline(never)]
+    fn install_image(&self, item: &WriteItem, payload: &[AtomicU64]) {
+        store(payload, &self.images[item.image as usize..][..payload.len()]);
+    }
+
     /// Puts the items into the order of their addresses, for protocols that lock in a global order.
     pub(crate) fn sort(&mut self) {
         self.items.sort_unstable_by_key(|item| item.at.address());
         if self.items.len() > SCANNED_MAX {
             self.table.clear();
-            self.index_items();
+            self.index_items(0);
         }
+    }
+}
+
+/// Stores the values of words that the caller has locked.
+#[inline(always)]
+fn store(words: &[AtomicU64], values: &[u64]) {
+    for (word, &value) in words.iter().zip(values) {
+        word.store(value, Ordering::Release); // E3
     }
 }

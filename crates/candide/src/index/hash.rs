@@ -497,7 +497,7 @@ impl HashIndex {
         if self.grows && self.is_crowded(array, node) && self.grow(array) {
             return Ok(());
         }
-        let line = self.new_line(Cache::of(caches, &self.lines).allocate(&self.lines)?);
+        let line = self.new_line(Cache::allocate(caches, &self.lines)?);
         let mut spin = Spin::default();
         let version = loop {
             match lock_bucket(node) {
@@ -639,7 +639,7 @@ impl HashIndex {
             let key = record.key_words(self.key_words);
             let half = halves[usize::from(next.bucket_index(self.hash(key.as_slice())) != index)];
             let (line, slot) = self.free_slot(half).unwrap_or_else(|| {
-                let line = Cache::of(caches, &self.lines).allocate(&self.lines).expect("fetched before the lock");
+                let line = Cache::allocate(caches, &self.lines).expect("fetched before the lock");
                 let line = self.new_line(line);
                 self.append_line(half, line);
                 (line, 0)

@@ -7,7 +7,7 @@ mod table_index;
 pub use hash::NodeAt;
 pub(crate) use hash::{Found, HashIndex, Linked, Retire, Size};
 pub use ordered::Direction;
-pub(crate) use ordered::{OrderedIndex, Place};
+pub(crate) use ordered::{OrderedIndex, Place, Start};
 pub(crate) use table_index::{Advance, Cursor, Supplies, TableIndex};
 
 /// A leaf that an insert has divided, or a bucket that it has moved: whoever observed `node` at version `before` now needs all

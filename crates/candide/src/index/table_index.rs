@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::hash::{BucketCursor, HashIndex};
-use super::ordered::{self, Direction, OrderedIndex, Place};
+use super::ordered::{self, Direction, OrderedIndex, Place, Start};
 use super::{Found, Linked, NodeAt, NodeChange, Retire};
 use crate::memory::{Cache, OutOfMemory, Slab};
 use crate::record::{RecordAt, WordRange};
@@ -106,7 +106,8 @@ impl TableIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned.
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned, and has tried
+    /// [`Place::link_near`], which said where to start.
     ///
     /// `born` runs under the node's lock, after its version has been raised: where a protocol lets the record inherit what
     /// the node knew about the absent key.
@@ -114,7 +115,7 @@ impl TableIndex {
         &self,
         record: RecordAt,
         key: &[u64],
-        place: &mut Place,
+        place: (&mut Place, Start),
         supplies: &mut Supplies<'_>,
         born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {

@@ -58,12 +58,7 @@ impl Slab {
         if store.is_empty() {
             self.grow(&mut store, beyond_limit)?;
         }
-        for _ in 0..wanted {
-            match store.pop(self.block_words) {
-                Some(block) => into.push(block),
-                None => break,
-            }
-        }
+        store.take(wanted, self.block_words, into);
         Ok(())
     }
 
@@ -105,22 +100,42 @@ impl Cache {
     }
 
     /// The cache for `slab` in a session's list.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of<'a>(caches: &'a mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> &'a mut Cache {
+        let index = slab.id.0 as usize;
+        if caches.get(index).is_none_or(Option::is_none) {
+            Cache::begin(caches, slab);
+        }
+        caches[index].as_mut().expect("it has begun")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(caches: &mut Vec<Option<Cache>>, slab: &Arc<Slab>) {
         let index = slab.id.0 as usize;
         if caches.len() <= index {
             caches.resize_with(index + 1, || None);
         }
-        caches[index].get_or_insert_with(|| Cache::new(slab))
+        caches[index] = Some(Cache::new(slab));
     }
 
     /// A block of the slab's size, owned by the caller, contents undefined.
-    #[inline]
-    pub(crate) fn allocate(&mut self, slab: &Slab) -> Result<Block, OutOfMemory> {
-        if self.free.is_empty() {
-            slab.take(self.refill_blocks, &mut self.free, false)?;
+    #[inline(always)]
+    pub(crate) fn allocate(caches: &mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> Result<Block, OutOfMemory> {
+        let cache = caches.get_mut(slab.id.0 as usize).and_then(Option::as_mut);
+        match cache.and_then(|cache| cache.free.pop()) {
+            Some(block) => Ok(block),
+            None => Cache::allocate_anew(caches, slab),
         }
-        Ok(self.free.pop().expect("a refill brings at least one block"))
+    }
+
+    /// A block for a session that has none left.
+    #[cold]
+    #[inline(never)]
+    fn allocate_anew(caches: &mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> Result<Block, OutOfMemory> {
+        let cache = Cache::of(caches, slab);
+        slab.take(cache.refill_blocks, &mut cache.free, false)?;
+        Ok(cache.take_ready())
     }
 
     /// The number of blocks that can be allocated without asking anybody.
@@ -204,20 +219,19 @@ mod real {
             self.free.is_empty() && self.fresh.is_empty()
         }
 
-        pub(super) fn pop(&mut self, block_words: usize) -> Option<Block> {
-            if let Some(block) = self.free.pop() {
-                return Some(block);
-            }
+        /// Moves up to `wanted` blocks to `into`.
+        pub(super) fn take(&mut self, wanted: usize, block_words: usize, into: &mut Vec<Block>) {
+            let kept = self.free.len().saturating_sub(wanted);
             let bytes = block_words * WORD_BYTES;
-            if self.fresh.is_empty() {
-                return None;
-            }
-            let block = Block::at(self.fresh.start as u64);
-            self.fresh.start += bytes;
+            let fresh = (wanted - (self.free.len() - kept)).min(self.fresh.len() / bytes);
+            into.extend(self.free.drain(kept..));
+            let block = |number| Block::at((self.fresh.start + number * bytes) as u64).expect("no span begins at zero");
+            // The last one is the first to be used: so they are used in the order of their addresses.
+            into.extend((0..fresh).rev().map(block));
+            self.fresh.start += fresh * bytes;
             if self.fresh.len() < bytes {
                 self.fresh = 0..0;
             }
-            block
         }
 
         /// Takes a block back; gives the number of bytes that the slab no longer holds.
@@ -279,8 +293,8 @@ mod modelled {
             self.ready.is_empty()
         }
 
-        pub(super) fn pop(&mut self, _block_words: usize) -> Option<Block> {
-            self.ready.pop()
+        pub(super) fn take(&mut self, wanted: usize, _block_words: usize, into: &mut Vec<Block>) {
+            into.extend(self.ready.drain(self.ready.len().saturating_sub(wanted)..).rev());
         }
 
         pub(super) fn push(&mut self, block: Block) -> usize {
@@ -338,7 +352,7 @@ mod tests {
         let mut caches = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..5_000 {
-            let block = Cache::of(&mut caches, &slab).allocate(&slab).unwrap();
+            let block = Cache::allocate(&mut caches, &slab).unwrap();
             assert_eq!(block.address() % 64, 0);
             assert!(seen.insert(block.address()));
         }
@@ -349,7 +363,7 @@ mod tests {
             Cache::of(&mut caches, &slab).free(&slab, Block::at(address).unwrap());
         }
         for _ in 0..5_000 {
-            Cache::of(&mut caches, &slab).allocate(&slab).unwrap();
+            Cache::allocate(&mut caches, &slab).unwrap();
         }
         assert_eq!(slab.reserved_bytes(), reserved);
     }
@@ -360,7 +374,7 @@ mod tests {
         let slab = Slab::new(SlabId(0), 16, &memory);
         let mut caches = Vec::new();
         let mut blocks = 0;
-        while Cache::of(&mut caches, &slab).allocate(&slab).is_ok() {
+        while Cache::allocate(&mut caches, &slab).is_ok() {
             blocks += 1;
         }
         assert_eq!(blocks, 512);

@@ -166,11 +166,19 @@ impl Local {
     /// Counts a record that has come into the index of a table, or gone from it.
     #[inline]
     pub(crate) fn count_linked(&mut self, table: &TableCore, up: bool) {
+        match self.tallies.get(usize::from(table.number)) {
+            Some(Some(part)) => part.count(up),
+            _ => self.begin_tally(table).count(up),
+        }
+    }
+
+    #[cold]
+    fn begin_tally(&mut self, table: &TableCore) -> &TallyPart {
         let number = usize::from(table.number);
         if self.tallies.len() <= number {
             self.tallies.resize_with(number + 1, || None);
         }
-        self.tallies[number].get_or_insert_with(|| table.linked.join()).count(up);
+        self.tallies[number].get_or_insert_with(|| table.linked.join())
     }
 
     /// Hands over what it has counted.

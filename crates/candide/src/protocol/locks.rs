@@ -133,18 +133,14 @@ pub(super) fn look_again<P: Protocol, T>(
 /// Phase 1 for all items. After an error none is locked.
 #[inline(always)]
 pub(super) fn lock_all<P: Protocol>(context: &mut Context<'_, P>, writes: &mut WriteSet) -> Result<(), Abort> {
-    for index in 0..writes.items().len() {
-        let item = &mut writes.items_mut()[index];
-        match lock(item) {
-            Ok(tid) => item.note = tid.0,
-            Err(abort) => {
-                let at = item.at;
-                release(context, writes.items());
-                return Err(context.conflict(abort, at));
-            }
-        }
-    }
-    Ok(())
+    let locked = writes.items_mut().iter_mut().try_for_each(|item| {
+        item.note = lock(item).map_err(|abort| (abort, item.at))?.0;
+        Ok(())
+    });
+    locked.map_err(|(abort, at)| {
+        release(context, writes.items());
+        context.conflict(abort, at)
+    })
 }
 
 /// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell is now.

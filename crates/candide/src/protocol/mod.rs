@@ -276,6 +276,25 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(())
     }
 
+    /// Takes note of the insertion of a row whose record the attempt has just linked, so that none of its units is in the write
+    /// set. `cells` are all of them; their words are operands, one unit's after another's. By default each is staged.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn stage_new(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+        mut cells: impl Iterator<Item = CellAt> + Clone,
+        mut operand: u32,
+    ) -> Result<(), Abort> {
+        cells.try_for_each(|at| {
+            let words = at.payload_words();
+            let op = Op { operand, ..Op::set_words(0, words as u16) };
+            operand += words as u32;
+            Self::stage(context, attempt, writes, at, Intent::Insert, op)
+        })
+    }
+
     /// Looks whether the attempt is still bound to succeed as far as its reads go, so that a doomed one ends early.
     #[doc(hidden)]
     fn revalidate(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &WriteSet)

@@ -138,6 +138,18 @@ impl Protocol for Occ {
         Ok(())
     }
 
+    #[inline(always)]
+    fn stage_new(
+        _context: &mut Context<'_, Occ>,
+        _attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        cells: impl Iterator<Item = CellAt> + Clone,
+        operand: u32,
+    ) -> Result<(), Abort> {
+        writes.stage_new(cells, operand);
+        Ok(())
+    }
+
     fn revalidate(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
         validate(context, attempt, writes)
     }
@@ -167,6 +179,7 @@ impl Protocol for Occ {
         at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
     }
 
+    #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
             attempt.reads.push((first, Tid::UNBORN));

@@ -409,6 +409,22 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::stage(&mut inner(context), &mut attempt.inner, writes, at, intent, op)
     }
 
+    fn stage_new(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+        cells: impl Iterator<Item = CellAt> + Clone,
+        operand: u32,
+    ) -> Result<(), Abort> {
+        if !P::HAS_VERSIONS {
+            for at in cells.clone() {
+                attempt.applied.retain(|(applied, _)| applied.address() != at.address());
+                attempt.applied.push((at, true));
+            }
+        }
+        P::stage_new(&mut inner(context), &mut attempt.inner, writes, cells, operand)
+    }
+
     fn revalidate(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,

@@ -35,6 +35,7 @@ impl RecordAt {
 
     /// A new record of a table, owned by the caller: its key is written, its cells are not. `slab` is the table's own,
     /// whose blocks are made for its layout.
+    #[inline(always)]
     pub(crate) fn allocate(
         layout: &Layout,
         key: &[u64],
@@ -42,7 +43,7 @@ impl RecordAt {
         caches: &mut Vec<Option<Cache>>,
     ) -> Result<RecordAt, OutOfMemory> {
         assert!(slab.block_words() >= layout.total_words() && key.len() == layout.key_words());
-        let block = Cache::of(caches, slab).allocate(slab)?;
+        let block = Cache::allocate(caches, slab)?;
         // SAFETY: the block is large enough (R1) and ours (R2).
         let record = unsafe { RecordAt::new(block) };
         record.write_key(key);
@@ -67,6 +68,17 @@ impl RecordAt {
         key.iter().enumerate().all(|(index, &word)| self.key_word(index) == word)
     }
 
+    /// Whether the record's key has the first `count` words of this one.
+    #[inline(always)]
+    pub(crate) fn begins_like(self, key: &[u64], count: usize) -> bool {
+        for (index, &word) in key[..count].iter().enumerate() {
+            if self.key_word(index) != word {
+                return false;
+            }
+        }
+        true
+    }
+
     /// A copy of the key, which has `count` words.
     pub(crate) fn key_words(self, count: usize) -> KeyWords {
         let mut words = KeyWords::zeros(count);
@@ -75,6 +87,7 @@ impl RecordAt {
     }
 
     /// Writes the key of a record that is not linked yet (R3).
+    #[inline(always)]
     fn write_key(self, key: &[u64]) {
         for (index, &word) in key.iter().enumerate() {
             // SAFETY: as in `key_word`.
@@ -487,6 +500,12 @@ impl Layout {
     #[inline(always)]
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
         CellAt { record, place: self.units[unit.index()] }
+    }
+
+    /// All units of `record`, the first one first.
+    #[inline(always)]
+    pub(crate) fn cells(&self, record: RecordAt) -> impl ExactSizeIterator<Item = CellAt> + Clone + use<'_> {
+        self.units.iter().map(move |&place| CellAt { record, place })
     }
 
     /// The unit of `record` that group 0 is in.

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::State;
+use super::{Home, State};
 use crate::access::Intent;
 use crate::error::Abort;
 use crate::index::Found;
@@ -176,14 +176,14 @@ impl<P: Protocol> State<P> {
         index: &IndexCore,
         key: &[u64],
     ) -> Result<RecordAt, Abort> {
-        let record = self.record_for(engine, &index.entries, key)?;
+        let Home { record, is_new } = self.record_for(engine, &index.entries, key)?;
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
             if !mutant(Mutant::RefusedEarly) {
                 // Before that an entry may be wrong. Relaxed: it was noted before the index came to be enforced (E18).
                 self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
             }
-            if !self.can_insert(engine, first)? {
+            if !is_new && !self.can_insert(engine, first)? {
                 return Err(Abort::NotUnique);
             }
         }
@@ -274,7 +274,7 @@ impl<P: Protocol> State<P> {
         let primary = record.key_words(table.layout.key_words());
         let primary = primary.as_slice();
         index.entry_key(primary, &row, &mut key);
-        let entry = self.record_for(engine, &index.entries, &key)?;
+        let entry = self.record_for(engine, &index.entries, &key)?.record;
         let at = index.entries.layout.at(entry, Unit::ROW);
         let mut is_own = !index.unique;
         let compare = |words: Words<'_>| {

@@ -16,7 +16,7 @@ pub(crate) use garbage::Garbage;
 pub use retry::RunOptions;
 pub(crate) use retry::{Core, Public};
 pub(crate) use stage::{FreeColumnsOnly, Stager};
-pub(crate) use state::{Mark, State};
+pub(crate) use state::{Home, Mark, State};
 
 use crate::protocol::{DefaultProtocol, Engine, Protocol};
 use std::cell::RefCell;

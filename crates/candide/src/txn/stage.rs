@@ -60,11 +60,24 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         self.state.stage(self.engine, at, Intent::Update, op)
     }
 
-    /// Stages all words of a row.
-    pub(crate) fn stage_row(&mut self, row: &R, intent: Intent) -> Result<(), Abort> {
+    /// Makes all words of a row operands; gives where they begin.
+    #[inline(always)]
+    fn push_row(&mut self, row: &R) -> u32 {
         let mut image = R::Image::ZERO;
         row.store(image.words());
-        let first = self.state.writes.push_operands(image.words().iter().copied());
+        self.state.writes.push_operands(image.words().iter().copied())
+    }
+
+    /// Stages the insertion of a row whose record the attempt has just linked.
+    #[inline(always)]
+    pub(crate) fn stage_new_row(&mut self, row: &R) -> Result<(), Abort> {
+        let first = self.push_row(row);
+        self.state.stage_new(self.engine, self.table, self.record, first)
+    }
+
+    /// Stages all words of a row.
+    pub(crate) fn stage_row(&mut self, row: &R, intent: Intent) -> Result<(), Abort> {
+        let first = self.push_row(row);
         for unit in self.table.layout.units() {
             let at = self.table.layout.at(self.record, unit);
             let (start, count) = unit.image_range(R::GROUPS);

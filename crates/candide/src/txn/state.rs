@@ -16,7 +16,8 @@ use super::entries::Workbench;
 use crate::access::{self, Intent, WriteSet};
 use crate::error::Abort;
 use crate::factor::{Factor, Factors};
-use crate::index::{Found, Linked, Place, Supplies};
+use crate::index::{Found, Linked, Place, Start, Supplies};
+use crate::memory::Cache;
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore};
 use crate::record::{CellAt, Op, RecordAt, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
@@ -49,6 +50,14 @@ pub(crate) struct State<P: Protocol> {
 
 /// What conflicts unwind the stack with, where they do.
 pub(super) struct Unwound(pub(super) Abort);
+
+/// The record of a key that is to be inserted or put.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Home {
+    pub(crate) record: RecordAt,
+    /// Whether the transaction has just linked it: then it has not written it, and there is no row.
+    pub(crate) is_new: bool,
+}
 
 /// A moment in the life of a transaction.
 #[derive(Debug, Clone, Copy)]
@@ -346,14 +355,32 @@ impl<P: Protocol> State<P> {
         self.admit_write()?;
         let context = &mut Context::new(engine, &mut self.local);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
-        staged.map_err(|abort| {
-            if abort.is_conflict() {
-                self.doom(abort)
-            } else {
-                // Part of an operation has been staged; the transaction must not commit without the rest.
-                *self.failed.get_or_insert(abort)
-            }
-        })
+        staged.map_err(|abort| self.fail_to_stage(abort))
+    }
+
+    /// Takes note of the insertion of a row whose record has just been linked, with its words among the operands from here on.
+    #[inline(always)]
+    pub(crate) fn stage_new(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        operand: u32,
+    ) -> Result<(), Abort> {
+        let context = &mut Context::new(engine, &mut self.local);
+        let cells = table.layout.cells(record);
+        let staged = P::stage_new(context, &mut self.attempt, &mut self.writes, cells, operand);
+        staged.map_err(|abort| self.fail_to_stage(abort))
+    }
+
+    #[cold]
+    fn fail_to_stage(&mut self, abort: Abort) -> Abort {
+        if abort.is_conflict() {
+            self.doom(abort)
+        } else {
+            // Part of an operation has been staged; the transaction must not commit without the rest.
+            *self.failed.get_or_insert(abort)
+        }
     }
 
     /// Admits operations on a table: it must be of this database, and the attempt alive.
@@ -384,30 +411,35 @@ impl<P: Protocol> State<P> {
     }
 
     /// The record of a key, linked absent if there was none.
-    pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<RecordAt, Abort> {
+    pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Home, Abort> {
         self.admit(engine, table)?;
         self.admit_write()?;
         table.check_key(key);
         let mut place = Place::default();
         match table.index.find_place(key, &mut place) {
-            Found::Record(record) => {
-                // Here, where it can be refused without a trace.
-                let context = &mut Context::new(engine, &mut self.local);
-                P::make_room(context, &self.attempt, table.number, table.layout.units().count())?;
-                Ok(record)
-            }
+            Found::Record(record) => self.found_home(engine, table, record),
             Found::Nothing { .. } => self.link(engine, table, key, &mut place),
         }
     }
 
-    /// The record for a key that has none, linked absent; or the one that somebody else has linked meanwhile.
+    /// The record of a key, which is about to be written as a whole, with room for that.
+    fn found_home(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<Home, Abort> {
+        // Here, where it can be refused without a trace.
+        let context = &mut Context::new(engine, &mut self.local);
+        P::make_room(context, &self.attempt, table.number, table.layout.units().count())?;
+        Ok(Home { record, is_new: false })
+    }
+
+    /// The record for a key that has none, linked absent, if possible where the last one was; or the one that there is after all.
+    #[inline(always)]
     pub(crate) fn link(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
         key: &[u64],
         place: &mut Place,
-    ) -> Result<RecordAt, Abort> {
+    ) -> Result<Home, Abort> {
+        table.check_key(key);
         self.admit_write()?;
         // A link raises a node's version and so disturbs others like a commit does.
         let context = Context::new(engine, &mut self.local);
@@ -415,32 +447,60 @@ impl<P: Protocol> State<P> {
         let local = &mut self.local;
         let allocated = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches);
         let record = allocated.map_err(|_| Abort::MemoryLimit)?;
-        for unit in table.layout.units() {
-            P::unborn(table.layout.at(record, unit));
+        let cells = table.layout.cells(record);
+        cells.clone().for_each(P::unborn);
+        match place.link_near(record, key, &mut |node| cells.clone().for_each(|at| P::born(node, at))) {
+            Ok(linked) => self.note_link(engine, table, record, linked),
+            Err(start) => self.link_afar(engine, table, (record, key), place, start),
         }
-        let born = |node| table.layout.units().for_each(|unit| P::born(node, table.layout.at(record, unit)));
+    }
+
+    /// The rest of [`State::link`] for a key that belongs somewhere else.
+    #[inline(never)]
+    fn link_afar(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        (record, key): (RecordAt, &[u64]),
+        place: &mut Place,
+        start: Start,
+    ) -> Result<Home, Abort> {
+        let local = &mut self.local;
+        let born = |node| table.layout.cells(record).for_each(|at| P::born(node, at));
         let mut supplies =
             Supplies { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
-        let linked = table.index.link(record, key, place, &mut supplies, born);
+        let linked = table.index.link(record, key, (place, start), &mut supplies, born);
         local.retire_parts(table.number);
-        for change in local.divided.drain(..) {
-            P::divided(&mut self.attempt, &change);
-        }
+        local.divided.iter().for_each(|change| P::divided(&mut self.attempt, change));
+        local.divided.clear();
+        let Ok(linked) = linked else {
+            Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
+            return Err(Abort::MemoryLimit);
+        };
+        self.note_link(engine, table, record, linked)
+    }
+
+    /// Takes note of what came of linking a record.
+    #[inline(always)]
+    fn note_link(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        linked: Linked,
+    ) -> Result<Home, Abort> {
+        let local = &mut self.local;
         match linked {
-            Ok(Linked::New { node, before, after }) => {
+            Linked::New { node, before, after } => {
                 let first = table.layout.first_of(record);
                 P::linked(&mut self.attempt, node, before, after, first);
                 local.linked.push(first);
                 local.count_linked(table, true);
-                Ok(record)
+                Ok(Home { record, is_new: true })
             }
-            Ok(Linked::Existing(existing)) => {
-                crate::memory::Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
-                Ok(existing)
-            }
-            Err(crate::memory::OutOfMemory) => {
-                crate::memory::Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
-                Err(Abort::MemoryLimit)
+            Linked::Existing(existing) => {
+                Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
+                self.found_home(engine, table, existing)
             }
         }
     }

@@ -46,8 +46,22 @@ impl Rows {
     fn link(&self, key: &[u64]) -> bool {
         let mut caches = Vec::new();
         let record = RecordAt::allocate(&self.layout, key, &self.records, &mut caches).unwrap();
-        let linked = self.index.link(record, key, &mut Place::default(), &mut caches, &mut Vec::new(), |_| ()).unwrap();
+        let place = (&mut Place::default(), Start::ROOT);
+        let linked = self.index.link(record, key, place, &mut caches, &mut Vec::new(), |_| ()).unwrap();
         matches!(linked, Linked::New { .. })
+    }
+
+    /// Links keys one beside the other.
+    fn link_run(&self, keys: &[[u64; 2]]) {
+        let (mut caches, mut place) = (Vec::new(), Place::default());
+        for key in keys {
+            let record = RecordAt::allocate(&self.layout, key, &self.records, &mut caches).unwrap();
+            if let Err(start) = place.link_near(record, key, &mut |_| ()) {
+                let place = (&mut place, start);
+                let linked = self.index.link(record, key, place, &mut caches, &mut Vec::new(), |_| ()).unwrap();
+                assert!(matches!(linked, Linked::New { .. }));
+            }
+        }
     }
 
     fn find(&self, key: &[u64]) -> bool {
@@ -204,6 +218,42 @@ fn loom_ordered_layer_against_find() {
             },
         );
         assert!(rows.find(&[1, 1, 2]));
+    });
+}
+
+/// Keys that are linked one beside the other, the second of which begins a layer where the first one went, come one after
+/// another.
+#[test]
+fn loom_ordered_run_against_find() {
+    explore(2, || {
+        let rows = Rows::new(&[[1, 5]]);
+        beside(
+            &rows,
+            |rows| rows.link_run(&[[2, 1], [2, 2], [2, 3]]),
+            |rows| {
+                let last = rows.find(&[2, 3]);
+                assert!(!last || rows.find(&[2, 1]) && rows.find(&[2, 2]));
+                assert!(rows.find(&[1, 5]));
+            },
+        );
+        assert_eq!(rows.scan(Direction::Forward).unwrap(), [5, 1, 2, 3]);
+    });
+}
+
+/// Others come and go where keys are linked one beside the other.
+#[test]
+fn loom_ordered_run_against_insert_and_removal() {
+    explore(2, || {
+        let rows = Rows::new(&[[1, 5], [2, 7]]);
+        beside(
+            &rows,
+            |rows| rows.link_run(&[[2, 8], [2, 9]]),
+            |rows| {
+                rows.unlink(&[2, 7]);
+                assert!(rows.link(&[2, 6]));
+            },
+        );
+        assert_eq!(rows.scan(Direction::Forward).unwrap(), [5, 6, 8, 9]);
     });
 }
 

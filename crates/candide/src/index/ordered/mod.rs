@@ -28,14 +28,15 @@
 //!   leaves its words to the one that inherits its slices; words are timestamps, so the larger one counts.
 //!
 //! # How it changes
-//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; a free slot is written, then the
-//! permutation. *Split* (`split.rs`). A leaf that is full moves its upper half to a new leaf, which is complete before its
-//! parent, locked as well, links it. Full inner nodes on the way are split before, from the top, each together with a parent that
-//! has room; so nothing propagates upwards. A layer's root gives both halves to new nodes. At the right end of a layer nothing is
-//! moved, which keeps the nodes of ascending keys full. *Layers.* When a second key with the same slice arrives, the record's slot
-//! becomes the root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A leaf that becomes
-//! empty is taken out of its parent; a parent left with one child is replaced by it; a root left with one child takes over what
-//! that one contains; an empty layer loses its slot.
+//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; or at the one that the insert before this
+//! left, if the key belongs beside that one's (`Place`), and is then looked for. A free slot is written, then the permutation.
+//! *Split* (`split.rs`). A leaf that is full moves its upper half to a new leaf, which is complete before its parent, locked as
+//! well, links it. Full inner nodes on the way are split before, from the top, each together with a parent that has room; so
+//! nothing propagates upwards. A layer's root gives both halves to new nodes. At the right end of a layer nothing is moved, which
+//! keeps the nodes of ascending keys full. *Layers.* When a second key with the same slice arrives, the record's slot becomes the
+//! root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A leaf that becomes empty is taken
+//! out of its parent; a parent left with one child is replaced by it; a root left with one child takes over what that one
+//! contains; an empty layer loses its slot.
 //!
 //! # Why lookups are right
 //! By T5 a descent passes from parent to child at a moment when the child was the parent's, for this slice. From then on, the leaf
@@ -113,30 +114,63 @@ impl Near {
     #[inline(always)]
     fn is_home_of(&self, key: &[u64]) -> bool {
         let Near { spot, depth, record } = self;
-        (spot.low..=spot.high).contains(&key[*depth]) && record.is_none_or(|record| record.has_key(&key[..*depth]))
+        (spot.low..=spot.high).contains(&key[*depth]) && record.is_none_or(|record| record.begins_like(key, *depth))
     }
 }
 
+/// Where the way begins to the leaf of a key that could not be linked near the last one.
+#[derive(Debug)]
+pub(crate) struct Start(Option<Taken>);
+
+impl Start {
+    /// At the root of the first layer.
+    pub(crate) const ROOT: Start = Start(None);
+}
+
+/// A leaf of the layer at this depth, which the key belongs to, and in which its slice leads to something.
+#[derive(Debug)]
+struct Taken {
+    spot: Spot,
+    depth: usize,
+    by: Value,
+}
+
 impl Place {
-    /// Links a record in the leaf itself, if the key belongs there, nothing has changed the leaf since, and that is all it takes.
-    #[inline]
-    fn link_near(&mut self, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<Linked> {
-        let near = self.0.as_mut()?;
+    /// Links a record in the leaf itself, if its key belongs there, nothing has changed the leaf since, and that is all it takes;
+    /// otherwise [`OrderedIndex::link`] does it from where this says. The record's key and cells are written.
+    #[inline(always)]
+    pub(crate) fn link_near(
+        &mut self,
+        record: RecordAt,
+        key: &[u64],
+        born: &mut impl FnMut(NodeAt),
+    ) -> Result<Linked, Start> {
+        let Some(near) = self.0.as_mut() else { return Err(Start::ROOT) };
         let Spot { leaf, version: before, .. } = near.spot;
         // What the version says is certain under the lock, so this is the only look.
-        if !(near.is_home_of(linking.key) && leaf.lock_at(before)) {
-            return None;
+        if !(near.is_home_of(key) && leaf.lock_at(before)) {
+            return Err(Start::ROOT);
         }
-        let slice = linking.key[near.depth];
+        let slice = key[near.depth];
         let permutation = leaf.permutation();
-        let is_missing = leaf.is_beyond(permutation, slice) || leaf.value_of(slice) == 0;
-        if !is_missing || permutation.count() == WIDTH {
+        if permutation.count() == WIDTH {
             leaf.unlock(before);
-            return None;
+            return Err(Start::ROOT);
         }
-        let after = link_locked(leaf, before, slice, linking);
-        (near.spot.version, near.record) = (after, Some(linking.record));
-        Some(Linked::New { node: leaf.handle(), before, after })
+        if leaf.is_beyond(permutation, slice) {
+            leaf.append(permutation, slice, Value::Record(record));
+        } else {
+            match leaf.value_of_last(permutation, slice).unwrap_or_else(|| leaf.value_of(slice)) {
+                0 => leaf.insert(slice, Value::Record(record)),
+                taken => {
+                    leaf.unlock(before);
+                    return Err(Start(Some(Taken { spot: near.spot, depth: near.depth, by: Value::of(taken) })));
+                }
+            }
+        }
+        let after = unlock_linked(leaf, before, born);
+        (near.spot.version, near.record) = (after, Some(record));
+        Ok(Linked::New { node: leaf.handle(), before, after })
     }
 }
 
@@ -224,8 +258,8 @@ impl OrderedIndex {
     /// An index for records whose key has `key_words` words, with its nodes in a slab of its own.
     pub(crate) fn new(nodes: Arc<Slab>, key_words: usize, node_words: usize) -> Result<OrderedIndex, OutOfMemory> {
         assert!(nodes.block_words() >= NODE_WORDS && key_words > 0 && node_words <= 2);
-        let block = Cache::of(&mut Vec::new(), &nodes).allocate(&nodes)?;
-        let root = Node::new_leaf(block);
+        let block = Cache::allocate(&mut Vec::new(), &nodes)?;
+        let root = Node::new_leaf(block, std::iter::empty());
         root.clear_words(node_words);
         Ok(OrderedIndex { root: root.address(), key_words, node_words, nodes })
     }
@@ -276,7 +310,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned.
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned, and has tried
+    /// [`Place::link_near`], which said where to start.
     ///
     /// The restructuring that this takes is in `changes`; it comes before the step from one version to the next that
     /// [`Linked::New`] tells of. `born` runs under the lock of the record's leaf, or before that can be found: where a
@@ -288,18 +323,39 @@ impl OrderedIndex {
         &self,
         record: RecordAt,
         key: &[u64],
-        place: &mut Place,
+        (place, start): (&mut Place, Start),
         caches: &mut Vec<Option<Cache>>,
         changes: &mut Vec<NodeChange>,
         born: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         debug_assert_eq!(key.len(), self.key_words);
         let mut linking = Linking { record, key, caches, changes, born };
-        if let Some(linked) = place.link_near(&mut linking) {
-            return Ok(linked);
-        }
+        let from = match start.0 {
+            Some(Taken { depth, by: Value::Layer(next), .. }) => (next, depth + 1),
+            Some(Taken { depth, by: Value::Record(existing), .. }) if self.has_rest(existing, key, depth) => {
+                return Ok(Linked::Existing(existing));
+            }
+            Some(Taken { spot, depth, by: Value::Record(other) }) => {
+                if let Some((near, linked)) = self.begin_layers(spot, depth, other, &mut linking)? {
+                    place.0 = Some(near);
+                    return Ok(linked);
+                }
+                (self.root(), 0)
+            }
+            Some(Taken { by: Value::Nothing, .. }) | None => (self.root(), 0),
+        };
+        self.link_from(from, place, &mut linking)
+    }
+
+    /// Links a record, going down from the root of a layer that its key leads to.
+    fn link_from(
+        &self,
+        (mut root, mut depth): (Node, usize),
+        place: &mut Place,
+        linking: &mut Linking<'_, impl FnMut(NodeAt)>,
+    ) -> Result<Linked, OutOfMemory> {
+        let key = linking.key;
         let mut spin = Spin::default();
-        let (mut root, mut depth) = (self.root(), 0);
         loop {
             let linked = match look::<true>(root, key[depth]) {
                 None => None,
@@ -310,11 +366,11 @@ impl OrderedIndex {
                 Some((_, Value::Record(existing))) if self.has_rest(existing, key, depth) => {
                     return Ok(Linked::Existing(existing));
                 }
-                Some((spot, Value::Record(other))) => self.begin_layers(spot, depth, other, &mut linking)?,
+                Some((spot, Value::Record(other))) => self.begin_layers(spot, depth, other, linking)?,
                 Some((spot, Value::Nothing)) if spot.leaf.permutation().count() == WIDTH => {
-                    self.link_splitting(root, depth, &mut linking)?
+                    self.link_splitting(root, depth, linking)?
                 }
-                Some((spot, Value::Nothing)) => link_at(spot, depth, &mut linking),
+                Some((spot, Value::Nothing)) => link_at(spot, depth, linking),
             };
             if let Some((near, linked)) = linked {
                 place.0 = Some(near);
@@ -348,16 +404,16 @@ fn link_at(spot: Spot, depth: usize, linking: &mut Linking<'_, impl FnMut(NodeAt
         return None;
     }
     // The version is the same, so at most something has been unlinked: the slice is still missing, and there is room.
-    let after = link_locked(leaf, version, linking.key[depth], linking);
+    leaf.insert(linking.key[depth], Value::Record(linking.record));
+    let after = unlock_linked(leaf, version, &mut linking.born);
     let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
     Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }
 
-/// Links a record in a leaf that the caller has locked, which has room for it, and unlocks the leaf; its version then.
+/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and gives its version then.
 #[inline(always)]
-fn link_locked(leaf: Node, version: u64, slice: u64, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> u64 {
-    leaf.insert(slice, Value::Record(linking.record));
-    (linking.born)(leaf.handle());
+fn unlock_linked(leaf: Node, version: u64, born: &mut impl FnMut(NodeAt)) -> u64 {
+    born(leaf.handle());
     let after = version + VERSION_ONE;
     leaf.unlock(after); // T1
     after

@@ -84,11 +84,20 @@ impl Value {
 pub(super) struct Node(Block);
 
 impl Node {
-    /// An empty leaf in a block of the index's slab that the caller owns.
-    pub(super) fn new_leaf(block: Block) -> Node {
+    /// A leaf with these slots, which ascend, in a block of the index's slab that the caller owns. The protocol's words are
+    /// not written.
+    #[inline]
+    pub(super) fn new_leaf(block: Block, slots: impl Iterator<Item = (u64, Value)>) -> Node {
         let node = Node(block);
         node.word(0).store(0, Ordering::Relaxed);
-        node.clear_leaf();
+        let mut count = 0;
+        for (slice, value) in slots {
+            node.set(SLICES + count, slice);
+            node.set_value(count, value);
+            count += 1;
+        }
+        (count..WIDTH).for_each(|slot| node.set_value(slot, Value::Nothing));
+        node.set_permutation(Permutation::first(count));
         node
     }
 
@@ -291,6 +300,11 @@ impl Node {
         0
     }
 
+    /// The slot that has this value, in a leaf the caller has locked. It is live, since free ones have none.
+    pub(super) fn slot_of_value(self, value: Value) -> Option<usize> {
+        (0..WIDTH).find(|&slot| self.value(slot) == value.word())
+    }
+
     /// The rank of the live slot that has this value, in a leaf the caller has locked.
     pub(super) fn rank_of_value(self, value: Value) -> Option<usize> {
         self.permutation().live().position(|slot| self.value(slot) == value.word())
@@ -301,6 +315,13 @@ impl Node {
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
+    }
+
+    /// The value word of the largest live slice, if it is this one, in a leaf the caller has locked, which is not empty.
+    #[inline(always)]
+    pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
+        let slot = permutation.slot(permutation.count() - 1);
+        (self.slice(slot) == slice).then(|| self.value(slot))
     }
 
     /// How many live slices are smaller, in a leaf the caller has locked or nobody can reach yet.
@@ -317,10 +338,23 @@ impl Node {
     pub(super) fn insert(self, slice: u64, value: Value) {
         let permutation = self.permutation();
         let rank = self.rank_of_slice(permutation, slice);
+        self.fill_free_slot(permutation, slice, value);
+        self.set_permutation(permutation.insert(rank));
+    }
+
+    /// As [`Node::insert`], of a slice that [is beyond](Node::is_beyond) all others.
+    #[inline(always)]
+    pub(super) fn append(self, permutation: Permutation, slice: u64, value: Value) {
+        self.fill_free_slot(permutation, slice, value);
+        self.set_permutation(permutation.append());
+    }
+
+    /// Writes the first free slot.
+    #[inline(always)]
+    fn fill_free_slot(self, permutation: Permutation, slice: u64, value: Value) {
         let slot = permutation.slot(permutation.count());
         self.set(SLICES + slot, slice);
         self.set_value(slot, value);
-        self.set_permutation(permutation.insert(rank));
     }
 
     /// Frees the slot at `rank` of a leaf the caller has locked; whether that was the last one.
@@ -329,11 +363,6 @@ impl Node {
         self.set_permutation(permutation.remove(rank));
         self.set_value(permutation.slot(rank), Value::Nothing);
         permutation.count() == 1
-    }
-
-    pub(super) fn clear_leaf(self) {
-        self.set_permutation(Permutation::first(0));
-        (0..WIDTH).for_each(|slot| self.set_value(slot, Value::Nothing));
     }
 
     /// Gives the protocol's words of a leaf that nobody can reach yet their first value.

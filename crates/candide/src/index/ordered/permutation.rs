@@ -15,7 +15,15 @@ const _: () = assert!(WIDTH < 16 && (WIDTH + 1) * NIBBLE as usize <= u64::BITS a
 impl Permutation {
     /// No slot is live, or the first `count` are, in their own order.
     pub(super) fn first(count: usize) -> Permutation {
-        Permutation((0..WIDTH).fold(count as u64, |word, slot| word | (slot as u64) << shift(slot)))
+        const SLOTS: u64 = {
+            let (mut word, mut slot) = (0, 0);
+            while slot < WIDTH {
+                word |= (slot as u64) << shift(slot);
+                slot += 1;
+            }
+            word
+        };
+        Permutation(SLOTS | count as u64)
     }
 
     /// How many slots are live. Never more than there are, even if the word was read while it changed its meaning.
@@ -52,6 +60,13 @@ impl Permutation {
         Permutation((kept | moved << NIBBLE | slot << shift(rank)) + 1)
     }
 
+    /// Makes the first free slot live behind all others: it stands there already.
+    #[inline(always)]
+    pub(super) fn append(self) -> Permutation {
+        debug_assert!(self.count() < WIDTH);
+        Permutation(self.0 + 1)
+    }
+
     /// Makes the slot at `rank` the first free one.
     pub(super) fn remove(self, rank: usize) -> Permutation {
         let count = self.count();
@@ -70,7 +85,7 @@ impl Permutation {
 }
 
 #[inline(always)]
-fn shift(rank: usize) -> u32 {
+const fn shift(rank: usize) -> u32 {
     NIBBLE + NIBBLE * rank as u32
 }
 
@@ -96,6 +111,7 @@ mod tests {
         assert_eq!(live(two), [1, 0]);
         assert_eq!(live(two.insert(2)), [1, 0, 2], "the slot freed last is taken first");
         assert_eq!(live(three.truncate(1)), [1]);
+        assert_eq!(two.append(), two.insert(2));
     }
 
     #[test]

@@ -5,44 +5,8 @@ use super::permutation::Permutation;
 use super::{Linking, Near, OrderedIndex, Spot, Trail, descend};
 use crate::index::{Linked, NodeAt, NodeChange};
 use crate::memory::{Block, Cache, OutOfMemory};
-use crate::record::{KEY_WORDS_MAX, RecordAt};
+use crate::record::RecordAt;
 use crate::sync::{Mutant, full_fence, mutant};
-
-/// Blocks at hand while nodes are locked.
-pub(super) struct Spare {
-    blocks: [Option<Block>; KEY_WORDS_MAX],
-    count: usize,
-}
-
-impl Spare {
-    /// Fetches `count` blocks, or none.
-    fn fetch(index: &OrderedIndex, count: usize, caches: &mut Vec<Option<Cache>>) -> Result<Spare, OutOfMemory> {
-        let mut spare = Spare { blocks: [None; KEY_WORDS_MAX], count: 0 };
-        while spare.count < count {
-            match Cache::of(caches, &index.nodes).allocate(&index.nodes) {
-                Ok(block) => spare.blocks[spare.count] = Some(block),
-                Err(refused) => {
-                    spare.give_back(index, caches);
-                    return Err(refused);
-                }
-            }
-            spare.count += 1;
-        }
-        Ok(spare)
-    }
-
-    fn take(&mut self) -> Block {
-        self.count -= 1;
-        self.blocks[self.count].take().expect("fetched before the lock")
-    }
-
-    fn give_back(mut self, index: &OrderedIndex, caches: &mut Vec<Option<Cache>>) {
-        while self.count > 0 {
-            let block = self.take();
-            Cache::of(caches, &index.nodes).free(&index.nodes, block);
-        }
-    }
-}
 
 /// An inner node as it was passed.
 #[derive(Clone, Copy)]
@@ -88,6 +52,13 @@ fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
 }
 
 impl OrderedIndex {
+    /// The session's cache of nodes, with so many at hand for while others are locked (T6).
+    fn make_ready<'a>(&self, count: usize, caches: &'a mut Vec<Option<Cache>>) -> Result<&'a mut Cache, OutOfMemory> {
+        let spare = Cache::of(caches, &self.nodes);
+        spare.make_ready(&self.nodes, count, false)?;
+        Ok(spare)
+    }
+
     /// Links a record in a leaf that was full: splits it, or else a full node above it; nothing if the search has to begin
     /// again.
     #[cold]
@@ -98,17 +69,13 @@ impl OrderedIndex {
         linking: &mut Linking<'_, impl FnMut(NodeAt)>,
     ) -> Result<Option<(Near, Linked)>, OutOfMemory> {
         let slice = linking.key[depth];
-        // A split takes one node, that of a root two.
-        let mut spare = Spare::fetch(self, 2, linking.caches)?;
         let mut fullness = Fullness::default();
-        let mut linked = None;
-        match descend::<true>(root, slice, &mut fullness) {
-            None => {}
-            Some(_) if let Some((above, full)) = fullness.full => split_inner(above, full, slice, &mut spare),
-            Some(spot) => linked = self.split_leaf(fullness.parent, spot, depth, linking, &mut spare),
-        }
-        spare.give_back(self, linking.caches);
-        Ok(linked)
+        let Some(spot) = descend::<true>(root, slice, &mut fullness) else { return Ok(None) };
+        let Some((above, full)) = fullness.full else {
+            return self.split_leaf(fullness.parent, spot, depth, linking);
+        };
+        split_inner(above, full, slice, self.make_ready(nodes_to_split(above), linking.caches)?);
+        Ok(None)
     }
 
     /// Splits a leaf and links a record in one of the halves; nothing if it has changed, or is not as full as it seemed.
@@ -118,12 +85,13 @@ impl OrderedIndex {
         spot: Spot,
         depth: usize,
         linking: &mut Linking<'_, impl FnMut(NodeAt)>,
-        spare: &mut Spare,
-    ) -> Option<(Near, Linked)> {
-        let slice = linking.key[depth];
+    ) -> Result<Option<(Near, Linked)>, OutOfMemory> {
+        let Linking { record, key, caches, changes, born } = linking;
+        let slice = key[depth];
         let Spot { leaf, version, low, high } = spot;
+        let spare = self.make_ready(nodes_to_split(above), caches)?;
         if !lock_both(above, leaf, version) {
-            return None;
+            return Ok(None);
         }
         let permutation = leaf.permutation();
         if permutation.count() < WIDTH || leaf.value_of(slice) != 0 {
@@ -131,7 +99,7 @@ impl OrderedIndex {
             if let Some(above) = above {
                 above.node.unlock(above.version);
             }
-            return None;
+            return Ok(None);
         }
         if self.node_words > 0 {
             // An absent reader raises the leaf's timestamp and then looks at the version; we have locked and now copy (E1).
@@ -140,7 +108,7 @@ impl OrderedIndex {
         let appending = high == u64::MAX && leaf.is_beyond(permutation, slice);
         let kept = if appending { WIDTH } else { WIDTH.div_ceil(2) };
         let separator = leaf.slice(permutation.slot(kept - 1));
-        let right = self.new_leaf_from(leaf, permutation, kept..WIDTH, spare.take());
+        let right = self.new_leaf_from(leaf, permutation, kept..WIDTH, spare.take_ready());
         let middle = version + VERSION_ONE;
         let (left, left_version) = match above {
             Some(above) => {
@@ -150,7 +118,7 @@ impl OrderedIndex {
                 (leaf, middle)
             }
             None => {
-                let left = self.new_leaf_from(leaf, permutation, 0..kept, spare.take());
+                let left = self.new_leaf_from(leaf, permutation, 0..kept, spare.take_ready());
                 leaf.become_inner(left, separator, right); // T4
                 (left, 0)
             }
@@ -158,8 +126,8 @@ impl OrderedIndex {
         let goes_right = slice > separator;
         let (home, before) = if goes_right { (right, 0) } else { (left, left_version) };
         let after = before + VERSION_ONE;
-        home.insert(slice, Value::Record(linking.record));
-        (linking.born)(home.handle());
+        home.insert(slice, Value::Record(*record));
+        born(home.handle());
         // Nobody finds the new leaves while the node above is locked, or the root is.
         home.unlock(after);
         match above {
@@ -172,19 +140,17 @@ impl OrderedIndex {
             None => leaf.unlock(middle | INNER),
         }
         let successors = [(left.handle(), left_version), (right.handle(), 0)];
-        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors, further: Vec::new() });
+        changes.push(NodeChange { node: leaf.handle(), before: version, successors, further: Vec::new() });
         let (low, high) = if goes_right { (separator + 1, high) } else { (low, separator) };
-        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record: Some(linking.record) };
-        Some((near, Linked::New { node: home.handle(), before, after }))
+        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record: Some(*record) };
+        Ok(Some((near, Linked::New { node: home.handle(), before, after })))
     }
 
     /// A new leaf with what another, which is locked, has in the slots at `ranks`, and with its protocol words (T8).
     fn new_leaf_from(&self, leaf: Node, permutation: Permutation, ranks: std::ops::Range<usize>, block: Block) -> Node {
-        let new = Node::new_leaf(block);
+        let slots = ranks.map(|rank| permutation.slot(rank));
+        let new = Node::new_leaf(block, slots.map(|slot| (leaf.slice(slot), Value::of(leaf.value(slot)))));
         self.hand_on(leaf, new);
-        for slot in ranks.map(|rank| permutation.slot(rank)) {
-            new.insert(leaf.slice(slot), Value::of(leaf.value(slot)));
-        }
         new
     }
 
@@ -210,40 +176,37 @@ impl OrderedIndex {
         let Spot { leaf, version, .. } = spot;
         let last = (depth + 1..self.key_words).find(|&word| other.key_word(word) != key[word]);
         let last = last.expect("the keys differ, and the words before are those of the leaf's prefix and slot");
-        let mut spare = Spare::fetch(self, last - depth, linking.caches)?;
+        let mut further = Vec::with_capacity(last - depth - 1);
+        let spare = self.make_ready(last - depth, linking.caches)?;
         if !leaf.lock_at(version) {
-            spare.give_back(self, linking.caches);
             return Ok(None);
         }
-        let Some(rank) = leaf.rank_of_value(Value::Record(other)) else {
+        let Some(slot) = leaf.slot_of_value(Value::Record(other)) else {
             // Unlinked meanwhile, which does not raise the version.
             leaf.unlock(version);
-            spare.give_back(self, linking.caches);
             return Ok(None);
         };
         if self.node_words > 0 {
             full_fence(); // E1, as in `split_leaf`.
         }
-        let home = Node::new_leaf(spare.take());
+        let mut two = [(other.key_word(last), Value::Record(other)), (key[last], Value::Record(record))];
+        if two[0].0 > two[1].0 {
+            two.swap(0, 1);
+        }
+        let home = Node::new_leaf(spare.take_ready(), two.into_iter());
         self.hand_on(leaf, home);
-        home.insert(other.key_word(last), Value::Record(other));
-        home.insert(key[last], Value::Record(record));
         home.unlock(VERSION_ONE);
-        let mut chain = [home; KEY_WORDS_MAX];
-        let mut layers = 1;
+        let mut top = home;
         for &slice in key[depth + 1..last].iter().rev() {
-            let above = Node::new_leaf(spare.take());
-            self.hand_on(leaf, above);
-            above.insert(slice, Value::Layer(chain[layers - 1]));
-            chain[layers] = above;
-            layers += 1;
+            top = Node::new_leaf(spare.take_ready(), std::iter::once((slice, Value::Layer(top))));
+            self.hand_on(leaf, top);
+            further.push((top.handle(), 0));
         }
         (linking.born)(home.handle());
-        leaf.set_value(leaf.permutation().slot(rank), Value::Layer(chain[layers - 1]));
+        leaf.set_value(slot, Value::Layer(top));
         let after = version + VERSION_ONE;
         leaf.unlock(after); // T1
-        let successors = [(leaf.handle(), after), (chain[0].handle(), 0)];
-        let further = chain[1..layers].iter().map(|leaf| (leaf.handle(), 0)).collect();
+        let successors = [(leaf.handle(), after), (home.handle(), 0)];
         linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors, further });
         let whole = Spot { leaf: home, version: VERSION_ONE, low: 0, high: u64::MAX };
         let linked = Linked::New { node: home.handle(), before: 0, after: VERSION_ONE };
@@ -251,8 +214,13 @@ impl OrderedIndex {
     }
 }
 
+/// The nodes that a split takes: that of a root two.
+fn nodes_to_split(above: Option<Passed>) -> usize {
+    if above.is_some() { 1 } else { 2 }
+}
+
 /// Splits a full inner node below one that has room, or a layer's root, if nothing has changed.
-fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Spare) {
+fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Cache) {
     let Passed { node, version, high } = full;
     if !lock_both(above, node, version) {
         return;
@@ -261,7 +229,7 @@ fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Spar
     // The key that goes up; as many children stay on its left as its index says, and one more.
     let middle = if appending { KEYS - 2 } else { KEYS / 2 };
     let separator = node.key(middle);
-    let right = Node::new_inner(spare.take());
+    let right = Node::new_inner(spare.take_ready());
     right.copy_children(node, middle + 1, KEYS);
     match above {
         Some(above) => {
@@ -271,7 +239,7 @@ fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Spar
             above.node.unlock(above.version + VERSION_ONE);
         }
         None => {
-            let left = Node::new_inner(spare.take());
+            let left = Node::new_inner(spare.take_ready());
             left.copy_children(node, 0, middle);
             node.become_inner(left, separator, right); // T4
             node.unlock(version + VERSION_ONE);

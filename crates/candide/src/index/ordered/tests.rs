@@ -105,11 +105,16 @@ impl Rows {
         &self,
         own: &mut Own,
         key: &[u64],
-        born: impl FnMut(NodeAt),
+        mut born: impl FnMut(NodeAt),
     ) -> Result<(RecordAt, Linked), OutOfMemory> {
         let record = RecordAt::allocate(&self.layout, key, &self.records, &mut own.caches).unwrap();
         own.changes.clear();
-        let linked = self.index.link(record, key, &mut own.place, &mut own.caches, &mut own.changes, born)?;
+        let start = match own.place.link_near(record, key, &mut born) {
+            Ok(linked) => return Ok((record, linked)),
+            Err(start) => start,
+        };
+        let place = (&mut own.place, start);
+        let linked = self.index.link(record, key, place, &mut own.caches, &mut own.changes, born)?;
         Ok((record, linked))
     }
 

@@ -236,27 +236,22 @@ impl Protocol for Mvcc {
         intent: Intent,
         op: Op,
     ) -> Result<(), Abort> {
-        if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
-            return Err(too_late(context, attempt, at));
-        }
-        attempt.has_staged = true;
+        begin_staging(context, attempt, at)?;
         let is_new = writes.items().len();
         let index = writes.stage(at, intent, op);
-        if index == is_new {
-            if let Some(expected) = writes.items()[index].expects {
-                assume(context, attempt, at, expected)?;
-            }
-            let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-            if word.version() == 0 {
-                attempt.in_records.push(at);
-            } else {
-                let count = attempt.count_ready(at.table());
-                // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
-                let beyond_limit = intent != Intent::Update;
-                context.prepare_versions(at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)?;
-            }
-        }
-        Ok(())
+        if index == is_new { prepare(context, attempt, at, writes.items()[index].expects, intent) } else { Ok(()) }
+    }
+
+    fn stage_new(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        mut cells: impl Iterator<Item = CellAt> + Clone,
+        operand: u32,
+    ) -> Result<(), Abort> {
+        cells.clone().try_for_each(|at| begin_staging(context, attempt, at))?;
+        writes.stage_new(cells.clone(), operand);
+        cells.try_for_each(|at| prepare(context, attempt, at, Some(false), Intent::Insert))
     }
 
     fn revalidate(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
@@ -294,6 +289,7 @@ impl Protocol for Mvcc {
         at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
     }
 
+    #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
             attempt.reads.push((first, Tid::UNBORN));
@@ -427,6 +423,38 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
     }
     (attempt.time, attempt.has_moved) = (now, true);
     Ok(())
+}
+
+/// Refuses a write of an attempt that can only read any more.
+#[inline(always)]
+fn begin_staging(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
+    if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
+        return Err(too_late(context, attempt, at));
+    }
+    attempt.has_staged = true;
+    Ok(())
+}
+
+/// Takes note of the first write of a unit: of what it assumes, and where its version will be.
+fn prepare(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    expects: Option<bool>,
+    intent: Intent,
+) -> Result<(), Abort> {
+    if let Some(expected) = expects {
+        assume(context, attempt, at, expected)?;
+    }
+    let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    if word.version() == 0 {
+        attempt.in_records.push(at);
+        return Ok(());
+    }
+    let count = attempt.count_ready(at.table());
+    // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
+    let beyond_limit = intent != Intent::Update;
+    context.prepare_versions(at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)
 }
 
 /// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is something it is told.

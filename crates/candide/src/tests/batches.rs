@@ -1,0 +1,244 @@
+//! Rows inserted together: wherever their keys lie, whatever is refused, and whoever comes between, it is as if they had been
+//! inserted one by one.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each, for_each_overlapping};
+use crate::protocol::Protocol;
+use crate::sync::Random;
+use crate::{Abort, Database, Prefix, RunOptions, Table, Tx};
+use candide_derive::Record;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// A line of an order: a layer for each of four words, and two groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
+#[record(crate = crate, ordered)]
+struct Line {
+    #[key]
+    warehouse: u16,
+    #[key]
+    district: u8,
+    #[key]
+    order: u32,
+    #[key]
+    number: u16,
+    item: u32,
+    #[group(delivery)]
+    delivered: u64,
+}
+
+type Key = (u16, u8, u32, u16);
+
+fn line((warehouse, district, order, number): Key, item: u32) -> Line {
+    Line { warehouse, district, order, number, item, delivered: u64::from(item) + 1 }
+}
+
+fn rows<P: Protocol>(tx: &Tx<'_, P>, lines: &Table<Line, P>) -> Result<BTreeMap<Key, u32>, Abort> {
+    lines.scan(tx, .., Line::ITEM).collect()
+}
+
+/// A batch: a run of neighbours, with gaps, repetitions and steps back, in one order or several.
+fn batch(random: &mut Random) -> Vec<Key> {
+    let (warehouse, district) = (random.below(2) as u16, random.below(2) as u8);
+    let (mut order, mut number) = (random.below(30) as u32, random.below(30) as u16);
+    let (shuffled, repeating, ends) = (random.below(4) == 0, random.below(4) == 0, random.below(3) == 0);
+    let mut keys: Vec<Key> = (0..1 + random.below(40))
+        .map(|_| {
+            let key = (warehouse, district, order, number);
+            number += if repeating && random.below(20) == 0 { 0 } else { 1 + random.below(2) as u16 };
+            if ends && random.below(8) == 0 {
+                (order, number) = (order + 1, random.below(4) as u16);
+            }
+            key
+        })
+        .collect();
+    if shuffled {
+        (1..keys.len()).for_each(|index| keys.swap(index, random.below(index as u64 + 1) as usize));
+    }
+    keys
+}
+
+struct LikeOneByOne;
+
+impl ForProtocol for LikeOneByOne {
+    fn run<P: Protocol>(&self) {
+        let (mut whole, mut refused) = (0, 0);
+        for seed in 0..30 {
+            let mut random = Random::seeded(seed);
+            let db = Database::<P>::builder().manual_epochs(1).seed(seed).build().unwrap();
+            let lines = db.table::<Line>("lines").unwrap();
+            let mut session = db.session().unwrap();
+            let mut model = BTreeMap::new();
+            for item in 0..40 {
+                let batches = [batch(&mut random), batch(&mut random)];
+                let gone: Vec<Key> = model.keys().copied().filter(|_| random.below(6) == 0).collect();
+                let fails = random.below(4) == 0;
+                let mut after = model.clone();
+                let result = session.run(|tx| {
+                    after.clone_from(&model);
+                    for key in &gone {
+                        lines.delete(tx, key)?;
+                        after.remove(key);
+                    }
+                    for keys in &batches {
+                        let wanted = keys.iter().position(|&key| {
+                            after.insert(key, item).is_some_and(|old| {
+                                after.insert(key, old);
+                                true
+                            })
+                        });
+                        let inserted = lines.insert_many(tx, keys.iter().map(|&key| line(key, item)));
+                        assert_eq!(
+                            inserted,
+                            if wanted.is_some() { Err(Abort::Duplicate) } else { Ok(()) },
+                            "seed {seed}"
+                        );
+                        (whole, refused) =
+                            (whole + usize::from(wanted.is_none()), refused + usize::from(wanted.is_some()));
+                        assert_eq!(rows(tx, &lines)?, after, "what the transaction sees, seed {seed}");
+                    }
+                    if fails { Err(Abort::NotFound) } else { Ok(()) }
+                });
+                assert_eq!(result, if fails { Err(Abort::NotFound) } else { Ok(()) });
+                if !fails {
+                    model.clone_from(&after);
+                }
+                let kept = session.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort| panic!("{abort}"));
+                assert_eq!(kept, model, "seed {seed}");
+                db.inner.engine.epochs.pass();
+            }
+        }
+        assert!(whole > 300 && refused > 300, "{whole} batches were inserted, {refused} refused");
+    }
+}
+
+#[test]
+fn a_batch_is_as_its_rows_one_by_one() {
+    for_each(&LikeOneByOne);
+}
+
+struct NoRoomInTheMiddle;
+
+impl ForProtocol for NoRoomInTheMiddle {
+    fn run<P: Protocol>(&self) {
+        /// Rows of the batch, a few in each order.
+        const ROWS: u32 = 3_000;
+        let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
+        let room = |limit| {
+            let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).seed(1).build().unwrap();
+            let lines = db.table::<Line>("lines").unwrap();
+            (db, lines)
+        };
+        let (db, lines) = room(usize::MAX);
+        let empty = db.memory().reserved_bytes;
+        let all = || (0..ROWS).map(|number| line(key(number), number));
+        db.run(|tx| lines.insert_many(tx, all())).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let enough = db.memory().reserved_bytes;
+        let mut counts = Vec::new();
+        for limit in (empty..enough).step_by(40 << 10).chain([enough]) {
+            let (db, lines) = room(limit);
+            let taken = Cell::new(0);
+            let inserted = db.run(|tx| {
+                taken.set(0);
+                let counted = all().inspect(|_| taken.set(taken.get() + 1));
+                match lines.insert_many(tx, counted) {
+                    Ok(()) => return Ok(ROWS),
+                    Err(Abort::MemoryLimit) => {}
+                    Err(abort) => return Err(abort),
+                }
+                // The closure goes on: the row that was refused has not begun, and those before it count.
+                let refused = taken.get() - 1;
+                assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);
+                assert_eq!(rows(tx, &lines)?.len(), refused as usize);
+                Ok(refused)
+            });
+            let inserted = inserted.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+            let expected: BTreeMap<Key, u32> = (0..inserted).map(|number| (key(number), number)).collect();
+            assert_eq!(db.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort: Abort| panic!("{abort}")), expected);
+            assert_eq!(lines.len_estimate(), u64::from(inserted));
+            counts.push(inserted);
+        }
+        assert_eq!(counts.last(), Some(&ROWS));
+        let between = counts.iter().filter(|count| (1..ROWS).contains(count)).count();
+        assert!(between > 3, "{counts:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
+fn a_batch_that_meets_the_limit_keeps_the_rows_before() {
+    for_each(&NoRoomInTheMiddle);
+}
+
+/// Two sessions; the first looks at an order or a district, inserts lines there, and is disturbed before one of them or behind
+/// the last. Whether both commit.
+fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Key>) -> bool {
+    let once = || RunOptions::new().attempts_max(1);
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let lines = db.table::<Line>("lines").unwrap();
+    let beside = db.table::<Item>("beside").unwrap();
+    let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+    let before = (0..30).map(|number| line((1, 1, 3 + number / 20, number as u16), number));
+    first
+        .run(|tx| {
+            beside.insert(tx, Item::new(0, 0))?;
+            lines.insert_many(tx, before.clone())
+        })
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let mut inner = Ok(());
+    let outer = first.run_with(once(), |tx| {
+        let seen = match whole_district {
+            true => lines.scan(tx, Prefix((1, 1)), ()).count(),
+            false => lines.scan(tx, Prefix((1, 1, 9)), ()).count(),
+        };
+        assert_eq!(seen, if whole_district { 30 } else { 0 });
+        let mut disturb = || {
+            inner = second.run_with(once(), |tx| {
+                // So that there is no order of the two: it has not seen what the first one writes.
+                beside.read(tx, &0, Item::COUNT)?;
+                disturbing.map_or(Ok(()), |key| lines.insert(tx, line(key, 7)))
+            });
+        };
+        let new = (0..20).map(|number| {
+            if number == at {
+                disturb();
+            }
+            line((1, 1, 9, number), 1)
+        });
+        lines.insert_many(tx, new)?;
+        if at == 20 {
+            disturb();
+        }
+        beside.update(tx, &0, Item::COUNT.add(1))
+    });
+    for result in [outer, inner] {
+        assert!(result == Ok(()) || result == Err(Abort::AttemptsExhausted), "{result:?}");
+    }
+    outer == Ok(()) && inner == Ok(())
+}
+
+struct OwnAndOthers;
+
+impl ForProtocol for OwnAndOthers {
+    fn run<P: Protocol>(&self) {
+        // The second line begins a layer, the fifteenth divides its leaf.
+        for at in [0, 1, 2, 3, 14, 15, 16, 20] {
+            for whole_district in [false, true] {
+                assert!(both_commit::<P>(whole_district, at, None), "its own lines are no phantoms ({at})");
+                for number in [30, 65_535] {
+                    assert!(
+                        !both_commit::<P>(whole_district, at, Some((1, 1, 9, number))),
+                        "{whole_district} {at} {number}"
+                    );
+                }
+            }
+            assert!(!both_commit::<P>(true, at, Some((1, 1, 3, 100))), "another order of the district ({at})");
+            assert!(both_commit::<P>(true, at, Some((1, 2, 9, 1))), "another district ({at})");
+        }
+    }
+}
+
+#[test]
+fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do() {
+    for_each_overlapping(&OwnAndOthers);
+}
