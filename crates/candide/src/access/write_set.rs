@@ -217,6 +217,7 @@ impl WriteSet {
                 expects: Intent::Insert.expects(),
                 present: true,
                 untouched: false,
+                is_delta: false,
                 note: 0,
                 first_op: op,
                 last_op: op,

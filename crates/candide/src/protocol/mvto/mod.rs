@@ -295,6 +295,31 @@ impl Protocol for Mvto {
         Ok(())
     }
 
+    #[inline(always)]
+    fn stage_new(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        cells: impl Iterator<Item = CellAt> + Clone,
+        mut operand: u32,
+    ) -> Result<(), Abort> {
+        let is_spent = |at: CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT);
+        if attempt.only_reads || cells.clone().any(is_spent) {
+            // Somebody has come for the record already.
+            return cells.into_iter().try_for_each(|at| {
+                let words = at.payload_words();
+                let op = Op { operand, ..Op::set_words(0, words as u16) };
+                operand += words as u32;
+                Self::stage(context, attempt, writes, at, Intent::Insert, op)
+            });
+        }
+        attempt.has_staged = true;
+        let first = writes.items().len();
+        writes.stage_new(cells, operand);
+        writes.items_mut()[first..].iter_mut().for_each(|item| item.note = NO_BLOCK);
+        Ok(())
+    }
+
     fn revalidate(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
         // One that only reads is right at its time, if it is.
         if attempt.has_staged { look_at_all(context, attempt, u64::MAX, true) } else { Ok(()) }
