@@ -155,12 +155,16 @@ fn what_fails_leaves_the_deltas_above_it_as_they_are() {
     passes(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
     let rows = items.clone();
     // The first one's other update is refused when it is evaluated, after its delta has been linked.
-    let refused = amid(Point::Validated, move || passes(&mut second, |tx| add(tx, &rows, 5)), || {
-        first.run_with(ONCE(), |tx| {
-            double_up(tx, &items)?;
-            items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
-        })
-    });
+    let refused = amid(
+        Point::Validated,
+        move || passes(&mut second, |tx| add(tx, &rows, 5)),
+        || {
+            first.run_with(ONCE(), |tx| {
+                double_up(tx, &items)?;
+                items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
+            })
+        },
+    );
     assert_eq!(refused, Err(Abort::Guard));
     assert_eq!(chain(&items), [true, false]);
     assert_eq!(count(&db, &items), 15);
@@ -171,22 +175,23 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     let Scene { db, items, mut first, mut second } = scene();
     let rows = items.clone();
     let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, &1);
-    let refused = amid(
-        Point::Unlocked,
-        move || passes(&mut second, |tx| add(tx, &rows, 5)),
-        || first.run_with(ONCE(), delete),
-    );
+    let refused =
+        amid(Point::Unlocked, move || passes(&mut second, |tx| add(tx, &rows, 5)), || first.run_with(ONCE(), delete));
     assert_eq!(refused, CONFLICT);
     assert_eq!(count(&db, &items), 15);
     // The other way round it is the update that starts over, and finds no row.
     let (mut second, rows) = (db.session().unwrap(), items.clone());
     let attempts = RefCell::new(0);
-    let missing = amid(Point::Unlocked, move || passes(&mut second, |tx| rows.delete(tx, &1)), || {
-        first.run(|tx| {
-            *attempts.borrow_mut() = tx.attempt();
-            add(tx, &items, 5)
-        })
-    });
+    let missing = amid(
+        Point::Unlocked,
+        move || passes(&mut second, |tx| rows.delete(tx, &1)),
+        || {
+            first.run(|tx| {
+                *attempts.borrow_mut() = tx.attempt();
+                add(tx, &items, 5)
+            })
+        },
+    );
     assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
 }
 
