@@ -849,7 +849,9 @@ fn look_below(
     if !item.accepts(is_row) {
         return Err(context.conflict(Abort::Existence, at));
     }
-    if let (true, Some(below)) = (item.present, below) {
+    if let Some(below) = below
+        && (item.present || item.looks_at_unit())
+    {
         flatten(context, &at, below, &mut attempt.image, false)?;
     }
     writes.items_mut()[index].untouched = !item.present && !is_row;
