@@ -2,7 +2,9 @@
 
 use super::rows::Item;
 use crate::protocol::Mvto;
+use crate::sync::{Point, with_hook};
 use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use std::sync::mpsc::channel;
 
 type Items = Table<Item, Mvto>;
 
@@ -28,6 +30,19 @@ fn passes(session: &mut Session<Mvto>, body: impl FnMut(&Tx<'_, Mvto>) -> Result
     assert_eq!(session.run_with(ONCE(), body), Ok(()));
 }
 
+/// Runs `body` with `meanwhile` done at a point, once.
+fn amid<T>(point: Point, meanwhile: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
+    let mut meanwhile = Some(meanwhile);
+    let hook = move |now: Point| {
+        if now == point
+            && let Some(meanwhile) = meanwhile.take()
+        {
+            meanwhile();
+        }
+    };
+    with_hook(hook, body)
+}
+
 /// A row is updated with a guard and deleted in one transaction: the guard is about the row, which is to be made of deltas first.
 #[test]
 fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
@@ -40,4 +55,37 @@ fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
         });
         assert_eq!(deleted, outcome, "{count}");
     }
+}
+
+/// Its time is not before that of a commit that has not linked anything yet: it sees one row as it was before that, and the other one
+/// as it is afterwards, and would go on for as long as they are not the same.
+#[test]
+fn who_only_reads_is_told_of_what_does_not_belong_together() {
+    let Scene { items, mut first, mut second } = scene();
+    let rows = items.clone();
+    let ((drawn, has_drawn), (go, may_go), (done, is_done)) = (channel(), channel(), channel());
+    let writer = std::thread::spawn(move || {
+        let until_told = move || {
+            drawn.send(()).unwrap();
+            may_go.recv().unwrap();
+        };
+        amid(Point::Unlocked, until_told, || {
+            passes(&mut second, |tx| [1, 2].iter().try_for_each(|id| rows.update(tx, id, Item::COUNT.add(1))));
+        });
+        done.send(()).unwrap();
+    });
+    has_drawn.recv().unwrap();
+    let mut looks = 0;
+    let read = first.run_with(ONCE(), |tx| {
+        let before = items.read(tx, &1, Item::COUNT)?;
+        go.send(()).unwrap();
+        is_done.recv().unwrap();
+        while items.read(tx, &2, Item::COUNT)? != before && looks < 10_000 {
+            looks += 1;
+        }
+        Ok(())
+    });
+    writer.join().unwrap();
+    assert_eq!(read, Err(Abort::AttemptsExhausted));
+    assert!(looks < 10_000, "it would not have ended");
 }

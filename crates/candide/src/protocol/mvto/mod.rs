@@ -286,8 +286,9 @@ impl Protocol for Mvto {
     }
 
     fn revalidate(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
-        // One that only reads is right at its time, if it is.
-        if attempt.has_staged { look_at_all(context, attempt, u64::MAX, true) } else { Ok(()) }
+        // One that only reads is right at its time, unless a commit before that has linked something since.
+        let (before, later) = if attempt.has_staged { (u64::MAX, true) } else { (attempt.time + 1, false) };
+        look_at_all(context, attempt, before, later)
     }
 
     #[inline]
