@@ -89,3 +89,26 @@ fn who_only_reads_is_told_of_what_does_not_belong_together() {
     assert_eq!(read, Err(Abort::AttemptsExhausted));
     assert!(looks < 10_000, "it would not have ended");
 }
+
+/// Each attempt of a commit meets somebody who reads, after the timestamp has been drawn, what is about to be replaced. Who has failed
+/// often enough gets through all the same, by the token.
+#[test]
+fn who_is_read_from_under_again_and_again_gets_through() {
+    let Scene { items, mut first, mut second } = scene();
+    let rows = items.clone();
+    let read_each_time = move |point| {
+        if point == Point::Unlocked {
+            let read = second.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT));
+            assert!(matches!(read, Ok(10) | Err(Abort::AttemptsExhausted)), "{read:?}");
+        }
+    };
+    let mut attempts = 0;
+    let written = with_hook(read_each_time, || {
+        first.run_with(RunOptions::new().attempts_max(100), |tx| {
+            attempts = tx.attempt();
+            items.update(tx, &1, Item::COUNT.set(1))
+        })
+    });
+    assert_eq!(written, Ok(()));
+    assert!(attempts > 32, "{attempts}: nobody has read");
+}

@@ -580,6 +580,8 @@ fn raise_reads(attempt: &Attempt, to: u64) {
 fn commit_reads(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Result<Committed, Abort> {
     if !attempt.looks_back {
         if !context.clock.is_settled(&mut attempt.others, attempt.time) {
+            // What we raise may make that commit fail, however often it has already.
+            context.yield_to_token()?;
             raise_reads(attempt, 2 * attempt.time + 1);
             full_fence(); // E1
         }
