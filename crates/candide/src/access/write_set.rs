@@ -79,6 +79,11 @@ impl WriteItem {
     pub(crate) fn accepts(&self, is_present: bool) -> bool {
         self.expects.is_none_or(|expected| expected == is_present)
     }
+
+    /// Whether its operations look at the unit as it was, even if it goes: one of them may be refused.
+    pub(crate) fn looks_at_unit(&self) -> bool {
+        self.needs_evaluation
+    }
 }
 
 /// Why the operations of a write set could not be evaluated.

@@ -349,7 +349,7 @@ impl<'a> Latched<'a> {
         match above {
             // Release: the header of what is linked (E3).
             Some(above) => above.word(OLDER).store(address, Ordering::Release),
-            None => self.word.0 = address << ADDRESS_SHIFT | self.word.0 - self.word.version(),
+            None => self.word.0 = address << ADDRESS_SHIFT | (self.word.0 - self.word.version()),
         }
     }
 

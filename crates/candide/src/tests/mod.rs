@@ -37,6 +37,8 @@ mod loom;
 mod mix;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
+#[cfg(not(any(loom, shuttle)))]
+mod mvto_attacks;
 #[cfg(not(loom))]
 mod parcels;
 #[cfg(not(any(loom, shuttle)))]

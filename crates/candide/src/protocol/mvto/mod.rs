@@ -273,56 +273,30 @@ impl Protocol for Mvto {
         intent: Intent,
         op: Op,
     ) -> Result<(), Abort> {
-        if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
-            return Err(too_late(context, attempt, at));
-        }
-        attempt.has_staged = true;
+        admit_write(context, attempt, at)?;
         let is_new = writes.items().len();
         let index = writes.stage(at, intent, op);
-        if index == is_new {
-            // The commit may have to make the row that is below.
-            attempt.image.clear();
-            attempt.image.reserve(at.payload_words());
-            if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT) {
-                let count = attempt.count_ready(at.table());
-                // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
-                let beyond_limit = intent != Intent::Update;
-                context.prepare_versions(at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)?;
-            } else {
-                writes.items_mut()[index].note = NO_BLOCK;
-            }
-        }
-        Ok(())
+        if index == is_new { prepare(context, attempt, &mut writes.items_mut()[index], intent) } else { Ok(()) }
     }
 
-    #[inline(always)]
     fn stage_new(
         context: &mut Context<'_, Mvto>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
         cells: impl Iterator<Item = CellAt> + Clone,
-        mut operand: u32,
+        operand: u32,
     ) -> Result<(), Abort> {
-        let is_spent = |at: CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT);
-        if attempt.only_reads || cells.clone().any(is_spent) {
-            // Somebody has come for the record already.
-            return cells.into_iter().try_for_each(|at| {
-                let words = at.payload_words();
-                let op = Op { operand, ..Op::set_words(0, words as u16) };
-                operand += words as u32;
-                Self::stage(context, attempt, writes, at, Intent::Insert, op)
-            });
-        }
-        attempt.has_staged = true;
+        cells.clone().try_for_each(|at| admit_write(context, attempt, at))?;
         let first = writes.items().len();
         writes.stage_new(cells, operand);
-        writes.items_mut()[first..].iter_mut().for_each(|item| item.note = NO_BLOCK);
-        Ok(())
+        let mut items = writes.items_mut()[first..].iter_mut();
+        items.try_for_each(|item| prepare(context, attempt, item, Intent::Insert))
     }
 
     fn revalidate(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
-        // One that only reads is right at its time, if it is.
-        if attempt.has_staged { look_at_all(context, attempt, u64::MAX, true) } else { Ok(()) }
+        // One that only reads is right at its time, unless a commit before that has linked something since.
+        let (before, later) = if attempt.has_staged { (u64::MAX, true) } else { (attempt.time + 1, false) };
+        look_at_all(context, attempt, before, later)
     }
 
     #[inline]
@@ -433,6 +407,35 @@ fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     if context.local.look_back == LookBack::Now && !mutant(Mutant::UnsettledSnapshot) {
         context.clock.await_settled(&mut attempt.others, attempt.time);
     }
+}
+
+/// Lets an attempt write, unless it can only read any more.
+#[inline(always)]
+fn admit_write(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
+    if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
+        return Err(too_late(context, attempt, at));
+    }
+    attempt.has_staged = true;
+    Ok(())
+}
+
+/// Makes room for an item's version, and for the row that the commit may have to make of what is below.
+fn prepare(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    item: &mut WriteItem,
+    intent: Intent,
+) -> Result<(), Abort> {
+    attempt.image.clear();
+    attempt.image.reserve(item.at.payload_words());
+    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT) {
+        item.note = NO_BLOCK;
+        return Ok(());
+    }
+    let count = attempt.count_ready(item.at.table());
+    // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
+    let beyond_limit = intent != Intent::Update;
+    context.prepare_versions(item.at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)
 }
 
 /// Refuses to let an attempt write that can only read any more.
@@ -617,6 +620,8 @@ fn raise_reads(attempt: &Attempt, to: u64) {
 fn commit_reads(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Result<Committed, Abort> {
     if !attempt.looks_back && attempt.reads.len() + attempt.nodes.len() > 0 {
         if !context.clock.is_settled(&mut attempt.others, attempt.time) {
+            // What we raise may make that commit fail, however often it has already.
+            context.yield_to_token()?;
             raise_reads(attempt, 2 * attempt.time + 1);
             full_fence(); // E1
         }
@@ -888,7 +893,9 @@ fn look_below(
     if !item.accepts(is_row) {
         return Err(context.conflict(Abort::Existence, at));
     }
-    if let (true, Some(below)) = (item.present, below) {
+    if let Some(below) = below
+        && (item.present || item.looks_at_unit())
+    {
         flatten(context, &at, below, &mut attempt.image, false)?;
     }
     writes.items_mut()[index].untouched = !item.present && !is_row;
