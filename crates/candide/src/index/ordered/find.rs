@@ -22,7 +22,10 @@ impl OrderedIndex {
             [slice] => find_slice(self.root(), slice, &mut missed),
             _ => self.find_slices(key, &mut missed),
         };
-        let record = if record.is_none() && missed.is_none() { self.search(key, &mut missed) } else { record };
+        if let Some(record) = record {
+            return Found::Record(record);
+        }
+        let record = if missed.is_none() { self.search(key, &mut missed) } else { None };
         match (record, missed) {
             (Some(record), _) => Found::Record(record),
             (None, Some((node, version))) => Found::Nothing { node, version },
