@@ -5,7 +5,7 @@
 use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
-use crate::record::{KeyRange, Ordered, Projection, Record, RecordAt, Units, WordRange};
+use crate::record::{KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, WordRange};
 use crate::table::Table;
 use crate::txn::{Mark, State, Tx};
 
@@ -25,28 +25,31 @@ pub struct Scan<'t, R: Record, P: Protocol, Pr> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
     projection: Pr,
-    units: Units,
+    units: PlacedUnits,
     way: Way,
 }
 
 /// Where a scan is.
 #[derive(Debug)]
 pub(crate) struct Way {
-    /// None if the range is certain to hold nothing.
+    /// None if it is over.
     cursor: Option<Cursor>,
     mark: Mark,
     /// Its number among the attempt's scans.
     number: usize,
     is_over: bool,
+    /// What it has met, until that has been told.
+    failed: Option<Abort>,
 }
 
 impl Way {
     /// Begins a way through a range of an index, as the transaction is now.
-    pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: &WordRange, direction: Direction) -> Way {
-        let cursor = (!range.is_empty()).then(|| table.index.cursor(range, direction));
+    #[inline(always)]
+    pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: WordRange, direction: Direction) -> Way {
         let state = &mut *tx.state.borrow_mut();
-        let number = P::scan(&mut state.attempt, table.number, range, table.index.is_ordered().then_some(direction));
-        Way { cursor, mark: state.mark(), number, is_over: false }
+        let number = P::scan(&mut state.attempt, table.number, &range, table.index.is_ordered().then_some(direction));
+        let cursor = Some(table.index.cursor(range, direction));
+        Way { cursor, mark: state.mark(), number, is_over: false, failed: None }
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -65,24 +68,32 @@ impl Way {
     }
 
     /// The next record, which may be absent.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
         table: &TableCore,
     ) -> Result<Option<RecordAt>, Abort> {
-        if self.is_over {
-            return Ok(None);
+        match self.step(tx, state, table) {
+            None => self.failed.take().map_or(Ok(None), Err),
+            record => Ok(record),
         }
-        state.enter(tx.engine)?;
-        match self.cursor.as_mut().and_then(Cursor::at_hand) {
-            Some(record) => {
-                state.scanned(tx.engine, self.number, Some(table.layout.first_of(record)));
-                Ok(Some(record))
-            }
-            None => self.look_for_next(tx, state, table),
+    }
+
+    /// As [`Way::next`]; what it fails by is noted, so that what it gives is one word.
+    #[inline(always)]
+    fn step<P: Protocol>(&mut self, tx: &Tx<'_, P>, state: &mut State<P>, table: &TableCore) -> Option<RecordAt> {
+        // A way that is over has nothing at hand.
+        let Some(record) = Cursor::at_hand(&mut self.cursor) else {
+            return self.look_for_next(tx, state, table);
+        };
+        if let Err(abort) = state.enter(tx.engine) {
+            self.failed = Some(abort);
+            return None;
         }
+        state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
+        Some(record)
     }
 
     #[inline(never)]
@@ -91,7 +102,23 @@ impl Way {
         tx: &Tx<'_, P>,
         state: &mut State<P>,
         table: &TableCore,
+    ) -> Option<RecordAt> {
+        self.find_next(tx, state, table).unwrap_or_else(|abort| {
+            self.failed = Some(abort);
+            None
+        })
+    }
+
+    #[inline(always)]
+    fn find_next<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
     ) -> Result<Option<RecordAt>, Abort> {
+        if self.is_over {
+            return Ok(None);
+        }
         state.admit(tx.engine, table)?;
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let mut observed = Ok(());
@@ -108,11 +135,11 @@ impl Way {
         observed?;
         match advance {
             Advance::Next(record) => {
-                state.scanned(tx.engine, self.number, Some(table.layout.first_of(record)));
+                state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
                 Ok(Some(record))
             }
             Advance::End => {
-                state.scanned(tx.engine, self.number, None);
+                state.scanned(tx.engine, self.number, || None);
                 Ok(None)
             }
             Advance::Doomed => Err(state.phantom(tx.engine, table.number)),
@@ -139,17 +166,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     pub fn iter<'t, Pr: Projection<R>>(&'t self, tx: &'t Tx<'_, P>, projection: Pr) -> Scan<'t, R, P, Pr> {
         let words = self.core().layout.key_words();
-        self.scan_words(tx, &WordRange::beginning_with(&[], words), Direction::Forward, projection)
+        self.scan_words(tx, WordRange::beginning_with(&[], words), Direction::Forward, projection)
     }
 
+    #[inline(always)]
     pub(crate) fn scan_words<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
-        range: &WordRange,
+        range: WordRange,
         direction: Direction,
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
-        let units = self.core().layout.units_of(projection.groups());
+        let units = self.core().layout.placed_units_of(projection.groups());
         Scan { table: self, tx, projection, units, way: Way::new(tx, self.core(), range, direction) }
     }
 }
@@ -159,29 +187,35 @@ impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
     /// `scan(tx, Prefix((warehouse, district)), …)`.
     ///
     /// A range whose end is before its beginning holds nothing.
+    #[inline]
     pub fn scan<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
         range: impl KeyRange<R::Key>,
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
-        self.scan_words(tx, &self.kept_range(&range), Direction::Forward, projection)
+        self.scan_words(tx, self.kept_range(&range), Direction::Forward, projection)
     }
 
     /// As [`Table::scan`], from the last key to the first.
+    #[inline]
     pub fn scan_rev<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
         range: impl KeyRange<R::Key>,
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
-        self.scan_words(tx, &self.kept_range(&range), Direction::Reverse, projection)
+        self.scan_words(tx, self.kept_range(&range), Direction::Reverse, projection)
     }
 
     /// A range in the words that the table keeps.
+    #[inline]
     fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
         let range = range.word_range();
-        self.core().layout.packing::<R::Key>().map_or(range, |packing| range.packed(&packing))
+        match self.core().layout.packing::<R::Key>() {
+            None => range,
+            Some(packing) => range.packed(&packing),
+        }
     }
 }
 
@@ -190,7 +224,10 @@ enum Step<K, V> {
     Row(K, V),
     /// There is a record, but no row in the transaction's eyes.
     Absent,
-    Over(Option<Abort>),
+    /// There is a record that has to be looked at more closely.
+    Intricate(RecordAt),
+    /// There is no more, or it has failed.
+    Over,
 }
 
 impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
@@ -198,46 +235,60 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     fn step(&mut self) -> Step<R::Key, Pr::Value> {
         let state = &mut *self.tx.state.borrow_mut();
         let core = self.table.core();
-        let record = match self.way.next(self.tx, state, core) {
-            Ok(Some(record)) => record,
-            over => return Step::Over(over.err()),
-        };
-        let key = core.layout.key_of(record);
-        match self.table.read_at_mark(self.tx, state, (&key, record), self.way.mark, self.units, &self.projection) {
-            Ok(Some(columns)) => Step::Row(key, columns),
-            Ok(None) => Step::Absent,
-            Err(abort) => Step::Over(Some(abort)),
+        let Some(record) = self.way.step(self.tx, state, core) else { return Step::Over };
+        let Some(placed) = &self.units.only else { return Step::Intricate(record) };
+        let mut words = Pr::EMPTY;
+        match state.read_at_once(placed.of(record), |from| self.projection.copy(placed.unit(), from, &mut words)) {
+            Some(true) => {
+                let key = core.layout.key_of(record);
+                let columns = self.projection.value(&key, &words);
+                Step::Row(key, columns)
+            }
+            Some(false) => Step::Absent,
+            None => Step::Intricate(record),
         }
     }
 
-    /// Goes on behind a record that is no row. Apart, so that a step to a row is no loop.
-    #[cold]
+    /// Goes on with a record that has to be looked at more closely, or behind one that is no row. Apart, and given nothing that
+    /// it finds by itself, so that a simple step to a row is short.
     #[inline(never)]
-    fn skip(&mut self) -> Step<R::Key, Pr::Value> {
+    fn go_on(&mut self, mut record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {
         loop {
-            let step = self.step();
-            if !matches!(step, Step::Absent) {
-                return step;
+            let state = &mut *self.tx.state.borrow_mut();
+            let core = self.table.core();
+            let Some(record) = record.take().or_else(|| self.way.step(self.tx, state, core)) else { return self.end() };
+            let key = core.layout.key_of(record);
+            let (mark, units) = (self.way.mark, self.units.all);
+            match self.table.read_at_mark(self.tx, state, (&key, record), mark, units, &self.projection) {
+                Ok(Some(columns)) => return Some(Ok((key, columns))),
+                Ok(None) => {}
+                Err(abort) => {
+                    self.way.failed = Some(abort);
+                    return self.end();
+                }
             }
         }
+    }
+
+    /// Ends, and tells what it has failed by.
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self) -> Option<<Self as Iterator>::Item> {
+        self.way.end();
+        self.way.failed.take().map(Err)
     }
 }
 
 impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> {
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let mut step = self.step();
-        if matches!(step, Step::Absent) {
-            step = self.skip();
-        }
-        match step {
+        match self.step() {
             Step::Row(key, columns) => Some(Ok((key, columns))),
-            Step::Absent => unreachable!("skipped"),
-            Step::Over(abort) => {
-                self.way.end();
-                abort.map(Err)
-            }
+            Step::Absent => self.go_on(None),
+            Step::Intricate(record) => self.go_on(Some(record)),
+            Step::Over => self.end(),
         }
     }
 }

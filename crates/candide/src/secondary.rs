@@ -121,7 +121,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
 
     fn begin(&self, tx: &Tx<'_, P>, range: WordRange, direction: Direction) -> Way {
         let entries = &self.core().entries;
-        Way::new(tx, entries, &range.of_longer_keys(entries.layout.key_words()), direction)
+        Way::new(tx, entries, range.of_longer_keys(entries.layout.key_words()), direction)
     }
 
     fn scan_words<'t, Pr: Projection<R>>(

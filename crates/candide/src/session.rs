@@ -119,7 +119,7 @@ impl<P: Protocol> Session<P> {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         epochs.pin(slot);
         let range = WordRange::beginning_with(&[], table.layout.key_words());
-        let mut cursor = table.index.cursor(&range, Direction::Forward);
+        let mut cursor = table.index.cursor(range, Direction::Forward);
         loop {
             match table.index.advance(&mut cursor, &mut |at, _| node(at)) {
                 Advance::Next(at) => record(at),

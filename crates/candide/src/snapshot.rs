@@ -118,7 +118,7 @@ impl<P: Versioned> Snapshot<P> {
         let mut count = 0;
         loop {
             let rows: Vec<(R::Key, Pr::Value)> = self.run(|tx| {
-                let scan = table.scan(tx, rest, projection);
+                let scan = table.scan(tx, rest.clone(), projection);
                 scan.take(ROWS_AT_ONCE).collect::<Result<_, Abort>>()
             })?;
             let Some((last, _)) = rows.last() else { return Ok(count) };
@@ -130,12 +130,12 @@ impl<P: Versioned> Snapshot<P> {
 }
 
 /// What is left of a range.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Rest(WordRange);
 
 impl<K: Key> KeyRange<K> for Rest {
     fn word_range(&self) -> WordRange {
-        self.0
+        self.0.clone()
     }
 }
 

@@ -427,29 +427,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
-    /// Reads columns of a record, which lie in `units`, as the transaction saw it at a mark.
-    #[inline(always)]
+    /// Reads columns of a record, which lie in `units`, as the transaction saw it at a mark. Whoever uses this has entered.
+    #[inline]
     pub(crate) fn read_at_mark<Pr: Projection<R>>(
-        &self,
-        tx: &Tx<'_, P>,
-        state: &mut State<P>,
-        (key, record): (&R::Key, RecordAt),
-        mark: Mark,
-        units: Units,
-        projection: &Pr,
-    ) -> Result<Option<Pr::Value>, Abort> {
-        let Some(unit) = units.only() else {
-            return self.read_units_at_mark(tx, state, (key, record), mark, units, projection);
-        };
-        let mut words = Pr::EMPTY;
-        let (at, into) = (self.core.layout.at(record, unit), &mut words);
-        let is_there = state.read_at_mark(tx.engine, at, mark, move |from| projection.copy(unit, from, into))?;
-        Ok(is_there.then(|| projection.value(key, &words)))
-    }
-
-    /// As [`Table::read_at_mark`]. Apart, so that reads of one unit, which most are, are no loops.
-    #[inline(never)]
-    fn read_units_at_mark<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
@@ -468,7 +448,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Some(projection.value(key, &words)))
     }
 
-    /// Reads what a lookup found.
+    /// Reads what a lookup found. Whoever uses this has entered.
     #[inline(always)]
     fn get_found<Pr: Projection<R>>(
         &self,
@@ -480,11 +460,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ) -> Result<Option<Pr::Value>, Abort> {
         let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
         let units = self.core.layout.units_of(projection.groups());
-        let Some(unit) = units.only() else { return self.get_units(tx, state, (key, record), units, projection) };
-        let mut words = Pr::EMPTY;
-        let (at, into) = (self.core.layout.at(record, unit), &mut words);
-        let is_there = state.read(tx.engine, at, move |from| projection.copy(unit, from, into))?;
-        Ok(is_there.then(|| projection.value(key, &words)))
+        if let Some(unit) = units.only() {
+            let mut words = Pr::EMPTY;
+            let copy = |from: Words<'_>| projection.copy(unit, from, &mut words);
+            if let Some(is_there) = state.read_at_once(self.core.layout.at(record, unit), copy) {
+                return Ok(is_there.then(|| projection.value(key, &words)));
+            }
+        }
+        self.get_units(tx, state, (key, record), units, projection)
     }
 
     /// As [`Table::get_found`], of a record. Apart for the same reason as above.
@@ -689,6 +672,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[inline]
     pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
+        state.enter(self.tx.engine)?;
         let found = self.found_now(state)?;
         self.table.get_found(self.tx, state, &self.key, found, projection)
     }

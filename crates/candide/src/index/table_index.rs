@@ -48,10 +48,11 @@ pub(crate) enum Advance {
 impl Cursor {
     /// The next record, if no more of the index has to be looked at for it.
     #[inline(always)]
-    pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
-        match self {
-            Cursor::Buckets(cursor) => cursor.at_hand(),
-            Cursor::Leaves(cursor) => cursor.at_hand(),
+    pub(crate) fn at_hand(cursor: &mut Option<Cursor>) -> Option<RecordAt> {
+        match cursor {
+            Some(Cursor::Leaves(cursor)) => cursor.at_hand(),
+            Some(Cursor::Buckets(cursor)) => cursor.at_hand(),
+            None => None,
         }
     }
 }
@@ -143,9 +144,10 @@ impl TableIndex {
 
     /// Begins a way through all keys in `range`; a hash index knows only the whole of its keys, and those that begin with
     /// the words it hashes.
-    pub(crate) fn cursor(&self, range: &WordRange, direction: Direction) -> Cursor {
+    #[inline(always)]
+    pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         match self {
-            TableIndex::Hash(hash) => Cursor::Buckets(hash.cursor(range)),
+            TableIndex::Hash(hash) => Cursor::Buckets(hash.cursor(&range)),
             TableIndex::Ordered(ordered) => Cursor::Leaves(ordered.cursor(range, direction)),
         }
     }

@@ -84,6 +84,12 @@ impl Block {
         Block(NonNull::new(self.0.as_ptr().wrapping_add(words)).expect("an address within a block is not zero"))
     }
 
+    /// The raw address of what may be a block, for prefetching.
+    #[inline(always)]
+    pub(crate) fn hint_at(address: u64) -> *const AtomicU64 {
+        std::ptr::with_exposed_provenance(address as usize)
+    }
+
     /// The raw address of a word, for prefetching.
     #[inline(always)]
     pub(crate) fn hint(self, index: usize) -> *const AtomicU64 {

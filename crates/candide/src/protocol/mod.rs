@@ -190,6 +190,15 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort>;
 
+    /// As [`Protocol::read`], and as [`Protocol::read_at_mark`] at any mark, of a unit that the attempt's write set does not hold, if
+    /// it takes no waiting and nothing out of the way; otherwise nothing, and nothing has been observed. What `copy` then has done
+    /// means nothing. (So the words need not be where a function that is called could find them.)
+    #[doc(hidden)]
+    #[inline(always)]
+    fn read_at_once(_attempt: &mut Self::Attempt, _at: CellAt, _copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+        None
+    }
+
     /// As [`Protocol::read`], by a transaction that means to write the unit: a protocol that can keeps others from writing it
     /// until the attempt ends, while readers pass. An absent row is observed and no more. By default a read, which is all
     /// there is to do where transactions do not overlap.
@@ -220,7 +229,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// [`Protocol::absent`] and [`Protocol::read`].)
     #[doc(hidden)]
     #[inline(always)]
-    fn scanned(_context: &Context<'_, Self>, _attempt: &mut Self::Attempt, _scan: usize, _to: Option<CellAt>) {}
+    fn scanned(
+        _context: &Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
+        _scan: usize,
+        _to: impl FnOnce() -> Option<CellAt>,
+    ) {
+    }
 
     /// What a scan that begins now may look back to, of an attempt that applies its writes at once.
     #[doc(hidden)]

@@ -76,6 +76,17 @@ pub struct Attempt {
     last: Option<Tid>,
 }
 
+impl Attempt {
+    #[inline(always)]
+    fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
+        let present = !tid.has(Tid::ABSENT);
+        if present || !mutant(Mutant::TombstoneUnobserved) {
+            self.reads.push((at, tid));
+        }
+        Seen { present, version: tid.version() }
+    }
+}
+
 impl Protocol for Occ {
     const NAME: &'static str = "occ";
     const STRICT: bool = true;
@@ -103,11 +114,12 @@ impl Protocol for Occ {
             Ok(tid) => tid,
             Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
         };
-        let present = !tid.has(Tid::ABSENT);
-        if present || !mutant(Mutant::TombstoneUnobserved) {
-            attempt.reads.push((at, tid));
-        }
-        Ok(Seen { present, version: tid.version() })
+        Ok(attempt.observe(at, tid))
+    }
+
+    #[inline(always)]
+    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+        look(at, &mut copy).ok().map(|tid| attempt.observe(at, tid))
     }
 
     fn read_for_update(
@@ -133,6 +145,7 @@ impl Protocol for Occ {
         !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
     }
 
+    #[inline(always)]
     fn absent(_context: &mut Context<'_, Occ>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         attempt.nodes.observe(missing);
         Ok(())
@@ -338,7 +351,24 @@ fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet
     if mutant(Mutant::NoReadValidation) {
         return Ok(());
     }
-    for &(at, seen) in &attempt.reads {
+    // Most say what they said, so they are looked at several at a time.
+    let is_other = |&(at, seen): &(CellAt, Tid)| at.cell_word(0).load(Ordering::Relaxed) != seen.0;
+    let (chunks, rest) = attempt.reads.as_chunks::<4>();
+    for reads in chunks {
+        if reads.iter().any(is_other) {
+            validate_each(context, reads, writes)?;
+        }
+    }
+    if rest.iter().any(is_other) {
+        validate_each(context, rest, writes)?;
+    }
+    attempt.nodes.validate(context)
+}
+
+/// Whether these cells are what they were when they were read. Apart, so that looking over those that are is a short loop.
+#[inline(never)]
+fn validate_each(context: &mut Context<'_, Occ>, reads: &[(CellAt, Tid)], writes: &WriteSet) -> Result<(), Abort> {
+    for &(at, seen) in reads {
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
         if tid.0 != seen.0 {
             let others_lock = tid.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && writes.find(at).is_none();
@@ -347,7 +377,7 @@ fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet
             }
         }
     }
-    attempt.nodes.validate(context)
+    Ok(())
 }
 
 /// Phase 4.

@@ -339,9 +339,14 @@ impl<P: Protocol> Protocol for Recorded<P> {
         attempt.scans.len() - 1
     }
 
-    fn scanned(context: &Context<'_, Self>, attempt: &mut Self::Attempt, scan: usize, to: Option<CellAt>) {
+    fn scanned(
+        context: &Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        scan: usize,
+        to: impl FnOnce() -> Option<CellAt>,
+    ) {
         let passage = &mut attempt.scans[scan];
-        match to {
+        match to() {
             Some(at) => passage.met.push(key_of(context, at)),
             None => passage.is_over = true,
         }

@@ -181,6 +181,16 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     }
 
     #[inline(always)]
+    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+        let has_marks = attempt.changed_since_mark.as_ref().is_some_and(|changed| !changed.is_empty());
+        let is_simple = !has_marks && attempt.failed.is_empty() && attempt.has(at);
+        if is_simple {
+            copy(Words::Shared(at.payload()));
+        }
+        is_simple.then_some(Seen { present: true, version: 0 })
+    }
+
+    #[inline(always)]
     fn peek(attempt: &Attempt, at: CellAt) -> bool {
         attempt.has(at)
     }

@@ -128,6 +128,13 @@ impl Attempt {
         self.floor = self.floor.max(read.wts);
         self.reads.push(read);
     }
+
+    /// Observes what a look has seen.
+    #[inline(always)]
+    fn see(&mut self, at: CellAt, (wts, rts): (u64, Tid)) -> Seen {
+        self.observe(Read { at, wts, rts });
+        Seen { present: !rts.has(Tid::ABSENT), version: if rts.has(Tid::UNWRITTEN) { 0 } else { wts } }
+    }
 }
 
 impl Protocol for TicToc {
@@ -154,12 +161,16 @@ impl Protocol for TicToc {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        let (wts, rts) = match look(at, &mut copy) {
+        let seen = match look(at, &mut copy) {
             Ok(seen) => seen,
             Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
         };
-        attempt.observe(Read { at, wts, rts });
-        Ok(Seen { present: !rts.has(Tid::ABSENT), version: if rts.has(Tid::UNWRITTEN) { 0 } else { wts } })
+        Ok(attempt.see(at, seen))
+    }
+
+    #[inline(always)]
+    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+        look(at, &mut copy).ok().map(|seen| attempt.see(at, seen))
     }
 
     fn read_for_update(

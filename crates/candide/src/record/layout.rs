@@ -388,6 +388,34 @@ impl Iterator for Units {
     }
 }
 
+/// A unit, and where it lies in all records of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlacedUnit {
+    unit: Unit,
+    place: UnitPlace,
+}
+
+impl PlacedUnit {
+    #[inline(always)]
+    pub(crate) fn unit(self) -> Unit {
+        self.unit
+    }
+
+    /// The unit of `record`, which is of this table.
+    #[inline(always)]
+    pub(crate) fn of(self, record: RecordAt) -> CellAt {
+        CellAt { record, place: self.place }
+    }
+}
+
+/// The units of all records of a table that a read observes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlacedUnits {
+    pub(crate) all: Units,
+    /// If it is only one.
+    pub(crate) only: Option<PlacedUnit>,
+}
+
 /// Where the units of a table's records are.
 #[derive(Debug)]
 pub(crate) struct Layout {
@@ -395,9 +423,14 @@ pub(crate) struct Layout {
     /// How keys become key words; `None` if they are taken as they are.
     packing: Option<KeyPacking>,
     split: bool,
+    /// The places of the first units once more, where they are found without another address.
+    first_units: [UnitPlace; FIRST_UNITS],
     units: Box<[UnitPlace]>,
     total_words: usize,
 }
+
+/// Few records have more units.
+const FIRST_UNITS: usize = 4;
 
 /// The key of a record whose keys are packed so.
 #[inline(always)]
@@ -441,8 +474,10 @@ impl Layout {
             cell += cell_words + unit.words;
             place
         };
-        let units = units_wanted.iter().enumerate().map(place).collect();
-        Ok(Layout { key_words: key_words as u16, packing, split, units, total_words })
+        let units: Box<[UnitPlace]> = units_wanted.iter().enumerate().map(place).collect();
+        let mut first_units = [UnitPlace(0); FIRST_UNITS];
+        first_units.iter_mut().zip(&units).for_each(|(first, unit)| *first = *unit);
+        Ok(Layout { key_words: key_words as u16, packing, split, first_units, units, total_words })
     }
 
     pub(crate) fn key_words(&self) -> usize {
@@ -490,16 +525,34 @@ impl Layout {
         Units { split: self.split, left: if self.split { groups } else { 1 } }
     }
 
+    /// As [`Layout::units_of`], with the place.
+    #[inline(always)]
+    pub(crate) fn placed_units_of(&self, groups: u64) -> PlacedUnits {
+        let all = self.units_of(groups);
+        PlacedUnits { all, only: all.only().map(|unit| self.placed(unit)) }
+    }
+
     /// The unit that guards `group`.
     #[inline(always)]
     pub(crate) fn unit_of(&self, group: u8) -> Unit {
         Unit { split: self.split, index: if self.split { group } else { 0 } }
     }
 
+    /// Unit `unit` with its place.
+    #[inline(always)]
+    pub(crate) fn placed(&self, unit: Unit) -> PlacedUnit {
+        debug_assert!(unit.index() < self.units.len());
+        let place = match self.first_units.get(unit.index()) {
+            Some(&place) => place,
+            None => self.units[unit.index()],
+        };
+        PlacedUnit { unit, place }
+    }
+
     /// Unit `unit` of `record`.
     #[inline(always)]
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
-        CellAt { record, place: self.units[unit.index()] }
+        self.placed(unit).of(record)
     }
 
     /// All units of `record`, the first one first.

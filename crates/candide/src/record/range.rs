@@ -5,35 +5,51 @@
 use super::{Bytes, KEY_WORDS_MAX, Key, KeyPacking, OneWord, Text};
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
+/// Words of a key that its edge has in itself. Scans are made of edges and moved about, so these are few.
+const FEW: usize = 8;
+
 /// One end of a range of keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    words: [u64; KEY_WORDS_MAX],
+    few: [u64; FEW],
+    /// All words, if they are more than a few.
+    many: Box<[u64]>,
     count: usize,
     /// Whether the key itself is in the range.
     included: bool,
 }
 
 impl Edge {
-    /// An edge at a key that begins with `words` and goes on with `rest`.
+    /// An edge at a key of `count` words that begins with `words` and goes on with `rest`.
+    #[inline]
     pub(crate) fn at(words: &[u64], count: usize, rest: u64, included: bool) -> Edge {
-        let mut all = [rest; KEY_WORDS_MAX];
-        all[..words.len()].copy_from_slice(words);
-        Edge { words: all, count, included }
+        let mut edge = Edge { few: [rest; FEW], many: Box::default(), count, included };
+        if count > FEW {
+            edge.many = vec![rest; count].into();
+        }
+        let known = words.len().min(count);
+        edge.words_mut()[..known].copy_from_slice(&words[..known]);
+        edge
     }
 
     /// The key, in words.
+    #[inline]
     pub(crate) fn words(&self) -> &[u64] {
-        &self.words[..self.count]
+        if self.count > FEW { &self.many } else { &self.few[..self.count] }
     }
 
+    fn words_mut(&mut self) -> &mut [u64] {
+        if self.count > FEW { &mut self.many } else { &mut self.few[..self.count] }
+    }
+
+    #[inline]
     pub(crate) fn is_included(&self) -> bool {
         self.included
     }
 }
 
 /// The words between two edges. Lower words come first; both edges have as many words as the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordRange {
     pub(crate) lower: Edge,
     pub(crate) upper: Edge,
@@ -52,6 +68,7 @@ impl WordRange {
     }
 
     /// The keys between two bounds.
+    #[inline]
     fn between<K: Key>(lower: Bound<&K>, upper: Bound<&K>) -> WordRange {
         let edge = |bound: Bound<&K>, rest| match bound {
             Bound::Included(key) => Edge::at(key.words().as_ref(), K::WORDS, rest, true),
@@ -80,9 +97,13 @@ impl WordRange {
     }
 
     /// Whether the range is certain to hold no key, whatever is in the table.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        let (lower, upper) = (self.lower.words(), self.upper.words());
-        lower > upper || lower == upper && !(self.lower.included && self.upper.included)
+        let mut pairs = self.lower.words().iter().zip(self.upper.words());
+        match pairs.find(|(lower, upper)| lower != upper) {
+            Some((lower, upper)) => lower > upper,
+            None => !(self.lower.included && self.upper.included),
+        }
     }
 
     /// Whether a key of these words lies in the range.

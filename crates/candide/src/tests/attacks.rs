@@ -1073,7 +1073,7 @@ impl<K, I, P: Protocol> Index<Seat, K, I, P> {
     fn core_entries(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
         let entries = self.entries_for_tests();
         let range = crate::record::WordRange::beginning_with(&[], entries.layout.key_words());
-        let mut way = crate::scan::Way::new(tx, entries, &range, crate::index::Direction::Forward);
+        let mut way = crate::scan::Way::new(tx, entries, range, crate::index::Direction::Forward);
         let state = &mut *tx.state.borrow_mut();
         let mut count = 0;
         while let Some(entry) = way.next(tx, state, entries)? {

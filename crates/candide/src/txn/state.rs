@@ -42,8 +42,10 @@ pub(crate) struct State<P: Protocol> {
     failed: Option<Abort>,
     scratch: Vec<u64>,
     pub(super) workbench: Workbench,
+    /// Operations that the attempt will have done when it is next looked over.
     operations: u32,
-    next_revalidation: u32,
+    /// Those of them that are still to come; one if the attempt is doomed, so that each further operation is told.
+    until_look: u32,
     /// Whether conflicts unwind the stack.
     unwinds: bool,
 }
@@ -79,8 +81,8 @@ impl<P: Protocol> State<P> {
             failed: None,
             scratch: Vec::new(),
             workbench: Workbench::default(),
-            operations: 0,
-            next_revalidation: FIRST_REVALIDATION,
+            operations: FIRST_REVALIDATION,
+            until_look: FIRST_REVALIDATION,
             unwinds: factors.has(Factor::UnwindingAborts),
         }
     }
@@ -90,14 +92,14 @@ impl<P: Protocol> State<P> {
     pub(crate) fn begin(&mut self, engine: &Engine<P>) {
         self.doomed = None;
         self.failed = None;
-        self.operations = 0;
-        self.next_revalidation = FIRST_REVALIDATION;
+        (self.operations, self.until_look) = (FIRST_REVALIDATION, FIRST_REVALIDATION);
         P::begin(&mut Context::new(engine, &mut self.local), &mut self.attempt);
     }
 
     fn doom(&mut self, abort: Abort) -> Abort {
         if abort.is_conflict() {
             self.doomed.get_or_insert(abort);
+            self.until_look = 1;
             self.unwind(abort);
         }
         abort
@@ -113,19 +115,19 @@ impl<P: Protocol> State<P> {
     /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over now and then.
     #[inline(always)]
     pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
-        if let Some(abort) = self.doomed {
-            return Err(abort);
-        }
-        self.operations += 1;
-        if self.operations == self.next_revalidation {
-            self.revalidate(engine)?;
-        }
-        Ok(())
+        self.until_look -= 1;
+        if self.until_look == 0 { self.look_over(engine) } else { Ok(()) }
     }
 
     #[cold]
-    fn revalidate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
-        self.next_revalidation *= 2;
+    #[inline(never)]
+    fn look_over(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        if let Some(abort) = self.doomed {
+            self.until_look = 1;
+            return Err(abort);
+        }
+        self.until_look = self.operations;
+        self.operations = self.operations.saturating_mul(2);
         let context = &mut Context::new(engine, &mut self.local);
         let mut valid = P::revalidate(context, &mut self.attempt, &self.writes);
         for item in self.writes.items() {
@@ -146,10 +148,19 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit as the transaction sees it; false if the row does not exist.
+    /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether the row exists. Nothing, and nothing
+    /// has been observed, if it has to be read by [`State::read`] or [`State::read_at_mark`]. Whoever uses this has entered.
+    #[inline(always)]
+    pub(crate) fn read_at_once(&mut self, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<bool> {
+        if self.writes.find(at).is_some() || mutant(Mutant::AbsentSkippedByScan) {
+            return None;
+        }
+        P::read_at_once(&mut self.attempt, at, copy).map(|seen| seen.present)
+    }
+
+    /// Reads a unit as the transaction sees it; false if the row does not exist. Whoever uses this has entered.
     #[inline(always)]
     pub(crate) fn read(&mut self, engine: &Engine<P>, at: CellAt, copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
-        self.enter(engine)?;
         match self.writes.find(at) {
             None => self.observe(engine, at, copy),
             Some(item) if self.writes.items()[item].present => self.read_own(engine, item, access::Mark::NOW, copy),
@@ -273,7 +284,7 @@ impl<P: Protocol> State<P> {
 
     /// Takes note of where a scan has got to.
     #[inline(always)]
-    pub(crate) fn scanned(&mut self, engine: &Engine<P>, scan: usize, to: Option<CellAt>) {
+    pub(crate) fn scanned(&mut self, engine: &Engine<P>, scan: usize, to: impl FnOnce() -> Option<CellAt>) {
         P::scanned(&Context::new(engine, &mut self.local), &mut self.attempt, scan, to);
     }
 
@@ -401,6 +412,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Observes that a key has no record.
+    #[inline(always)]
     pub(crate) fn absent(&mut self, engine: &Engine<P>, mut missing: Missing<'_>) -> Result<(), Abort> {
         pass(Point::Searched);
         if mutant(Mutant::NodeObservedLate) {

@@ -1,9 +1,15 @@
 //! Scans: one leaf after another, each observed before anything in it is given out.
 //!
-//! A cursor has a *frame* for each layer it is in: a copy of one leaf's slots in order, and how far it has come. If these are
-//! records all of whose keys are in range, as mostly, they are in the cursor's *hand* instead, which is all that a step has to look
-//! at. The next leaf of a layer is the one that the slice beyond the last one's fence belongs to, found from the layer's root; so
+//! A cursor has in its *hand* a copy of one leaf's values in order, and a *frame* for each layer it is in, which knows the rest. A
+//! step takes the next value; if that is a record, and the ends of the range do not cut through the leaf's keys, the hand is all that
+//! it has to look at. The next leaf of a layer is the one that the slice beyond the last one's fence belongs to. It is the next child
+//! of the last one's parent, if that has one and is of the version it was passed in; otherwise it is found from the layer's root. So
 //! nothing in the tree has to stay as it is between two steps, and no leaf has to know its neighbours.
+//!
+//! # Why the next child is the next leaf
+//! A node keeps the slices between the fences that it was found with, and its children and the keys between them, as long as it keeps
+//! its version (T1, T3). So its next child is what a descent would find for the slice beyond the separator: it is validated as on a
+//! descent (T5), and its fences come from the same keys.
 //!
 //! # Where it begins
 //! The words in which both ends of the range agree lead to the layer in which they differ, and the leaves on the way are
@@ -16,8 +22,8 @@
 //! transaction cannot commit, and the cursor says so. A layer that ends before the cursor has read it is empty, and who
 //! fills its prefix again raises the version of the leaf that had its slot, which has been observed.
 
-use super::node::{KEYS, Node, Value, WIDTH};
-use super::{OrderedIndex, Trail, descend, look};
+use super::node::{DEAD, INNER, KEYS, Node, Value, WIDTH};
+use super::{OrderedIndex, Spot, Trail, descend, look};
 use crate::index::{Advance, NodeAt};
 use crate::record::{Edge, RecordAt, WordRange};
 use crate::sync::{Mutant, Spin, mutant};
@@ -78,11 +84,12 @@ impl WordRange {
     }
 }
 
-/// Room for the slots of a leaf: a power of two, so that a masked index is in bounds.
+/// Room for the slots of a leaf and a zero: a power of two, so that a masked index is in bounds.
 const ROOM: usize = 16;
-const _: () = assert!(WIDTH <= ROOM && ROOM.is_power_of_two());
+const _: () = assert!(WIDTH < ROOM && ROOM.is_power_of_two());
 
-/// Value words of one leaf, in the cursor's direction.
+/// Value words of one leaf, in the cursor's direction, and a zero behind them. Others that are zero were taken out of the leaf
+/// while it was copied.
 #[derive(Debug, Clone, Copy, Default)]
 struct Values {
     words: [u64; ROOM],
@@ -91,15 +98,60 @@ struct Values {
 }
 
 impl Values {
-    /// The next one, with its number.
+    /// The next one, if it is a record.
     #[inline(always)]
-    fn take(&mut self) -> Option<(usize, Value)> {
-        if self.next == self.count {
+    fn record(&mut self) -> Option<RecordAt> {
+        let record = Value::record(self.words[self.next % ROOM])?;
+        self.next += 1;
+        Some(record)
+    }
+}
+
+/// The inner node above a leaf, in the version and with the fences it was passed in, and which of its children that is.
+#[derive(Debug, Clone, Copy)]
+struct Parent {
+    node: Node,
+    rank: usize,
+    version: u64,
+    low: u64,
+    high: u64,
+}
+
+impl Parent {
+    /// The rank of the next child, if there may be one.
+    #[inline(always)]
+    fn next_rank<const FORWARD: bool>(&self) -> Option<usize> {
+        if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
+    }
+
+    /// Child `rank`, if it is a leaf, and the node is still of its version.
+    #[inline(always)]
+    fn leaf(&self, rank: usize) -> Option<Spot> {
+        let &Parent { node, version, low, high, .. } = self;
+        let (child, (low, high)) = (node.child(rank), node.fences(rank, low, high));
+        // T5, as in `descend`.
+        if child == 0 || !node.is_still(version) {
             return None;
         }
-        let number = self.next;
-        self.next += 1;
-        Some((number, Value::of(self.words[number % ROOM])))
+        let leaf = Node::at(child);
+        let leaf_version = leaf.stable();
+        if leaf_version & INNER != 0 || !node.is_still(version) {
+            return None;
+        }
+        debug_assert!(leaf_version & DEAD == 0, "a node dies under its parent's lock");
+        Some(Spot { leaf, version: leaf_version, low, high })
+    }
+}
+
+/// Keeps the last inner node of a descent.
+impl Trail for Option<Parent> {
+    fn begin(&mut self) {
+        *self = None;
+    }
+
+    #[inline(always)]
+    fn pass(&mut self, node: Node, rank: usize, version: u64, low: u64, high: u64) {
+        *self = Some(Parent { node, rank, version, low, high });
     }
 }
 
@@ -109,31 +161,18 @@ struct Frame {
     root: Node,
     depth: usize,
     part: Part,
-    /// What the current leaf has in the range, unless it is in the cursor's hand.
-    values: Values,
-    /// Those of them whose keys the range's ends cut through.
+    /// How many of the values in the hand have been taken, if the range's ends cut through the keys of some of them; for the hand
+    /// itself they are over. Otherwise their number.
+    taken: usize,
+    /// Those whose keys are cut through.
     lower_cut: Option<usize>,
     upper_cut: Option<usize>,
+    /// Above the current leaf, if there is any and it is known.
+    parent: Option<Parent>,
     /// The slice that the next leaf is found by; nothing if there is no next leaf.
     target: Option<u64>,
     /// Whether a leaf of this layer has been observed.
     has_observed: bool,
-}
-
-/// Brings the nodes nearer that a scan comes to next, while it looks at the records before.
-struct Ahead(Direction);
-
-impl Trail for Ahead {
-    fn begin(&mut self) {}
-
-    #[inline(always)]
-    fn pass(&mut self, node: Node, rank: usize, _version: u64, _high: u64) {
-        match self.0 {
-            Direction::Forward if rank < KEYS => Node::prefetch(node.child(rank + 1)),
-            Direction::Reverse if rank > 0 => Node::prefetch(node.child(rank - 1)),
-            _ => {}
-        }
-    }
 }
 
 /// A scan under way. Valid during one pin.
@@ -141,148 +180,233 @@ impl Trail for Ahead {
 pub(crate) struct Cursor {
     range: WordRange,
     direction: Direction,
-    /// Records that are in the range, to be given out before anything else.
+    /// What the current leaf has in the range.
     hand: Values,
-    /// The layer that the cursor is in, and those above it.
+    /// The layer that the cursor is in, and those above it, with what the hand held there.
     frame: Option<Frame>,
-    above: Vec<Frame>,
+    above: Vec<(Frame, Values)>,
+    /// Whether `frame` says where it is. It does from the beginning if there is nothing in the range.
     has_begun: bool,
 }
 
 impl Cursor {
-    fn push(&mut self, root: Node, depth: usize, part: Part) {
+    /// Enters a layer.
+    fn enter(&mut self, root: Node, depth: usize, part: Part) {
         let target = Some(if self.direction == Direction::Forward { part.from } else { part.to });
-        let values = Values::default();
-        let frame = Frame { root, depth, part, values, lower_cut: None, upper_cut: None, target, has_observed: false };
-        self.above.extend(self.frame.replace(frame));
+        let (lower_cut, upper_cut, parent) = (None, None, None);
+        self.frame =
+            Some(Frame { root, depth, part, taken: 0, lower_cut, upper_cut, parent, target, has_observed: false });
+    }
+
+    /// Enters a layer, to come back.
+    fn push(&mut self, root: Node, depth: usize, part: Part) {
+        if let Some(frame) = self.frame {
+            self.above.push((frame, std::mem::take(&mut self.hand)));
+        }
+        self.enter(root, depth, part);
     }
 
     fn pop(&mut self) {
-        self.frame = self.above.pop();
+        (self.frame, self.hand) = match self.above.pop() {
+            Some((frame, hand)) => (Some(frame), hand),
+            None => (None, Values::default()),
+        };
+    }
+
+    /// The slice that the next leaf is found by, if there is one in the layer and all that was in the hand has been taken.
+    #[inline(always)]
+    fn next_leaf(&self) -> Option<u64> {
+        let is_over = |frame: &&Frame| self.hand.next == self.hand.count && frame.taken == self.hand.count;
+        self.frame.as_ref().filter(is_over)?.target
+    }
+
+    /// Loads the leaf that `target` belongs to, in the layer in which the cursor is.
+    #[inline(always)]
+    fn load(&mut self, target: u64) -> Option<(Node, u64)> {
+        let frame = self.frame.as_mut()?;
+        match self.direction {
+            Direction::Forward => frame.load::<true>(target, &mut self.hand),
+            Direction::Reverse => frame.load::<false>(target, &mut self.hand),
+        }
+    }
+
+    /// Leaves a layer that is over; says whether one of its leaves had been observed.
+    #[cold]
+    fn leave_ended_layer(&mut self) -> bool {
+        let has_observed = self.frame.is_some_and(|frame| frame.has_observed);
+        self.pop();
+        if !has_observed {
+            // It ended before we came. If nothing vouches for that yet, the way there has to.
+            Spin::default().wait();
+            self.has_begun = self.frame.is_some();
+        }
+        has_observed
     }
 
     /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of the range's ends.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
-        match self.hand.take()? {
-            (_, Value::Record(record)) => Some(record),
-            _ => unreachable!("only records are taken into the hand"),
-        }
+        self.hand.record()
     }
 }
 
 impl Frame {
-    /// The next value, and whether the range's ends cut through its keys.
-    fn take(&mut self) -> Option<(Value, (bool, bool))> {
-        let (number, value) = self.values.take()?;
-        Some((value, (self.lower_cut == Some(number), self.upper_cut == Some(number))))
+    /// The next value in the hand, and whether the range's ends cut through its keys.
+    fn take(&mut self, hand: &mut Values) -> Option<(Value, (bool, bool))> {
+        if hand.next < hand.count {
+            hand.next += 1;
+            return Some((Value::of(hand.words[hand.next - 1]), (false, false)));
+        }
+        if self.taken < hand.count {
+            let number = self.taken;
+            self.taken += 1;
+            let cuts = (self.lower_cut == Some(number), self.upper_cut == Some(number));
+            return Some((Value::of(hand.words[number]), cuts));
+        }
+        None
     }
 
-    /// Copies what the leaf that `target` belongs to has in the range, to the empty hand if possible; the leaf and the version of
-    /// the copy, or nothing if the layer is over.
-    fn load(&mut self, target: u64, direction: Direction, hand: &mut Values) -> Option<(Node, u64)> {
+    /// The leaf that `target` belongs to; nothing if the layer is over.
+    #[inline(always)]
+    fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<Spot> {
+        if let Some(parent) = &mut self.parent
+            && let Some(rank) = parent.next_rank::<FORWARD>()
+            && let Some(spot) = parent.leaf(rank)
+        {
+            parent.rank = rank;
+            return Some(spot);
+        }
+        let mut parent = None;
+        let spot = descend::<true>(self.root, target, &mut parent);
+        self.parent = parent;
+        spot
+    }
+
+    /// Copies what the leaf that `target` belongs to has in the range to the hand; the leaf and the version of the copy, or nothing
+    /// if the layer is over.
+    #[inline(always)]
+    fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
-        let is_forward = direction == Direction::Forward;
         // The leaf may hold slices on the near side of the target: it has inherited them, or they have been scanned.
-        let (first, last) = if is_forward { (target, to) } else { (from, target) };
+        let (first, last) = if FORWARD { (target, to) } else { (from, target) };
         let mut spin = Spin::default();
         loop {
-            let spot = descend::<true>(self.root, target, &mut Ahead(direction))?;
-            let mut slices = [0; ROOM];
-            let (mut count, mut all) = (0, 0);
-            for slot in spot.leaf.permutation().live() {
-                let (slice, value) = (spot.leaf.slice(slot), spot.leaf.value(slot));
-                // Never more than there are slots; the compiler does not see it.
-                slices[count % ROOM] = slice;
-                hand.words[count % ROOM] = value;
-                all |= value;
-                Node::prefetch_value(value);
-                // A value that is gone has been unlinked since the permutation was loaded (T2).
-                count += usize::from((value != 0) & (slice.wrapping_sub(first) <= last - first));
+            let Spot { leaf, version, low, high } = self.next_leaf::<FORWARD>(target)?;
+            let permutation = leaf.permutation();
+            let slice_at = |rank| leaf.slice(permutation.slot(rank));
+            let live = permutation.count();
+            let begin = (0..live).find(|&rank| slice_at(rank) >= first).unwrap_or(live);
+            let end = (begin..live).rev().find(|&rank| slice_at(rank) <= last).map_or(begin, |rank| rank + 1);
+            let count = end - begin;
+            let lower_is_cut = from_is_cut && count > 0 && slice_at(begin) == from;
+            let upper_is_cut = to_is_cut && count > 0 && slice_at(end - 1) == to;
+            // The same loop both ways.
+            let copy = |(word, slot): (&mut u64, usize)| {
+                *word = leaf.value(slot);
+                Node::prefetch_value(*word);
+            };
+            let words = hand.words[..count].iter_mut();
+            match FORWARD {
+                true => words.zip(permutation.slots(begin)).for_each(copy),
+                false => words.rev().zip(permutation.slots(begin)).for_each(copy),
             }
-            if !spot.leaf.is_still(spot.version) {
+            if !leaf.is_still(version) {
+                self.parent = None;
                 spin.wait();
                 continue;
             }
-            (hand.next, hand.count) = (0, count);
-            self.target = if is_forward {
-                (spot.high < to).then(|| spot.high + 1)
+            hand.words[count % ROOM] = 0;
+            (hand.next, hand.count, self.taken) = (0, count, count);
+            self.target = if FORWARD {
+                (high < to).then(|| high + 1)
             } else {
-                let next = spot.low.saturating_sub(1 + u64::from(mutant(Mutant::ReverseOffByOne)));
-                (spot.low > from).then_some(next)
+                let next = low.saturating_sub(1 + u64::from(mutant(Mutant::ReverseOffByOne)));
+                (low > from).then_some(next)
             };
             self.has_observed = true;
-            if count > 0 {
-                let (lowest, highest) = if is_forward { (0, count - 1) } else { (count - 1, 0) };
-                if !is_forward {
-                    hand.words[..count].reverse();
-                }
-                self.lower_cut = (from_is_cut && slices[0] == from).then_some(lowest);
-                self.upper_cut = (to_is_cut && slices[count - 1] == to).then_some(highest);
-                if Node::may_be_layer(all) || self.lower_cut.is_some() || self.upper_cut.is_some() {
-                    self.values = std::mem::take(hand);
-                }
+            if lower_is_cut || upper_is_cut {
+                let (lowest, highest) = if FORWARD { (0, count - 1) } else { (count - 1, 0) };
+                self.lower_cut = lower_is_cut.then_some(lowest);
+                self.upper_cut = upper_is_cut.then_some(highest);
+                (hand.next, self.taken) = (count, 0);
             }
-            return Some((spot.leaf, spot.version));
+            // While the records are looked at.
+            if self.target.is_some()
+                && let Some(parent) = &self.parent
+                && let Some(rank) = parent.next_rank::<FORWARD>()
+            {
+                Node::prefetch(parent.node.child(rank));
+            }
+            return Some((leaf, version));
         }
     }
 }
 
 impl OrderedIndex {
     /// A cursor before the first record of a range. Nothing is loaded or observed yet.
-    pub(crate) fn cursor(&self, range: &WordRange, direction: Direction) -> Cursor {
+    #[inline(always)]
+    pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         debug_assert_eq!(range.lower.words().len(), self.key_words);
-        let hand = Values::default();
-        Cursor { range: *range, direction, hand, frame: None, above: Vec::new(), has_begun: false }
+        let has_begun = range.is_empty();
+        Cursor { range, direction, hand: Values::default(), frame: None, above: Vec::new(), has_begun }
     }
 
     /// The next record of a range. `observe` is called with each leaf, and the version at which it was read, before any
     /// of its records is given out. The caller is pinned, and has been since the cursor's first step.
+    #[inline]
     pub(crate) fn advance(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Advance {
         loop {
             if let Some(record) = cursor.at_hand() {
                 return Advance::Next(record);
             }
-            if !cursor.has_begun
-                && let Some(record) = self.begin(cursor, observe)
-            {
-                return Advance::Next(record);
-            }
-            let Some(frame) = &mut cursor.frame else { return Advance::End };
-            if let Some((value, (lower_cuts, upper_cuts))) = frame.take() {
-                let depth = frame.depth;
-                match value {
-                    Value::Record(record) => {
-                        if !(lower_cuts || upper_cuts) || cursor.range.holds(record, depth, lower_cuts, upper_cuts) {
-                            return Advance::Next(record);
-                        }
-                    }
-                    Value::Layer(root) => {
-                        if let Some(part) = cursor.range.part(depth + 1, lower_cuts, upper_cuts) {
-                            Node::prefetch(root.address());
-                            cursor.push(root, depth + 1, part);
-                        }
-                    }
-                    Value::Nothing => unreachable!("slots without a value are not copied"),
+            let Some(target) = cursor.next_leaf() else {
+                match self.turn(cursor, observe) {
+                    Some(advance) => return advance,
+                    None => continue,
                 }
-                continue;
-            }
-            let Some(target) = frame.target else {
-                cursor.pop();
-                continue;
             };
-            match frame.load(target, cursor.direction, &mut cursor.hand) {
+            match cursor.load(target) {
                 Some((leaf, version)) => observe(leaf.handle(), version),
-                None if frame.has_observed => {
-                    cursor.pop();
-                    return Advance::Doomed;
-                }
                 None => {
-                    // It ended before we came. If nothing vouches for that yet, the way there has to.
-                    Spin::default().wait();
-                    cursor.pop();
-                    cursor.has_begun = cursor.frame.is_some();
+                    if cursor.leave_ended_layer() {
+                        return Advance::Doomed;
+                    }
                 }
+            }
+        }
+    }
+
+    /// Goes on where there is not just another leaf of the same layer to come: begins, looks at what is in the hand and not simply a
+    /// record, or leaves the layer. The record that it has come to, or the end, if it has. Apart, so that what is left is short.
+    #[inline(never)]
+    fn turn(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<Advance> {
+        if !cursor.has_begun
+            && let Some(record) = self.begin(cursor, observe)
+        {
+            return Some(Advance::Next(record));
+        }
+        let Some(frame) = &mut cursor.frame else { return Some(Advance::End) };
+        let depth = frame.depth;
+        match frame.take(&mut cursor.hand) {
+            Some((Value::Record(record), (lower_cuts, upper_cuts))) => {
+                let is_in_range =
+                    !(lower_cuts || upper_cuts) || cursor.range.holds(record, depth, lower_cuts, upper_cuts);
+                is_in_range.then_some(Advance::Next(record))
+            }
+            Some((Value::Layer(root), (lower_cuts, upper_cuts))) => {
+                if let Some(part) = cursor.range.part(depth + 1, lower_cuts, upper_cuts) {
+                    Node::prefetch(root.address());
+                    cursor.push(root, depth + 1, part);
+                }
+                None
+            }
+            // Unlinked since the permutation was loaded (T2).
+            Some((Value::Nothing, _)) => None,
+            None if frame.target.is_some() => None,
+            None if cursor.above.is_empty() => Some(Advance::End),
+            None => {
+                cursor.pop();
+                None
             }
         }
     }
@@ -292,16 +416,13 @@ impl OrderedIndex {
     fn begin(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<RecordAt> {
         let mut spin = Spin::default();
         cursor.has_begun = true;
-        if cursor.range.is_empty() {
-            return None;
-        }
         let mut at_end = (true, true);
         let (mut root, mut depth) = (self.root(), 0);
         loop {
             // Nothing lies between two neighbours.
             let part = cursor.range.part(depth, at_end.0, at_end.1)?;
             if part.parts_ways(depth, self.key_words) {
-                cursor.push(root, depth, part);
+                cursor.enter(root, depth, part);
                 return None;
             }
             let (lower_cuts, upper_cuts) = (part.from_is_cut, part.to_is_cut);

@@ -83,7 +83,7 @@ impl Rows {
     /// The last words of the keys of a whole scan; nothing if it was doomed.
     fn scan(&self, direction: Direction) -> Option<Vec<u64>> {
         let range = WordRange::beginning_with(&[], self.layout.key_words());
-        let mut cursor = self.index.cursor(&range, direction);
+        let mut cursor = self.index.cursor(range, direction);
         let mut keys = Vec::new();
         loop {
             match self.index.advance(&mut cursor, &mut |_, _| ()) {

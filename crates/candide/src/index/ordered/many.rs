@@ -62,12 +62,12 @@ impl OrderedIndex {
         let version = node.stable();
         // T5: the child's version counts only if the parent's is validated after it.
         if version & DEAD != 0 || above.is_some_and(|(above, version)| !above.is_still(version)) {
-            return Some(self.find(key));
+            return Some(self.find_patiently(key));
         }
         if version & INNER != 0 {
             let child = node.child(node.rank(key[depth]));
             if !node.is_still(version) {
-                return Some(self.find(key));
+                return Some(self.find_patiently(key));
             }
             Node::prefetch(child);
             (descent.node, descent.above) = (Node::at(child), Some((node, version)));
@@ -75,7 +75,7 @@ impl OrderedIndex {
         }
         let value = node.value_of(key[depth]);
         if !node.is_still(version) {
-            return Some(self.find(key));
+            return Some(self.find_patiently(key));
         }
         match Value::of(value) {
             Value::Nothing => Some(Found::Nothing { node: node.handle(), version }),

@@ -55,6 +55,7 @@
 //! A transaction that restructures what it has observed exchanges its observations: see [`NodeChange`].
 
 mod cursor;
+mod find;
 #[cfg(all(test, loom))]
 mod loom;
 mod many;
@@ -72,14 +73,15 @@ use super::{Advance, Found, Linked, NodeAt, NodeChange};
 use crate::memory::{Cache, OutOfMemory, Slab};
 use crate::record::{RecordAt, WordRange};
 use crate::sync::Spin;
-use node::{DEAD, INNER, KEYS, NODE_WORDS, Node, VERSION_ONE, Value, WIDTH};
+use node::{DEAD, INNER, NODE_WORDS, Node, VERSION_ONE, Value, WIDTH};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// The index of one table.
 #[derive(Debug)]
 pub(crate) struct OrderedIndex {
     /// The address of the first layer's root, which never moves and never dies.
-    root: u64,
+    root: NonZeroU64,
     key_words: usize,
     /// Words that the protocol keeps in each leaf.
     node_words: usize,
@@ -188,14 +190,14 @@ trait Trail {
     /// The descent begins, perhaps again.
     fn begin(&mut self);
 
-    /// It has chosen child `rank` of `node`; `high` is the node's upper fence.
-    fn pass(&mut self, node: Node, rank: usize, version: u64, high: u64);
+    /// It has chosen child `rank` of `node`; `low` and `high` are the node's fences.
+    fn pass(&mut self, node: Node, rank: usize, version: u64, low: u64, high: u64);
 }
 
 impl Trail for () {
     fn begin(&mut self) {}
 
-    fn pass(&mut self, _node: Node, _rank: usize, _version: u64, _high: u64) {}
+    fn pass(&mut self, _node: Node, _rank: usize, _version: u64, _low: u64, _high: u64) {}
 }
 
 /// Goes down a layer to the leaf of `slice`; nothing if the layer is over. Fences are found only if asked for.
@@ -213,11 +215,9 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
             let rank = node.rank(slice);
             let child = node.child(rank);
             Node::prefetch(child);
-            trail.pass(node, rank, version, high);
+            trail.pass(node, rank, version, low, high);
             if FENCES {
-                // A separator is below the largest word, so that this does not overflow; but this may be no separator.
-                low = if rank > 0 { node.key(rank - 1).wrapping_add(1) } else { low };
-                high = if rank < KEYS { node.key(rank).min(high) } else { high };
+                (low, high) = node.fences(rank, low, high);
             }
             // T5: before the address is used, and after the child's version is known.
             if !node.is_still(version) {
@@ -261,7 +261,12 @@ impl OrderedIndex {
         let block = Cache::allocate(&mut Vec::new(), &nodes)?;
         let root = Node::new_leaf(block, std::iter::empty());
         root.clear_words(node_words);
-        Ok(OrderedIndex { root: root.address(), key_words, node_words, nodes })
+        Ok(OrderedIndex {
+            root: NonZeroU64::new(root.address()).expect("a node is never at zero"),
+            key_words,
+            node_words,
+            nodes,
+        })
     }
 
     /// The slab of nodes.
@@ -271,19 +276,13 @@ impl OrderedIndex {
 
     #[inline(always)]
     fn root(&self) -> Node {
-        Node::at(self.root)
+        Node::at(self.root.get())
     }
 
     /// Whether a record found in layer `depth` under the key's words up to there has this key.
     #[inline(always)]
     fn has_rest(&self, record: RecordAt, key: &[u64], depth: usize) -> bool {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
-    }
-
-    /// The record with this key, or the leaf whose version vouches for there being none. The caller is pinned.
-    #[inline(never)]
-    pub(crate) fn find(&self, key: &[u64]) -> Found {
-        self.find_place(key, &mut Place::default())
     }
 
     /// As [`OrderedIndex::find`]; if there is no record, notes where to link one with this key.
@@ -384,7 +383,7 @@ impl OrderedIndex {
     /// Calls `each` with the linked records, present or not, in the order of their keys: all that are linked all the time, and
     /// some of those that come or go meanwhile. The caller is pinned.
     pub(crate) fn for_each(&self, mut each: impl FnMut(RecordAt)) {
-        let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words), Direction::Forward);
+        let mut cursor = self.cursor(WordRange::beginning_with(&[], self.key_words), Direction::Forward);
         loop {
             match self.advance(&mut cursor, &mut |_, _| {}) {
                 Advance::Next(record) => each(record),

@@ -69,6 +69,14 @@ impl Value {
         }
     }
 
+    /// The record that a value word leads to, which was loaded as for [`Value::of`], if it leads to one.
+    #[inline(always)]
+    pub(super) fn record(word: u64) -> Option<RecordAt> {
+        let block = if word & LAYER == 0 { Block::at(word) } else { None };
+        // SAFETY: as in `of`.
+        block.map(|block| unsafe { RecordAt::new(block) })
+    }
+
     #[inline(always)]
     pub(super) fn word(self) -> u64 {
         match self {
@@ -152,9 +160,7 @@ impl Node {
     /// Brings the first line nearer of what a value word leads to, or anything else.
     #[inline(always)]
     pub(super) fn prefetch_value(word: u64) {
-        if let Some(block) = Block::at(word & !LAYER) {
-            prefetch(block.hint(0));
-        }
+        prefetch(Block::hint_at(word & !LAYER));
     }
 
     /// Brings a node's lines nearer, given its address or anything else.
@@ -163,12 +169,6 @@ impl Node {
         if let Some(block) = Block::at(address) {
             (0..NODE_WORDS / 8).for_each(|line| prefetch(block.hint(line * 8)));
         }
-    }
-
-    /// Whether a value word, of those that were put together by `or`, may be that of a layer.
-    #[inline(always)]
-    pub(super) fn may_be_layer(words: u64) -> bool {
-        words & LAYER != 0
     }
 
     /// Makes loom consider a switch of threads here. By itself it would not: it forgets that one thread has loaded a word
@@ -183,11 +183,18 @@ impl Node {
     #[inline(always)]
     fn crossing(self) {}
 
+    /// The node's version now. It may be locked, or dead.
+    #[inline(always)]
+    pub(super) fn version(self) -> u64 {
+        let version = self.word(0).load(Ordering::Acquire); // E16
+        self.crossing();
+        version
+    }
+
     /// Waits until the node is not locked; its version then. It may be dead.
     #[inline(always)]
     pub(super) fn stable(self) -> u64 {
-        let version = self.word(0).load(Ordering::Acquire); // E16
-        self.crossing();
+        let version = self.version();
         if version & LOCK == 0 { version } else { self.wait_until_stable() }
     }
 
@@ -276,14 +283,29 @@ impl Node {
     /// The value word that belongs to `slice`, or zero. Free slots may have the slice of an earlier life, but no value.
     #[inline(always)]
     pub(super) fn value_of(self, slice: u64) -> u64 {
-        let pick = |found, slot| std::hint::select_unpredictable(self.slice(slot) == slice, slot, found);
-        match (0..WIDTH).fold(WIDTH, pick) {
+        match self.slot_of(slice) {
             WIDTH => 0,
             slot => match self.value(slot) {
                 0 => self.value_among(slice),
                 value => value,
             },
         }
+    }
+
+    /// As [`Node::value_of`]; nothing if that needs a closer look.
+    #[inline(always)]
+    pub(super) fn value_at_once(self, slice: u64) -> Option<u64> {
+        match self.slot_of(slice) {
+            WIDTH => Some(0),
+            slot => Some(self.value(slot)).filter(|&value| value != 0),
+        }
+    }
+
+    /// A slot that has the slice, if only in an earlier life; or [`WIDTH`].
+    #[inline(always)]
+    fn slot_of(self, slice: u64) -> usize {
+        let pick = |found, slot| std::hint::select_unpredictable(self.slice(slot) == slice, slot, found);
+        (0..WIDTH).fold(WIDTH, pick)
     }
 
     /// As [`Node::value_of`], of a leaf in which a free slot has the slice.
@@ -419,6 +441,15 @@ impl Node {
         let is_below = |index| usize::from(self.key(index) < slice);
         let run = (1..=KEYS / STRIDE).map(|run| is_below(run * STRIDE - 1)).sum::<usize>() * STRIDE;
         run + (0..KEYS % STRIDE).map(|index| is_below(run + index)).sum::<usize>()
+    }
+
+    /// The fences of child `rank` of a node with the fences `low` and `high`.
+    #[inline(always)]
+    pub(super) fn fences(self, rank: usize, low: u64, high: u64) -> (u64, u64) {
+        // A separator is below the largest word, so that this does not overflow; but this may be no separator.
+        let low = if rank > 0 { self.key(rank - 1).wrapping_add(1) } else { low };
+        let high = if rank < KEYS { self.key(rank).min(high) } else { high };
+        (low, high)
     }
 
     #[inline(always)]

@@ -38,15 +38,21 @@ impl Permutation {
         ((self.0 >> shift(rank)) as usize & 15).min(WIDTH - 1)
     }
 
-    /// The live slots in order.
+    /// The slots from `rank` on, live or free, without end. In bounds whatever the word holds.
     #[inline(always)]
-    pub(super) fn live(self) -> impl Iterator<Item = usize> {
-        let mut rest = self;
-        (0..self.count()).map(move |_| {
+    pub(super) fn slots(self, rank: usize) -> impl Iterator<Item = usize> {
+        let mut rest = Permutation(self.0 >> (NIBBLE * rank as u32));
+        std::iter::repeat_with(move || {
             let slot = rest.slot(0);
             rest.0 >>= NIBBLE;
             slot
         })
+    }
+
+    /// The live slots in order.
+    #[inline(always)]
+    pub(super) fn live(self) -> impl Iterator<Item = usize> {
+        self.slots(0).take(self.count())
     }
 
     /// Makes the first free slot live at `rank`.

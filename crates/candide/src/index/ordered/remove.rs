@@ -18,7 +18,7 @@ impl Trail for Ancestors {
         *self = Ancestors::default();
     }
 
-    fn pass(&mut self, node: Node, _rank: usize, version: u64, _high: u64) {
+    fn pass(&mut self, node: Node, _rank: usize, version: u64, _low: u64, _high: u64) {
         self.grandparent = self.parent.replace((node, version));
     }
 }

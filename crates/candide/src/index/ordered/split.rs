@@ -28,7 +28,7 @@ impl Trail for Fullness {
         *self = Fullness::default();
     }
 
-    fn pass(&mut self, node: Node, _rank: usize, version: u64, high: u64) {
+    fn pass(&mut self, node: Node, _rank: usize, version: u64, _low: u64, high: u64) {
         let passed = Passed { node, version, high };
         if self.full.is_none() && node.is_full() {
             self.full = Some((self.parent, passed));

@@ -156,7 +156,7 @@ impl Rows {
 
     /// The same, while nothing changes.
     fn scan(&self, range: &KeyRange, direction: Direction) -> (Vec<Vec<u64>>, Observed) {
-        let mut cursor = self.index.cursor(&range.of_whole_keys(self.key_words), direction);
+        let mut cursor = self.index.cursor(range.of_whole_keys(self.key_words), direction);
         self.try_scan(&mut cursor).expect("no layer ends")
     }
 

@@ -138,6 +138,27 @@ impl Attempt {
     }
 }
 
+impl Attempt {
+    /// Reads the version that it sees of a unit, whose cell said `word`.
+    #[inline(always)]
+    fn see(
+        &mut self,
+        (at, word): (CellAt, Tid),
+        version: Option<Version<'_>>,
+        copy: &mut impl FnMut(Words<'_>),
+    ) -> Seen {
+        let present = version.filter(|version| !version.is_absent());
+        if let Some(version) = present {
+            copy(Words::Shared(version.payload()));
+        }
+        pass(Point::Copied);
+        if !self.only_reads && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
+            self.reads.push((at, word));
+        }
+        Seen { present: present.is_some(), version: version.map_or(0, Version::ts) }
+    }
+}
+
 impl Protocol for Mvcc {
     const NAME: &'static str = "mvcc";
     const STRICT: bool = true;
@@ -183,15 +204,15 @@ impl Protocol for Mvcc {
             word = meet_newer(context, attempt, at, word)?;
             newest = seen_at(at.newest(word), attempt.time);
         }
-        let present = newest.filter(|version| !version.is_absent());
-        if let Some(version) = present {
-            copy(Words::Shared(version.payload()));
-        }
-        pass(Point::Copied);
-        if !attempt.only_reads && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
-            attempt.reads.push((at, word));
-        }
-        Ok(Seen { present: present.is_some(), version: newest.map_or(0, Version::ts) })
+        Ok(attempt.see((at, word), newest, &mut copy))
+    }
+
+    #[inline(always)]
+    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        let newest = at.newest(word);
+        let is_simple = !word.has(Tid::INSTALL) && newest.is_none_or(|newest| newest.ts() <= attempt.time);
+        is_simple.then(|| attempt.see((at, word), newest, &mut copy))
     }
 
     fn read_for_update(
@@ -216,6 +237,7 @@ impl Protocol for Mvcc {
         seen_at(newest, attempt.time).is_some_and(|version| !version.is_absent())
     }
 
+    #[inline(always)]
     fn absent(_context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         if !attempt.only_reads {
             attempt.nodes.observe(missing);

@@ -33,7 +33,7 @@ fn scan_until(
     while scans == 0 || !done.load(Ordering::Relaxed) {
         let range = domain.range(rows.key_words, &mut random);
         let direction = direction(&mut random);
-        let mut cursor = rows.index.cursor(&range.of_whole_keys(rows.key_words), direction);
+        let mut cursor = rows.index.cursor(range.of_whole_keys(rows.key_words), direction);
         let Some((mut keys, _)) = rows.try_scan(&mut cursor) else {
             doomed += 1;
             continue;
@@ -207,7 +207,7 @@ fn expect_snapshots(done: &AtomicBool, rows: &Rows, domain: Domain, numbers: &BT
     let (mut valid, mut failed) = (0, 0);
     while !done.load(Ordering::Relaxed) {
         let range = domain.range(rows.key_words, &mut random);
-        let mut cursor = rows.index.cursor(&range.of_whole_keys(rows.key_words), direction(&mut random));
+        let mut cursor = rows.index.cursor(range.of_whole_keys(rows.key_words), direction(&mut random));
         let (keys, observed) = rows.try_scan(&mut cursor).expect("no layer ends");
         if !observed.iter().all(|(node, version)| node.version() == *version) {
             failed += 1;

@@ -197,7 +197,7 @@ fn a_cursor_survives_changes_between_its_steps() {
         let mut steady: BTreeSet<_> = model.keys().filter(|key| contains(&range, key)).cloned().collect();
         let mut observed = Vec::new();
         let mut seen = Vec::new();
-        let mut cursor = rows.index.cursor(&range.of_whole_keys(rows.key_words), direction);
+        let mut cursor = rows.index.cursor(range.of_whole_keys(rows.key_words), direction);
         let pace = 1 + below(&mut random, 10);
         let is_doomed = loop {
             match rows.index.advance(&mut cursor, &mut |node, version| observed.push((node, version))) {

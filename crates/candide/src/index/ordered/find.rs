@@ -1,0 +1,111 @@
+//! Lookups of one key: at once, without anything that waiting would need; if a node on the way is locked, or changes meanwhile, they
+//! are done over patiently, which is apart.
+
+#![forbid(unsafe_code)]
+
+use super::node::{DEAD, INNER, Node, Value};
+use super::{Found, OrderedIndex, Place};
+use crate::index::NodeAt;
+use crate::index::hash::LOCK;
+use crate::record::RecordAt;
+
+/// The leaf that vouches for a key that has no record, and its version.
+type Missed = Option<(NodeAt, u64)>;
+
+impl OrderedIndex {
+    /// The record with this key, or the leaf whose version vouches for there being none. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: &[u64]) -> Found {
+        debug_assert_eq!(key.len(), self.key_words);
+        let mut missed = None;
+        let record = match *key {
+            [slice] => find_slice(self.root(), slice, &mut missed),
+            _ => self.find_slices(key, &mut missed),
+        };
+        if let Some(record) = record {
+            return Found::Record(record);
+        }
+        let record = if missed.is_none() { self.search(key, &mut missed) } else { None };
+        match (record, missed) {
+            (Some(record), _) => Found::Record(record),
+            (None, Some((node, version))) => Found::Nothing { node, version },
+            (None, None) => unreachable!("a leaf vouches for every key that is missed"),
+        }
+    }
+
+    /// As [`OrderedIndex::find_patiently`], in parts that need no memory where a record is found.
+    #[cold]
+    #[inline(never)]
+    fn search(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
+        match self.find_patiently(key) {
+            Found::Record(record) => Some(record),
+            Found::Nothing { node, version } => {
+                *missed = Some((node, version));
+                None
+            }
+        }
+    }
+
+    /// The record with this key; if there is none, what vouches for that; neither if this cannot be said at once.
+    #[inline(never)]
+    fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
+        let (mut root, mut depth) = (self.root(), 0);
+        loop {
+            let (leaf, version, value) = look_at_once(root, key[depth])?;
+            match Value::of(value) {
+                Value::Layer(next) => (root, depth) = (next, depth + 1),
+                Value::Record(record) if self.has_rest(record, key, depth) => return Some(record),
+                _ => {
+                    *missed = Some((leaf.handle(), version));
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// As [`OrderedIndex::find`], over and over until nothing changes underneath.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find_patiently(&self, key: &[u64]) -> Found {
+        self.find_place(key, &mut Place::default())
+    }
+}
+
+/// As [`OrderedIndex::find_slices`], of a key of one word. All that it takes and gives is in registers, so that it needs no stack.
+#[inline(never)]
+fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
+    let (leaf, version, value) = look_at_once(root, slice)?;
+    let record = Value::record(value);
+    if record.is_none() {
+        *missed = Some((leaf.handle(), version));
+    }
+    record
+}
+
+/// Looks a slice up in a layer: the leaf it belongs to, its version, and the value word. Nothing if a node is locked or dead, or
+/// changes meanwhile, or the leaf needs a closer look.
+#[inline(always)]
+fn look_at_once(root: Node, slice: u64) -> Option<(Node, u64, u64)> {
+    // As if unlocked: if it was locked, the second look finds another version, or that nothing has changed.
+    let unlocked = |node: Node| node.version() & !LOCK;
+    let (mut node, mut version) = (root, unlocked(root));
+    while version & INNER != 0 {
+        let child = node.child(node.rank(slice));
+        Node::prefetch(child);
+        // T5, as in `descend`.
+        if child == 0 || !node.is_still(version) {
+            return None;
+        }
+        let child = Node::at(child);
+        let child_version = unlocked(child);
+        if !node.is_still(version) {
+            return None;
+        }
+        (node, version) = (child, child_version);
+    }
+    if version & DEAD != 0 {
+        return None;
+    }
+    let value = node.value_at_once(slice)?;
+    node.is_still(version).then_some((node, version, value))
+}
