@@ -150,6 +150,21 @@ impl Attempt {
         self.has_staged || self.wary > 0
     }
 
+    /// Reads what it sees of a unit, and takes note of it.
+    #[inline(always)]
+    fn see(&mut self, at: CellAt, seen: Option<Version<'_>>, copy: &mut impl FnMut(Words<'_>)) -> Seen {
+        let stamp = seen.map(Version::stamp);
+        let present = seen.filter(|_| !stamp.is_some_and(Stamp::is_absent));
+        if let Some(version) = present {
+            copy(Words::Shared(version.payload()));
+        }
+        pass(Point::Copied);
+        if !self.looks_back && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
+            self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
+        }
+        Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
+    }
+
     /// Whether it keeps others from writing a unit.
     fn holds(&self, at: CellAt) -> bool {
         self.held.iter().rev().any(|held| held.address() == at.address())
@@ -209,22 +224,22 @@ impl Protocol for Mvto {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
+        if let Some(seen) = Self::read_at_once(attempt, at, &mut copy) {
+            return Ok(seen);
+        }
+        let seen = read_older(context, attempt, &at)?;
+        Ok(attempt.see(at, seen, &mut copy))
+    }
+
+    #[inline(always)]
+    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
         let word = at.chain_word();
         let newest = at.newest_linked(word);
-        let is_seen = newest.is_none_or(|newest| {
+        let is_simple = newest.is_none_or(|newest| {
             let stamp = newest.stamp();
             stamp.is_readable() && stamp.ts() <= attempt.time
         });
-        let seen = if is_seen && !word.has(Tid::DEAD) { newest } else { read_older(context, attempt, &at)? };
-        let present = seen.filter(|version| !version.stamp().is_absent());
-        if let Some(version) = present {
-            copy(Words::Shared(version.payload()));
-        }
-        pass(Point::Copied);
-        if !attempt.looks_back && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
-            attempt.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
-        }
-        Ok(Seen { present: present.is_some(), version: seen.map_or(0, |version| version.stamp().ts()) })
+        (is_simple && !word.has(Tid::DEAD)).then(|| attempt.see(at, newest, &mut copy))
     }
 
     fn read_for_update(
