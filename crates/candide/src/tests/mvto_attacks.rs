@@ -138,3 +138,17 @@ fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     });
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
+
+/// Who reads for update means to write, so it is not shown what has been replaced, while it keeps others out.
+#[test]
+fn who_holds_a_row_is_not_shown_what_it_was() {
+    let Scene { items, mut first, mut second } = scene();
+    let refused = first.run_with(ONCE(), |tx| {
+        items.read(tx, &1, Item::COUNT)?;
+        passes(&mut second, |tx| [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5))));
+        let held = items.read_for_update(tx, &2, Item::COUNT);
+        assert!(held.is_err(), "{held:?}");
+        held.map(drop)
+    });
+    assert_eq!(refused, Err(Abort::AttemptsExhausted));
+}

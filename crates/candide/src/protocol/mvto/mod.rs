@@ -138,7 +138,7 @@ pub struct Attempt {
 impl Attempt {
     /// Whether it has to end as one that writes, as far as one can tell.
     fn will_write(&self) -> bool {
-        self.has_staged || self.wary > 0
+        self.has_staged || self.wary > 0 || !self.held.is_empty()
     }
 
     /// Whether it keeps others from writing a unit.
