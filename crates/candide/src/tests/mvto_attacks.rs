@@ -4,6 +4,7 @@ use super::rows::Item;
 use crate::protocol::Mvto;
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use std::cell::RefCell;
 use std::sync::mpsc::channel;
 
 type Items = Table<Item, Mvto>;
@@ -111,4 +112,43 @@ fn who_is_read_from_under_again_and_again_gets_through() {
     });
     assert_eq!(written, Ok(()));
     assert!(attempts > 32, "{attempts}: nobody has read");
+}
+
+/// A key that is missed at one time may be there later: that is nothing to who only reads.
+#[test]
+fn who_only_reads_is_not_disturbed_by_what_comes_later() {
+    let Scene { items, mut first, mut second } = scene();
+    let rows = RefCell::new(Vec::new());
+    passes(&mut first, |tx| {
+        let counts = || items.iter(tx, ()).map(|row| row.map(|(id, ())| id)).collect::<Result<Vec<_>, Abort>>();
+        let found = (items.get(tx, &3, ())?, counts()?);
+        passes(&mut second, |tx| items.insert(tx, Item::new(3, 10)));
+        assert_eq!((items.get(tx, &3, ())?, counts()?), found);
+        *rows.borrow_mut() = found.1;
+        Ok(())
+    });
+    let mut rows = rows.take();
+    rows.sort_unstable();
+    assert_eq!(rows, [1, 2]);
+    // But what it does about it later, it does about what there is then.
+    let refused = first.run_with(ONCE(), |tx| {
+        let fourth = items.get(tx, &4, ())?;
+        passes(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
+        items.update(tx, &1, Item::COUNT.set(if fourth.is_some() { 1 } else { 0 }))
+    });
+    assert_eq!(refused, Err(Abort::AttemptsExhausted));
+}
+
+/// Who reads for update means to write, so it is not shown what has been replaced, while it keeps others out.
+#[test]
+fn who_holds_a_row_is_not_shown_what_it_was() {
+    let Scene { items, mut first, mut second } = scene();
+    let refused = first.run_with(ONCE(), |tx| {
+        items.read(tx, &1, Item::COUNT)?;
+        passes(&mut second, |tx| [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5))));
+        let held = items.read_for_update(tx, &2, Item::COUNT);
+        assert!(held.is_err(), "{held:?}");
+        held.map(drop)
+    });
+    assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
