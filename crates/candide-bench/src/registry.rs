@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use candide::{GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
+use candide::{GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
@@ -42,6 +42,7 @@ registry! {
     Occ,
     TicToc,
     Mvcc,
+    Mvto,
     Serial,
     GlobalLock,
 }

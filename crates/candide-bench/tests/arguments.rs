@@ -15,7 +15,7 @@ fn assert_refused(arguments: &str, words: &str) {
 #[test]
 fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcd", "ycsb");
-    assert_refused("bench ycsb --protocol magic", "use a list of occ, tictoc, mvcc, serial, global-lock, or all");
+    assert_refused("bench ycsb --protocol magic", "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all");
     assert_refused("bench ycsb --mode d", "expected a, b or c");
     assert_refused("bench ycsb-narrow --contention low", "expected high, medium or read-only");
     assert_refused(

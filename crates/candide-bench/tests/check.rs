@@ -34,16 +34,16 @@ fn every_workload_is_serializable_under_every_protocol() {
     for workload in ["random", "ycsb", "smallbank", "rubis", "wikipedia"] {
         let (status, results, message) = check(&[workload, "--duration", "200ms", "--seed", "3"]);
         assert_eq!(status, Some(0), "{workload}: {results}{message}");
-        // As they promise: occ; tictoc; mvcc, serial and global-lock.
-        assert_eq!(results.matches(&format!("{strict}: yes")).count(), 1, "{results}");
+        // As they promise: occ and mvto; tictoc; mvcc, serial and global-lock.
+        assert_eq!(results.matches(&format!("{strict}: yes")).count(), 2, "{results}");
         assert_eq!(results.matches("serializable: yes").count(), 1, "{results}");
         assert_eq!(results.matches(&format!("{strict}, aborted attempts included: yes")).count(), 3, "{results}");
-        assert_eq!(results.matches("seed 3:").count(), 5, "{results}");
+        assert_eq!(results.matches("seed 3:").count(), 6, "{results}");
     }
     for workload in ["lists", "registers"] {
         let (status, results, message) = check(&[workload, "--mode", "black", "--duration", "200ms"]);
         assert_eq!(status, Some(0), "{workload}: {results}{message}");
-        assert_eq!(results.matches(&format!("{strict}: yes")).count(), 4, "{results}");
+        assert_eq!(results.matches(&format!("{strict}: yes")).count(), 5, "{results}");
         assert_eq!(results.matches("serializable: yes").count(), 1, "{results}");
     }
 }
@@ -123,7 +123,7 @@ fn what_cannot_be_checked_is_refused() {
     assert_refused(&["--history", "x.jsonl"], "name one --protocol");
     assert_refused(&["--file", "/no/such/file"], "/no/such/file");
     assert_refused(&["--file", "x", "--seed", "1"], "cannot be used with");
-    assert_refused(&["--protocol", "magic"], "use a list of occ, tictoc, mvcc, serial, global-lock, or all");
+    assert_refused(&["--protocol", "magic"], "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all");
     assert_refused(&["--operations", "0"], "operations must be from 1");
     assert_refused(&["--file", &kept("damaged.jsonl", &format!("{HEADER}\n{{\n"))], "line 2");
     assert_refused(&["--file", &kept("other.jsonl", "{}\n")], "line 1");

@@ -112,7 +112,7 @@ fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
     assert!(printed.contains("note: serial runs one transaction at a time"), "{printed}");
     let settings = report["results"].as_array().expect("a list");
     // Three mixes, two ways of time stamps, and two numbers of threads or one.
-    for (protocol, count) in [("occ", 4), ("tictoc", 4), ("mvcc", 4), ("global-lock", 4), ("serial", 2)] {
+    for (protocol, count) in [("occ", 4), ("tictoc", 4), ("mvcc", 4), ("mvto", 4), ("global-lock", 4), ("serial", 2)] {
         for mix in ["ycsb-a", "ycsb-b", "ycsb-c"] {
             let is_of = |result: &&Value| result["protocol"] == protocol && result["workload"] == mix;
             let results: Vec<Value> = settings.iter().filter(is_of).cloned().collect();

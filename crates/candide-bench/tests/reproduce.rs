@@ -53,7 +53,7 @@ fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) 
         }
         let protocol = result["protocol"].as_str().expect("a name");
         let label = line["label"].as_str().expect("text");
-        if ["occ", "tictoc", "mvcc"].contains(&label.split(',').next().expect("a word")) {
+        if ["occ", "tictoc", "mvcc", "mvto"].contains(&label.split(',').next().expect("a word")) {
             assert!(label.starts_with(protocol), "{label} is {protocol}");
         }
         assert!(printed.contains(label), "{label}: {printed}");
@@ -109,22 +109,22 @@ fn deliveries_are_counted_apart() {
 
 #[test]
 fn protocols_are_compared_with_the_first() {
-    let (_, report) = assert_whole("protocols", "VLDB 2020, Figure 8", &[3; 6]);
+    let (_, report) = assert_whole("protocols", "VLDB 2020, Figure 8", &[4; 6]);
     let results = list(&report["results"]).iter();
     assert!(results.clone().all(|result| result["cu"] == false && result["ts"] == false));
-    let names: Vec<_> = results.step_by(3).map(|result| result["workload"].as_str().expect("a name")).collect();
+    let names: Vec<_> = results.step_by(4).map(|result| result["workload"].as_str().expect("a name")).collect();
     assert_eq!(names, ["tpcc", "tpcc", "ycsb-a", "ycsb-b", "wikipedia", "rubis"]);
 }
 
 #[test]
 fn switches_are_compared_with_none_of_the_same_protocol() {
-    let (_, report) = assert_whole("high-contention", "Figure 12 a to f", &[6; 6]);
+    let (_, report) = assert_whole("high-contention", "Figure 12 a to f", &[8; 6]);
     let switches = |report: &Value| {
         let results = list(&report["results"]).iter();
         results.map(|result| (result["cu"] == true, result["ts"] == true)).collect::<Vec<_>>()
     };
     assert!(switches(&report).chunks(2).all(|pair| pair == [(false, false), (true, true)]));
-    let (_, report) = assert_whole("separate-effects", "Figure 12g", &[8; 4]);
+    let (_, report) = assert_whole("separate-effects", "Figure 12g", &[12; 4]);
     let ways = [(false, false), (true, false), (false, true), (true, true)];
     assert!(switches(&report).chunks(4).all(|four| four == ways));
 }

@@ -494,7 +494,8 @@ impl<P: Protocol> Inner<P> {
         let versions = (P::VERSION_WORDS > 0).then(|| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
             let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
-            Slab::new(slab, P::VERSION_WORDS + if split { largest } else { image_words(groups) }, memory)
+            let payload = if split { largest } else { image_words(groups) };
+            Slab::new(slab, P::VERSION_WORDS + payload + P::SPARE_WORDS, memory)
         });
         let index = if plan.ordered {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);

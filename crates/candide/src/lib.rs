@@ -492,13 +492,16 @@
 //! | [`Occ`] (default) | `occ` | take no lock, validate at commit | lock at commit | strictly serializable |
 //! | [`TicToc`] | `tictoc` | take no lock, may raise a timestamp at commit | lock at commit | serializable |
 //! | [`Mvcc`] | `mvcc` | see one moment, never fail if they write nothing | lock at commit, and add versions | strictly serializable, opaque |
+//! | [`Mvto`] | `mvto` | take no lock, validate at commit; see one moment if they say that they only read | link versions where they belong in time | strictly serializable |
 //! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
 //! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |
 //!
-//! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ` and `TicToc` an attempt that is
+//! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ`, `TicToc` and `Mvto` an attempt that is
 //! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
 //! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
-//! the one to the other. Under `Mvcc` whoever only reads is never repeated, and a database has [snapshots](Snapshot).
+//! the one to the other. Under `Mvcc` whoever only reads is never repeated; under it and
+//! `Mvto` a database has [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as [`Column::wrapping_add`], are put off until
+//! somebody reads, and keep nobody waiting.
 //! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for each](protocols) why it keeps that.
 //!
 //! # Limits
@@ -551,7 +554,7 @@ pub use error::{Abort, Error};
 pub use factor::Factor;
 pub use health::{Health, OldestPin, TableUse};
 pub use protocol::recorded as history;
-pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc, Versioned};
+pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Versioned};
 pub use record::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
     Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,
@@ -568,7 +571,7 @@ pub use txn::{Conflict, RunOptions, Tx};
 
 /// A page for each protocol: what it guarantees, where it comes from, its phases and invariants, why it is serializable, and what it costs.
 pub mod protocols {
-    pub use crate::protocol::{mvcc, occ, serial, tictoc};
+    pub use crate::protocol::{mvcc, mvto, occ, serial, tictoc};
 }
 
 /// What code made by the derive macros uses. Not for use by hand.

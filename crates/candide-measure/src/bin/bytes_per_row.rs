@@ -7,7 +7,7 @@
 //! Bytes that the table has taken for its records, and for versions apart from them, for each row; under load the most of several looks.
 //! Keys, headers and timestamps are in these, the index is not. No snapshot is open, so old versions are kept for milliseconds.
 
-use candide::{Abort, Bytes, Database, Mvcc, Occ, Protocol, Record, Serial, Session, Table, TicToc};
+use candide::{Abort, Bytes, Database, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table, TicToc};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     under::<Serial>()?;
     under::<Occ>()?;
     under::<TicToc>()?;
-    under::<Mvcc>()
+    under::<Mvcc>()?;
+    under::<Mvto>()
 }
 
 fn under<P: Protocol>() -> Result<(), Box<dyn Error>> {

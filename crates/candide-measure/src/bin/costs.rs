@@ -14,7 +14,7 @@
 //! [`Still`] sees to it. Collecting is counted by itself.
 
 use candide::{
-    Abort, Builder, Database, GlobalLock, IndexOptions, Mvcc, Occ, Protocol, Record, Serial, Session, Table,
+    Abort, Builder, Database, GlobalLock, IndexOptions, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table,
     TableOptions, TicToc, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
@@ -28,6 +28,7 @@ const PROTOCOLS: &[(&str, Run)] = &[
     (Occ::NAME, all::<Occ>),
     (TicToc::NAME, all::<TicToc>),
     (Mvcc::NAME, all::<Mvcc>),
+    (Mvto::NAME, all::<Mvto>),
     (Serial::NAME, all::<Serial>),
     (GlobalLock::NAME, all::<GlobalLock>),
 ];

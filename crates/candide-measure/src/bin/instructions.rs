@@ -13,7 +13,7 @@
 //! thread. Of an ordered table with 8-byte keys, which came in no order, `find-10` reads a word of ten rows, `scan-10` and `scan-1000`
 //! of so many neighbours. `insert` inserts the ten lines of an order of TPC-C one by one, and `insert-many` together.
 
-use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Occ, Protocol, Record, Serial, TicToc, Tx};
+use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc, Tx};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
@@ -27,7 +27,7 @@ const INPUTS: usize = 5_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [protocol, mode, transactions] = arguments.as_slice() else {
-        return Err("expected three arguments: occ|tictoc|mvcc|serial|global-lock \
+        return Err("expected three arguments: occ|tictoc|mvcc|mvto|serial|global-lock \
              a|b|c|tpcc|empty|empty-cached|find-10|scan-10|scan-1000|insert|insert-many TRANSACTIONS"
             .into());
     };
@@ -36,10 +36,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "occ" => run::<Occ>(mode, transactions),
         "tictoc" => run::<TicToc>(mode, transactions),
         "mvcc" => run::<Mvcc>(mode, transactions),
+        "mvto" => run::<Mvto>(mode, transactions),
         "serial" => run::<Serial>(mode, transactions),
         "global-lock" => run::<GlobalLock>(mode, transactions),
         other => {
-            Err(format!("no protocol is called {other:?}; expected occ, tictoc, mvcc, serial or global-lock").into())
+            Err(format!("no protocol is called {other:?}; expected occ, tictoc, mvcc, mvto, serial or global-lock")
+                .into())
         }
     }
 }

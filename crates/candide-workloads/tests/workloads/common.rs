@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use candide::{Database, GlobalLock, Mvcc, Occ, Protocol, Record, Serial, Table, TicToc};
+use candide::{Database, GlobalLock, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc};
 use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
 
 /// A database with the two switches set.
@@ -52,6 +52,7 @@ pub(crate) fn under_each(test: &impl UnderEach) {
     test.run::<Occ>();
     test.run::<TicToc>();
     test.run::<Mvcc>();
+    test.run::<Mvto>();
     test.run::<GlobalLock>();
     test.run::<Serial>();
 }

@@ -4,7 +4,8 @@
 
 use super::write_set::{Mark, WriteItem};
 use crate::error::Abort;
-use crate::record::{Op, UserUpdate, Words};
+use crate::record::{Op, UserUpdate, Words, delta};
+use crate::sync::AtomicU64;
 
 /// The number of no operation.
 pub(super) const NONE: u32 = u32::MAX;
@@ -87,6 +88,16 @@ impl Operations {
             self.apply_one(item, op, image).map_err(|abort| (number, abort))?;
         }
         Ok(())
+    }
+
+    /// How many words an item's operations take if they are put off; `None` if one of them may fail, or cannot be said in words.
+    pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
+        self.of(item).try_fold(0, |words, (_, op)| op.is_total().then(|| words + 1 + op.operands()))
+    }
+
+    /// Writes an item's operations as what is put off.
+    pub(super) fn write_delta(&self, item: &WriteItem, words: &[AtomicU64]) {
+        delta::write(self.of(item).map(|(_, op)| (*op, self.operands(op.operand, op.operands()))), words);
     }
 
     fn apply_one(&self, item: &WriteItem, op: &Op, image: &mut [u64]) -> Result<(), Abort> {

@@ -60,6 +60,8 @@ pub(crate) struct WriteItem {
     pub(crate) present: bool,
     /// Set by a commit that left the unit as it was: the row came and went within the transaction.
     pub(crate) untouched: bool,
+    /// Set by a commit that puts the item's operations off: it does not evaluate them.
+    pub(crate) is_delta: bool,
     /// For the protocol: what the cell said when it was locked, the pending version, ….
     pub(crate) note: u64,
     pub(super) first_op: u32,
@@ -76,6 +78,11 @@ impl WriteItem {
     #[inline]
     pub(crate) fn accepts(&self, is_present: bool) -> bool {
         self.expects.is_none_or(|expected| expected == is_present)
+    }
+
+    /// Whether its operations look at the unit as it was, even if it goes: one of them may be refused.
+    pub(crate) fn looks_at_unit(&self) -> bool {
+        self.needs_evaluation
     }
 }
 
@@ -215,6 +222,7 @@ impl WriteSet {
                 expects: Intent::Insert.expects(),
                 present: true,
                 untouched: false,
+                is_delta: false,
                 note: 0,
                 first_op: op,
                 last_op: op,
@@ -258,6 +266,7 @@ impl WriteSet {
             expects: intent.expects(),
             present: intent != Intent::Delete,
             untouched: false,
+            is_delta: false,
             note: 0,
             first_op: number,
             last_op: number,
@@ -334,6 +343,16 @@ impl WriteSet {
         first.is_some_and(|(_, op)| op.is_plain() && usize::from(op.words) == item.at.payload_words())
     }
 
+    /// How many words an item's operations take if they are put off, until somebody reads the unit; `None` if they cannot be.
+    pub(crate) fn delta_words(&self, index: usize) -> Option<usize> {
+        self.operations.delta_words(&self.items[index])
+    }
+
+    /// Writes an item's operations as what is put off.
+    pub(crate) fn write_delta(&self, index: usize, words: &[AtomicU64]) {
+        self.operations.write_delta(&self.items[index], words);
+    }
+
     /// Applies an item's operations to an image of its unit.
     ///
     /// # Errors
@@ -370,7 +389,7 @@ impl WriteSet {
     fn evaluate_items(&mut self, base: impl Fn(&WriteItem) -> Words<'_>) -> Result<(), Abort> {
         let mut first_failure = None;
         self.images.clear();
-        for item in self.items.iter_mut().filter(|item| item.needs_evaluation) {
+        for item in self.items.iter_mut().filter(|item| item.needs_evaluation && !item.is_delta) {
             let evaluated = if item.needs_image {
                 let first = self.images.len();
                 base(item).extend(item.at.payload_words(), &mut self.images);

@@ -29,11 +29,11 @@ use crate::sync::{MODELLED, Mutant, Ordering, Spin, mutant};
 
 /// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
 /// committer that lost its processor in the middle.
-const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
+pub(super) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
 /// The same for a read for update that holds nothing yet. Nobody can be waiting for it, and whoever has the lock may be
 /// in a closure instead of a commit; giving up early would repeat for nothing what the lock is there to save.
-const FIRST_HOLD_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 1_000 };
+pub(super) const FIRST_HOLD_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 1_000 };
 
 /// The cells that an attempt's reads for update have locked, with what they were; empty between attempts.
 #[derive(Debug, Default)]

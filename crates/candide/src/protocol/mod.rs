@@ -7,6 +7,7 @@ mod engine;
 mod indexes;
 mod locks;
 pub mod mvcc;
+pub mod mvto;
 mod nodes;
 pub mod occ;
 pub mod recorded;
@@ -17,6 +18,7 @@ pub use engine::Context;
 pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
 pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
 pub use mvcc::Mvcc;
+pub use mvto::Mvto;
 pub use occ::Occ;
 
 /// The protocol of databases that do not name one.
@@ -142,6 +144,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Words of a version before its payload; zero if the protocol keeps one version.
     #[doc(hidden)]
     const VERSION_WORDS: usize = 0;
+    /// Words of a version's block behind its payload.
+    #[doc(hidden)]
+    const SPARE_WORDS: usize = 0;
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;

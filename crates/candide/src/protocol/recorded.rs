@@ -296,6 +296,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
     const VERSION_WORDS: usize = P::VERSION_WORDS;
+    const SPARE_WORDS: usize = P::SPARE_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
     const HAS_VERSIONS: bool = P::HAS_VERSIONS;
     type Clock = Recorder<P::Clock>;

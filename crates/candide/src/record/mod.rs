@@ -1,6 +1,8 @@
 //! What a row is made of: fields, columns, groups, keys; how it lies in words; how it is read and updated.
 
+pub(crate) mod chain;
 mod column;
+pub(crate) mod delta;
 mod field;
 mod key;
 mod key_packing;

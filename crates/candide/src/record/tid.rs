@@ -33,6 +33,9 @@ impl Tid {
     /// The row was deleted while its record was queued: the queue's entry is older than the absence. For protocols whose
     /// versions do not tell when that began.
     pub(crate) const REQUEUE: u64 = 1 << 6;
+    /// The room for a version in the record has been used, and will not be again. For protocols that link versions before they know
+    /// whether they stand.
+    pub(crate) const SPENT: u64 = 1 << 7;
 
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
     /// What must be unchanged for a version to be the one that was read.
@@ -99,6 +102,7 @@ impl std::fmt::Debug for Tid {
             (Tid::QUEUED, "queued"),
             (Tid::UNWRITTEN, "unwritten"),
             (Tid::REQUEUE, "requeue"),
+            (Tid::SPENT, "spent"),
         ];
         flags.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, name)| write!(f, "+{name}"))
     }

@@ -20,6 +20,10 @@ pub enum Code {
     Add,
     /// Subtracts, refusing to overflow.
     Sub,
+    /// Adds, going round at the ends of the range.
+    WrappingAdd,
+    /// Subtracts, going round at the ends of the range.
+    WrappingSub,
     /// Raises to at least the operand.
     Max,
     /// Lowers to at most the operand.
@@ -106,6 +110,8 @@ impl Op {
             Code::Set => operand,
             Code::Add => old + operand,
             Code::Sub => old - operand,
+            Code::WrappingAdd => self.widen((current >> self.shift).wrapping_add(operands[0])),
+            Code::WrappingSub => self.widen((current >> self.shift).wrapping_sub(operands[0])),
             Code::Max => old.max(operand),
             Code::Min => old.min(operand),
             Code::User | Code::Delete => unreachable!("neither computes one word"),
@@ -209,6 +215,38 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         T: Number,
     {
         self.update(Code::Sub, subtrahend)
+    }
+
+    /// Adds `summand`, going on from the other end of the type's range where that ends: a counter that cannot fail. Under
+    /// [`Mvto`](crate::Mvto) such updates neither wait for one another nor make one another start over.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Page { #[key] id: u32, hits: u8 }
+    /// # let db = Database::new();
+    /// # let pages = db.table::<Page>("pages")?;
+    /// db.run(|tx| pages.insert(tx, Page { id: 1, hits: 250 }))?;
+    /// db.run(|tx| pages.update(tx, &1, Page::HITS.wrapping_add(10)))?;
+    /// assert_eq!(db.run(|tx| pages.read(tx, &1, Page::HITS)), Ok::<_, Abort>(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wrapping_add(self, summand: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::WrappingAdd, summand)
+    }
+
+    /// Subtracts `subtrahend`, going on from the other end of the type's range where that ends; see
+    /// [`Column::wrapping_add`].
+    pub fn wrapping_sub(self, subtrahend: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::WrappingSub, subtrahend)
     }
 
     /// Raises the column to `floor` if it is lower.
@@ -329,9 +367,8 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// ```
     type Target: Projection<R>;
 
-    /// Whether `apply` succeeds on every value: it neither refuses nor panics. A protocol that keeps several versions may then leave
-    /// the update unapplied until somebody reads, which it cannot where failing is possible. None of today's does; all of
-    /// them hold an updater to it.
+    /// Whether `apply` succeeds on every value: it neither refuses nor panics. All protocols hold an updater to it, so none leaves it
+    /// unapplied until somebody reads, as [`Mvto`](crate::Mvto) does with updates of columns that cannot fail.
     const TOTAL: bool = false;
 
     /// The columns it reads and writes.

@@ -25,6 +25,8 @@ pub(crate) enum Point {
     LookedAgain,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
+    /// Commit: what a version follows has been found, and its read timestamp has not been raised.
+    Following,
     /// Commit: everything is validated, updaters have not been evaluated.
     Validated,
     /// Commit: the words of one unit are about to be stored.
@@ -142,6 +144,24 @@ pub(crate) enum Mutant {
     PartedAtOnce,
     /// An attempt that moves a bucket does not know of it afterwards.
     MoveUntracked,
+    /// Timestamp order: a commit does not tell anyone that it is going to draw a timestamp.
+    CommitUnannounced,
+    /// Timestamp order: what looks back does not wait for commits that are going on.
+    UnsettledSnapshot,
+    /// Timestamp order: a commit does not raise the read timestamps of what it has read.
+    NotRaised,
+    /// Timestamp order: a version is linked below those who have read what it follows.
+    LinkedUnlooked,
+    /// Timestamp order: a commit takes what its version follows for what it has raised.
+    RaisedUnlooked,
+    /// Timestamp order: a delta becomes a row without what is still pending below it.
+    FlattenedOverPending,
+    /// Timestamp order: a delta becomes a row, and others are linked below it afterwards.
+    FlattenedUnraised,
+    /// Timestamp order: a row is deleted below deltas that rest on it.
+    DeletedUnderDelta,
+    /// Timestamp order: what is below a delta is collected before that has become a row.
+    DeltaCutLoose,
 }
 
 #[cfg(not(test))]
@@ -187,7 +207,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 51] = [
+    const NAMES: [(&str, Mutant); 60] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -239,6 +259,15 @@ mod active {
         ("move-untracked", Mutant::MoveUntracked),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
+        ("commit-unannounced", Mutant::CommitUnannounced),
+        ("unsettled-snapshot", Mutant::UnsettledSnapshot),
+        ("flattened-over-pending", Mutant::FlattenedOverPending),
+        ("flattened-unraised", Mutant::FlattenedUnraised),
+        ("deleted-under-delta", Mutant::DeletedUnderDelta),
+        ("delta-cut-loose", Mutant::DeltaCutLoose),
+        ("not-raised", Mutant::NotRaised),
+        ("linked-unlooked", Mutant::LinkedUnlooked),
+        ("raised-unlooked", Mutant::RaisedUnlooked),
     ];
 
     static MET: AtomicBool = AtomicBool::new(false);

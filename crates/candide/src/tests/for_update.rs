@@ -2,7 +2,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
-use crate::protocol::{Occ, Protocol, TicToc};
+use crate::protocol::{Mvto, Occ, Protocol, TicToc};
 use crate::record::Tid;
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
 use crate::{Abort, Database, Factor, RunOptions, Session, Table, Tx, Whole};
@@ -105,6 +105,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
 fn a_held_row_keeps_writers_out_and_lets_readers_pass() {
     a_held_row_keeps_writers_out_and_lets_readers_pass_under::<Occ>();
     a_held_row_keeps_writers_out_and_lets_readers_pass_under::<TicToc>();
+    a_held_row_keeps_writers_out_and_lets_readers_pass_under::<Mvto>();
 }
 
 fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Protocol>() {
@@ -127,6 +128,7 @@ fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Pro
 fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after() {
     a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under::<Occ>();
     a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under::<TicToc>();
+    a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under::<Mvto>();
 }
 
 fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
@@ -150,6 +152,7 @@ fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
 fn a_read_that_a_lock_slips_into_is_good() {
     a_read_that_a_lock_slips_into_is_good_under::<Occ>();
     a_read_that_a_lock_slips_into_is_good_under::<TicToc>();
+    a_read_that_a_lock_slips_into_is_good_under::<Mvto>();
 }
 
 /// Both have read what the other writes; the holder has validated when the other begins.
@@ -184,6 +187,7 @@ fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
 fn a_holder_that_commits_stops_readers() {
     a_holder_that_commits_stops_readers_under::<Occ>();
     a_holder_that_commits_stops_readers_under::<TicToc>();
+    a_holder_that_commits_stops_readers_under::<Mvto>();
 }
 
 /// What was read before it was locked is validated all the same.
@@ -440,6 +444,7 @@ fn an_absent_row_is_observed_and_not_locked_under<P: Protocol>() {
 fn an_absent_row_is_observed_and_not_locked() {
     an_absent_row_is_observed_and_not_locked_under::<Occ>();
     an_absent_row_is_observed_and_not_locked_under::<TicToc>();
+    an_absent_row_is_observed_and_not_locked_under::<Mvto>();
 }
 
 /// A record that is in a burial queue, and a row again: the queue meets it while it is held.
@@ -509,6 +514,7 @@ fn holders_give_way_to_the_token_under<P: Protocol>() {
 fn holders_give_way_to_the_token() {
     holders_give_way_to_the_token_under::<Occ>();
     holders_give_way_to_the_token_under::<TicToc>();
+    holders_give_way_to_the_token_under::<Mvto>();
 }
 
 struct OppositeOrders;

@@ -5,7 +5,7 @@
 use super::rows::Item;
 use crate::epoch::Epochs;
 use crate::index::TableIndex;
-use crate::protocol::{GlobalLock, Mvcc, Occ, Protocol, TicToc};
+use crate::protocol::{GlobalLock, Mvcc, Mvto, Occ, Protocol, TicToc};
 use crate::sync::{AtomicU64, Ordering, thread};
 use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, Tx, Whole};
 use std::cell::Cell;
@@ -153,6 +153,11 @@ fn loom_write_skew_in_versions() {
     explore(3, write_skew::<Mvcc>);
 }
 
+#[test]
+fn loom_write_skew_by_timestamps() {
+    explore(3, write_skew::<Mvto>);
+}
+
 /// A row is read while another one takes its place.
 fn read_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
@@ -185,6 +190,11 @@ fn loom_read_against_install_in_versions() {
     explore(3, read_against_install::<Mvcc>);
 }
 
+#[test]
+fn loom_read_against_install_by_timestamps() {
+    explore(3, read_against_install::<Mvto>);
+}
+
 /// Columns are read one by one while their row is replaced.
 fn columns_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
@@ -209,6 +219,11 @@ fn loom_columns_against_install() {
 #[test]
 fn loom_columns_against_install_in_versions() {
     explore(3, columns_against_install::<Mvcc>);
+}
+
+#[test]
+fn loom_columns_against_install_by_timestamps() {
+    explore(3, columns_against_install::<Mvto>);
 }
 
 /// Two rows change together while somebody reads one after the other, who is not asked afterwards whether that was one moment.
@@ -255,6 +270,138 @@ fn loom_read_against_two_installs_in_versions() {
     });
 }
 
+/// Who only reads, and commits, has seen one moment: of a commit that goes on meanwhile all or nothing.
+#[test]
+fn loom_committed_reads_by_timestamps() {
+    explore(3, || {
+        let (db, table) = database::<Mvto>(2);
+        let seen = Arc::new(std::sync::Mutex::new([0, 0]));
+        let sees = seen.clone();
+        let (_, committed) = race(
+            &db,
+            &table,
+            move |table, tx| [0, 1].iter().try_for_each(|id| table.update(tx, id, Item::COUNT.set(1))),
+            move |table, tx| {
+                let counts = [table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?];
+                *sees.lock().unwrap() = counts;
+                Ok(())
+            },
+        );
+        let seen = *seen.lock().unwrap();
+        assert!(!committed || seen[0] == seen[1], "{seen:?}");
+    });
+}
+
+/// Who says that it only reads sees one moment, of a commit that goes on meanwhile all or nothing, and of one that was over, all; and a
+/// session that takes over what one that is gone has left is waited for like that.
+#[test]
+fn loom_report_against_commits_by_timestamps() {
+    explore(3, || {
+        let (db, table) = database::<Mvto>(2);
+        let inner = table.clone();
+        let (mut mine, mut first, again) = (db.session().unwrap(), db.session().unwrap(), db.clone());
+        let over = Arc::new(AtomicU64::new(0));
+        let is_over = over.clone();
+        let other = thread::spawn(move || {
+            let both = |tx: &Tx<'_, Mvto>, count| {
+                [0, 1].iter().try_for_each(|id| inner.update(tx, id, Item::COUNT.set(count)))
+            };
+            assert!(attempt(&mut first, |tx| both(tx, 1)), "nobody reads what would stand in its way");
+            drop(first);
+            is_over.store(1, Ordering::Release);
+            let mut second = again.session().unwrap();
+            assert!(attempt(&mut second, |tx| both(tx, 2)), "nobody reads what would stand in its way");
+            drop(second);
+        });
+        let least = over.load(Ordering::Acquire) as i64;
+        let counts = mine.run_read_only(|tx| Ok([table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?]));
+        let counts = counts.unwrap_or_else(|e: Abort| panic!("{e}"));
+        assert!(counts[0] == counts[1] && counts[0] >= least, "{counts:?} after {least}");
+        other.join().unwrap();
+    });
+}
+
+/// Updates that are put off are made a row, and what was below them is freed, by one session while another one reads the row, which it
+/// may have found as it was before.
+#[test]
+fn loom_collecting_against_read_by_timestamps() {
+    explore(2, || {
+        let (db, table) = database::<Mvto>(1);
+        let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
+        for _ in 0..2 {
+            assert!(attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1))));
+        }
+        let inner = table.clone();
+        let reader = thread::spawn(move || {
+            attempt(&mut other, |tx| {
+                let row = inner.read(tx, &0, Whole)?;
+                assert_eq!(row, Item::new(0, 2));
+                Ok(())
+            });
+            drop(other);
+        });
+        for _ in 0..2 {
+            (0..2).for_each(|_| db.inner.engine.epochs.pass());
+            attempt(&mut mine, |_| Ok(()));
+        }
+        reader.join().unwrap();
+        assert_eq!(count(&db, &table, [0]), [2]);
+    });
+}
+
+/// A row is deleted while it is updated by one who does not look at it.
+#[test]
+fn loom_delta_against_delete_by_timestamps() {
+    explore(3, || {
+        let (db, table) = database::<Mvto>(1);
+        let found = Arc::new(std::sync::Mutex::new(false));
+        let finds = found.clone();
+        let (updated, deleted) = race(
+            &db,
+            &table,
+            move |table, tx| {
+                *finds.lock().unwrap() = table.update_if_present(tx, &0, Item::COUNT.wrapping_add(1))?;
+                Ok(())
+            },
+            move |table, tx| table.delete(tx, &0),
+        );
+        let mut session = db.session().unwrap();
+        let left = session.run(|tx| table.get(tx, &0, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let found = updated && *found.lock().unwrap();
+        assert_eq!(left, (!deleted).then_some(i64::from(found)));
+    });
+}
+
+/// An update that is linked late, against one that is put off above it and read.
+#[test]
+fn loom_late_link_against_flattening_by_timestamps() {
+    explore(3, || {
+        let (db, table) = database::<Mvto>(1);
+        let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
+        let inner = table.clone();
+        let late = thread::spawn(move || {
+            let committed = attempt(&mut other, |tx| inner.update(tx, &0, Item::COUNT.set(10)));
+            drop(other);
+            committed
+        });
+        let added = attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1)));
+        let read = mine.run_with(RunOptions::new().attempts_max(1), |tx| table.read(tx, &0, Item::COUNT));
+        let set = late.join().unwrap();
+        let last = count(&db, &table, [0])[0];
+        match (set, added) {
+            (true, true) => assert!(last == 10 || last == 11, "{last}"),
+            _ => assert_eq!(last, if set { 10 } else { i64::from(added) }),
+        }
+        // What it has read is what there is at last, or else what there was before the other one.
+        let before = i64::from(added);
+        assert!(
+            read.is_err_and(|e: Abort| e == Abort::AttemptsExhausted)
+                || read == Ok(last)
+                || read == Ok(before) && last == 10
+        );
+    });
+}
+
 /// One reads that a key is absent and writes a row; the other reads the row and inserts the key.
 fn absent_read_against_insert<P: Protocol>() {
     let (db, table) = database::<P>(1);
@@ -290,6 +437,11 @@ fn loom_absent_read_against_insert_in_timestamp_order() {
 #[test]
 fn loom_absent_read_against_insert_in_versions() {
     explore(3, absent_read_against_insert::<Mvcc>);
+}
+
+#[test]
+fn loom_absent_read_against_insert_by_timestamps() {
+    explore(2, absent_read_against_insert::<Mvto>);
 }
 
 /// Two that update one row under a lock which is all there is: the second works on what the first has left.
@@ -426,33 +578,40 @@ fn loom_two_inserts_into_a_growing_table() {
 
 /// A deleted row of two groups is buried while somebody inserts its key again: the insert stands or it does not, and the
 /// record that was buried is nobody's row.
+fn burial_against_insert<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    let (mut gravedigger, mut other) = (db.session().unwrap(), db.session().unwrap());
+    for step in 0..2 {
+        let act = |tx: &crate::Tx<'_, P>| match step {
+            0 => table.insert(tx, Item::new(1, 0)),
+            _ => table.delete(tx, &1),
+        };
+        gravedigger.run(act).unwrap_or_else(|e: Abort| panic!("{e}"));
+    }
+    (0..3).for_each(|_| db.inner.engine.epochs.pass());
+    let inner = table.clone();
+    let other = thread::spawn(move || {
+        let inserted = attempt(&mut other, |tx| inner.insert(tx, Item { other: 5, ..Item::new(1, 5) }));
+        drop(other);
+        inserted
+    });
+    // The session buries what it has left as it ends a transaction of its own.
+    attempt(&mut gravedigger, |_| Ok(()));
+    let inserted = other.join().unwrap();
+    let mut last = db.session().unwrap();
+    let row = last.run(|tx| table.get(tx, &1, Whole)).unwrap_or_else(|e: Abort| panic!("{e}"));
+    assert_eq!(row, inserted.then_some(Item { other: 5, ..Item::new(1, 5) }));
+}
+
 #[test]
 fn loom_burial_against_insert() {
-    explore(3, || {
-        let db = Database::<Occ>::builder().build().unwrap();
-        let table = db.table::<Item>("rows").unwrap();
-        let (mut gravedigger, mut other) = (db.session().unwrap(), db.session().unwrap());
-        for step in 0..2 {
-            let act = |tx: &crate::Tx<'_, Occ>| match step {
-                0 => table.insert(tx, Item::new(1, 0)),
-                _ => table.delete(tx, &1),
-            };
-            gravedigger.run(act).unwrap_or_else(|e: Abort| panic!("{e}"));
-        }
-        (0..3).for_each(|_| db.inner.engine.epochs.pass());
-        let inner = table.clone();
-        let other = thread::spawn(move || {
-            let inserted = attempt(&mut other, |tx| inner.insert(tx, Item { other: 5, ..Item::new(1, 5) }));
-            drop(other);
-            inserted
-        });
-        // The session buries what it has left as it ends a transaction of its own.
-        attempt(&mut gravedigger, |_| Ok(()));
-        let inserted = other.join().unwrap();
-        let mut last = db.session().unwrap();
-        let row = last.run(|tx| table.get(tx, &1, Whole)).unwrap_or_else(|e: Abort| panic!("{e}"));
-        assert_eq!(row, inserted.then_some(Item { other: 5, ..Item::new(1, 5) }));
-    });
+    explore(3, burial_against_insert::<Occ>);
+}
+
+#[test]
+fn loom_burial_against_insert_by_timestamps() {
+    explore(2, burial_against_insert::<Mvto>);
 }
 
 /// A bucket moves to a larger array while a lookup goes through it: what is there is found, what comes is not missed.
@@ -546,6 +705,11 @@ fn loom_two_updates_of_one_row() {
 #[test]
 fn loom_two_updates_of_one_row_in_timestamp_order() {
     explore(4, two_updates_of_one_row::<TicToc>);
+}
+
+#[test]
+fn loom_two_updates_of_one_row_by_timestamps() {
+    explore(3, two_updates_of_one_row::<Mvto>);
 }
 
 /// Two inserts of different keys into one bucket: neither takes the other's slot.
@@ -688,6 +852,11 @@ fn held_write_skew<P: Protocol>() {
 #[test]
 fn loom_held_write_skew() {
     explore(4, held_write_skew::<Occ>);
+}
+
+#[test]
+fn loom_held_write_skew_by_timestamps() {
+    explore(2, held_write_skew::<Mvto>);
 }
 
 #[test]

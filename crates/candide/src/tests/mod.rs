@@ -14,7 +14,11 @@ mod batches;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
+mod chains;
+#[cfg(not(any(loom, shuttle)))]
 mod churn;
+#[cfg(not(any(loom, shuttle)))]
+mod deltas;
 #[cfg(not(loom))]
 mod entries;
 #[cfg(not(any(loom, shuttle)))]
@@ -33,6 +37,8 @@ mod loom;
 mod mix;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
+#[cfg(not(any(loom, shuttle)))]
+mod mvto_attacks;
 #[cfg(not(loom))]
 mod parcels;
 #[cfg(not(any(loom, shuttle)))]
@@ -79,7 +85,7 @@ mod protocols {
     use crate::protocol::Versioned;
     #[cfg(not(shuttle))]
     use crate::protocol::{GlobalLock, Serial};
-    use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+    use crate::protocol::{Mvcc, Mvto, Occ, Protocol, TicToc};
 
     /// A test body that is generic over the protocol.
     pub(crate) trait ForProtocol {
@@ -106,6 +112,7 @@ mod protocols {
         report::<Occ>(test);
         report::<TicToc>(test);
         report::<Mvcc>(test);
+        report::<Mvto>(test);
     }
 
     /// Something to be done under every protocol that keeps versions.
@@ -118,6 +125,7 @@ mod protocols {
     #[cfg(shuttle)]
     pub(crate) fn for_each_versioned(test: &impl ForVersioned) {
         test.run::<Mvcc>();
+        test.run::<Mvto>();
     }
 
     fn report<P: Protocol>(test: &impl ForProtocol) {

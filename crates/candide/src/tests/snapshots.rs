@@ -5,17 +5,36 @@ use super::parcels::Parcel;
 use super::rows::Item;
 use crate::history::Recorded;
 use crate::index::Found;
-use crate::protocol::Mvcc;
-use crate::record::Tid;
+use crate::protocol::{Mvcc, Mvto, Versioned};
+use crate::record::{CellAt, Tid};
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random};
 use crate::{Abort, Database, IndexOptions, Session, Snapshot, Table, Whole};
 use candide_check::Options;
 
-type Items = Table<Item, Mvcc>;
+type Items<P> = Table<Item, P>;
+
+/// A protocol whose chains of versions can be looked at.
+trait Chained: Versioned {
+    /// How many versions of a unit there are.
+    fn versions(at: CellAt) -> usize;
+}
+
+impl Chained for Mvcc {
+    fn versions(at: CellAt) -> usize {
+        let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)));
+        std::iter::successors(newest, |version| version.older()).count()
+    }
+}
+
+impl Chained for Mvto {
+    fn versions(at: CellAt) -> usize {
+        at.newest_linked(at.chain_word()).map_or(0, |newest| newest.and_older().count())
+    }
+}
 
 /// A database whose epochs are moved by hand, with rows 0..4.
-fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
-    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
+    let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     ok(session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
@@ -26,8 +45,13 @@ fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
 /// so when the snapshot was made, or after that.
 #[test]
 fn histories_with_snapshots_are_strictly_serializable() {
-    let mix = Mix::new(Database::<Recorded<Mvcc>>::builder().build().unwrap(), 8);
-    let options = Options { strict: true, opaque: true, horizon: 1 << 20 };
+    histories_with_snapshots_are_strictly_serializable_under::<Mvcc>();
+    histories_with_snapshots_are_strictly_serializable_under::<Mvto>();
+}
+
+fn histories_with_snapshots_are_strictly_serializable_under<P: Chained>() {
+    let mix = Mix::new(Database::<Recorded<P>>::builder().build().unwrap(), 8);
+    let options = Options { strict: true, opaque: P::OPAQUE, horizon: 1 << 20 };
     let mut judge = Judge::new(options, "snapshots".to_string());
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..6)
@@ -59,12 +83,12 @@ fn ok<T>(result: Result<T, Abort>) -> T {
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
 
-fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
+fn add<P: Chained>(session: &mut Session<P>, items: &Items<P>, id: u64) {
     ok(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))));
 }
 
 /// Lets everything that is due be collected.
-fn collect(db: &Database<Mvcc>, session: &mut Session<Mvcc>) {
+fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
     for _ in 0..6 {
         db.inner.engine.epochs.pass();
         ok(session.run(|_| Ok(())));
@@ -72,21 +96,24 @@ fn collect(db: &Database<Mvcc>, session: &mut Session<Mvcc>) {
 }
 
 /// How many versions of a row's first group there are.
-fn versions(items: &Items, id: u64) -> usize {
+fn versions<P: Chained>(items: &Items<P>, id: u64) -> usize {
     let core = items.core();
     let Found::Record(record) = core.index.find(&[id]) else { return 0 };
-    let at = core.layout.first_of(record);
-    let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)));
-    std::iter::successors(newest, |version| version.older()).count()
+    P::versions(core.layout.first_of(record))
 }
 
-fn count(snapshot: &Snapshot<Mvcc>, items: &Items, id: u64) -> Option<i64> {
+fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u64) -> Option<i64> {
     ok(snapshot.run(|tx| items.get(tx, &id, Item::COUNT)))
 }
 
 #[test]
 fn a_snapshot_keeps_what_it_sees_and_no_more() {
-    let (db, items, mut session) = by_hand();
+    a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvcc>();
+    a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvto>();
+}
+
+fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
     let mut open = Vec::new();
     for round in 0..4 {
         open.push((db.snapshot(), round * 50));
@@ -114,7 +141,12 @@ fn a_snapshot_keeps_what_it_sees_and_no_more() {
 
 #[test]
 fn memory_is_flat_while_a_snapshot_is_kept() {
-    let (db, items, mut session) = by_hand();
+    memory_is_flat_while_a_snapshot_is_kept_under::<Mvcc>();
+    memory_is_flat_while_a_snapshot_is_kept_under::<Mvto>();
+}
+
+fn memory_is_flat_while_a_snapshot_is_kept_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     let mut round = || {
         for number in 0..2_000 {
@@ -137,7 +169,12 @@ fn memory_is_flat_while_a_snapshot_is_kept() {
 
 #[test]
 fn deleted_rows_and_younger_ones_are_as_they_were() {
-    let (db, items, mut session) = by_hand();
+    deleted_rows_and_younger_ones_are_as_they_were_under::<Mvcc>();
+    deleted_rows_and_younger_ones_are_as_they_were_under::<Mvto>();
+}
+
+fn deleted_rows_and_younger_ones_are_as_they_were_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
     let before = session.snapshot();
     ok(session.run(|tx| items.delete(tx, &1)));
     ok(session.run(|tx| items.insert(tx, Item::new(9, 9))));
@@ -146,7 +183,7 @@ fn deleted_rows_and_younger_ones_are_as_they_were() {
     ok(session.run(|tx| items.insert(tx, Item::new(1, 5))));
     ok(session.run(|tx| items.delete(tx, &9)));
     collect(&db, &mut session);
-    let rows = |snapshot: &Snapshot<Mvcc>| {
+    let rows = |snapshot: &Snapshot<P>| {
         let mut rows = ok(snapshot.run(|tx| items.iter(tx, Item::COUNT).collect::<Result<Vec<_>, _>>()));
         rows.sort_unstable();
         rows
@@ -166,7 +203,12 @@ fn deleted_rows_and_younger_ones_are_as_they_were() {
 
 #[test]
 fn ranges_and_indexes_are_of_the_same_moment() {
-    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    ranges_and_indexes_are_of_the_same_moment_under::<Mvcc>();
+    ranges_and_indexes_are_of_the_same_moment_under::<Mvto>();
+}
+
+fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
+    let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();
     let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
@@ -206,17 +248,22 @@ fn ranges_and_indexes_are_of_the_same_moment() {
     }));
     // Who looks at the present finds rows by it.
     let colour = rows[1].1.colour;
-    let by_present = |tx: &crate::Tx<'_, Mvcc>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
+    let by_present = |tx: &crate::Tx<'_, P>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
     let found = ok(db.run_read_only(by_present));
     assert!(!found.is_empty() && found == ok(db.run(by_present)));
 }
 
 #[test]
 fn nothing_is_written_by_who_only_reads() {
-    let (db, items, mut session) = by_hand();
+    nothing_is_written_by_who_only_reads_under::<Mvcc>();
+    nothing_is_written_by_who_only_reads_under::<Mvto>();
+}
+
+fn nothing_is_written_by_who_only_reads_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     let attempts = std::cell::Cell::new(0);
-    let refused = |tx: &crate::Tx<'_, Mvcc>| {
+    let refused = |tx: &crate::Tx<'_, P>| {
         attempts.set(tx.attempt());
         assert_eq!(items.insert(tx, Item::new(9, 0)), Err(Abort::ReadOnly));
         assert_eq!(items.put(tx, Item::new(1, 7)), Err(Abort::ReadOnly));
@@ -230,7 +277,7 @@ fn nothing_is_written_by_who_only_reads() {
     assert_eq!((session.run_at(&snapshot, refused), attempts.get()), (Ok(0), 1));
     assert_eq!((session.run_read_only(refused), attempts.get()), (Ok(0), 1));
     assert!(matches!(items.core().index.find(&[9]), Found::Nothing { .. }));
-    let other = Database::<Mvcc>::builder().build().unwrap();
+    let other = Database::<P>::builder().build().unwrap();
     assert_eq!(session.run_at(&other.snapshot(), |_| Ok(())), Err(Abort::ForeignTable));
     // Afterwards the session writes as before, also when a closure panicked.
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -244,7 +291,12 @@ fn nothing_is_written_by_who_only_reads() {
 
 #[test]
 fn health_tells_of_the_oldest_snapshot() {
-    let (db, _, _session) = by_hand();
+    health_tells_of_the_oldest_snapshot_under::<Mvcc>();
+    health_tells_of_the_oldest_snapshot_under::<Mvto>();
+}
+
+fn health_tells_of_the_oldest_snapshot_under<P: Chained>() {
+    let (db, _, _session) = by_hand::<P>();
     assert_eq!(db.health().oldest_snapshot_ms, None);
     let old = db.snapshot();
     (0..5).for_each(|_| db.inner.engine.epochs.pass());
@@ -258,11 +310,16 @@ fn health_tells_of_the_oldest_snapshot() {
 
 #[test]
 fn what_is_moved_about_is_always_all_there() {
+    what_is_moved_about_is_always_all_there_under::<Mvcc>();
+    what_is_moved_about_is_always_all_there_under::<Mvto>();
+}
+
+fn what_is_moved_about_is_always_all_there_under<P: Chained>() {
     /// Rows, what is in each, and threads that move it.
     const ROWS: u64 = 64;
     const EACH: i64 = 100;
     const WRITERS: u64 = 3;
-    let db = Database::<Mvcc>::builder().build().unwrap();
+    let db = Database::<P>::builder().build().unwrap();
     let [left, right] = ["left", "right"].map(|name| db.table::<Item>(name).unwrap());
     ok(db.run(|tx| (0..ROWS).try_for_each(|id| left.insert(tx, Item::new(id, EACH)))));
     let (done, moved) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -15,6 +15,7 @@ const NAMES: &[(&str, &str)] = &[
     ("occ", "candide-occ"),
     ("tictoc", "candide-tictoc"),
     ("mvcc", "candide-mvcc"),
+    ("mvto", "candide-mvto"),
     ("serial", "candide-serial"),
     ("global-lock", "candide-global-lock"),
 ];

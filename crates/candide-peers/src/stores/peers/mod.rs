@@ -22,7 +22,7 @@ mod stm;
 #[cfg(feature = "surrealmx")]
 mod surrealmx;
 
-use candide::{Mvcc, Occ, Serial, TicToc};
+use candide::{Mvcc, Mvto, Occ, Serial, TicToc};
 use candide_table::Candide;
 
 use super::driver::{Contender, of};
@@ -33,6 +33,7 @@ pub(crate) fn all() -> Vec<Box<dyn Contender>> {
         of::<Candide<Occ>>(),
         of::<Candide<TicToc>>(),
         of::<Candide<Mvcc>>(),
+        of::<Candide<Mvto>>(),
         of::<Candide<Serial>>(),
         #[cfg(feature = "surrealmx")]
         of::<surrealmx::SurrealMx>(),

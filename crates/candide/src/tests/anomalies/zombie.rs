@@ -1,8 +1,9 @@
 //! A doomed attempt sees what never was.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, value};
+use crate::sync::Point;
 
-/// The writer begins first, so that its writes belong to the reader in an order of timestamps, too.
+/// The writer has begun to commit when the reader begins, so that its writes belong to the reader in an order of timestamps, too.
 pub(super) const ZOMBIE: Anomaly = Anomaly {
     name: "zombie read",
     about: "an attempt that is going to fail sees one row from before another transaction and one from after it",
@@ -10,11 +11,11 @@ pub(super) const ZOMBIE: Anomaly = Anomaly {
     index: Index::Hashed,
     rows: TWO_ROWS,
     script: &[
-        (T1, Op::Begin),
-        (T2, Op::Begin),
-        (T2, Op::Read(1)),
         (T1, Op::Set(1, 11)),
         (T1, Op::Set(2, 22)),
+        (T1, Op::Until(Point::Unlocked)),
+        (T2, Op::Begin),
+        (T2, Op::Read(1)),
         (T1, Op::Commit),
         (T2, Op::Read(2)),
         (T2, Op::Commit),

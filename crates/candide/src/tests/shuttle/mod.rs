@@ -15,6 +15,7 @@ mod explore;
 mod life;
 mod scenes;
 mod stage;
+mod values;
 mod versions;
 
 use super::{ForProtocol, ForVersioned, for_each_overlapping, for_each_versioned};
@@ -38,6 +39,9 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         scenes::write_skew(),
         scenes::lost_update(),
         scenes::guards(),
+        scenes::counters(),
+        scenes::swept(),
+        scenes::put_off(),
         scenes::held_skew(),
         scenes::holders(),
         scenes::phantom(),
@@ -62,7 +66,7 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
 
 /// Those of protocols that keep versions.
 fn versioned<P: Versioned>() -> Vec<Scene<P>> {
-    vec![versions::snapshots(), versions::reports(), versions::overtaken()]
+    vec![versions::snapshots(), versions::reports(), versions::overtaken(), values::values()]
 }
 
 /// The value of a variable, if it is set.

@@ -4,8 +4,9 @@ use super::super::entries::assert_entries_match_rows;
 use super::super::parcels::{Filed, Parcel};
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
+use crate::history::Recorded;
 use crate::protocol::Protocol;
-use crate::{Abort, Whole};
+use crate::{Abort, Table, Tx, Whole};
 
 /// Transactions of every kind, drawn at random, while epochs pass.
 pub(super) fn random_mix<P: Protocol>() -> Scene<P> {
@@ -410,4 +411,79 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
             assert_entries_match_rows(&mut me.session, &filed);
         })
         .shows("second of a code")
+}
+
+/// Two rows always say the same, whatever becomes of them: updates that cannot fail, which may be put off, in no order that commutes,
+/// while the rows go, come, are read, and are collected.
+pub(super) fn put_off<P: Protocol>() -> Scene<P> {
+    type Change<P> = fn(&Table<Item, Recorded<P>>, &Tx<'_, Recorded<P>>, u64) -> Result<(), Abort>;
+    fn change<P: Protocol>(me: &mut Actor<'_, P>, change: Change<P>) {
+        let items = me.items();
+        let changed = me.session.run(|tx| (0..2).try_for_each(|id| change(&items, tx, id)));
+        assert!(matches!(changed, Ok(()) | Err(Abort::NotFound)), "{changed:?}");
+    }
+    Scene::new("put-off")
+        .before(|me| me.fill(0..2, 10))
+        .part(|me| {
+            for _ in 0..3 {
+                change(me, |items, tx, id| items.update(tx, &id, Item::COUNT.wrapping_add(1)));
+            }
+            me.advance();
+        })
+        .part(|me| {
+            change(me, |items, tx, id| items.update(tx, &id, Item::COUNT.set(5)));
+            change(me, |items, tx, id| items.update(tx, &id, (Item::COUNT.max(6), Item::SMALL.wrapping_add(200))));
+            change(me, |items, tx, id| items.modify(tx, &id, Item::COUNT, |count| *count *= 2));
+        })
+        .part(|me| {
+            change(me, |items, tx, id| items.delete(tx, &id));
+            me.advance();
+            change(me, |items, tx, id| items.put(tx, Item::new(id, 7)));
+        })
+        .part(|me| {
+            let items = me.items();
+            for _ in 0..2 {
+                let rows = me.run(|tx| Ok([items.get(tx, &0, Whole)?, items.get(tx, &1, Whole)?]));
+                let [one, other] = rows.map(|row| row.map(|row| (row.count, row.small)));
+                assert_eq!(one, other);
+            }
+        })
+        .after(|me| {
+            let items = me.items();
+            let rows = me.run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
+            assert_eq!(rows[0], rows[1]);
+        })
+}
+
+/// A counter of updates that cannot fail is read meanwhile. None is lost.
+pub(super) fn counters<P: Protocol>() -> Scene<P> {
+    fn count<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        me.run(|tx| items.update(tx, &0, Item::COUNT.wrapping_add(1)));
+        let seen = me.run(|tx| items.read(tx, &0, Item::COUNT));
+        assert!((1..=3).contains(&seen), "{seen}");
+    }
+    Scene::new("counters").before(|me| me.fill(0..1, 0)).part(count).part(count).part(count).after(|me| {
+        let items = me.items();
+        assert_eq!(me.run(|tx| items.read(tx, &0, Item::COUNT)), 3);
+    })
+}
+
+/// A row is deleted while it is updated without a look at it.
+pub(super) fn swept<P: Protocol>() -> Scene<P> {
+    Scene::new("swept")
+        .before(|me| me.fill(0..1, 0))
+        .part(|me| {
+            let items = me.items();
+            let updated = me.session.run(|tx| items.update(tx, &0, Item::COUNT.wrapping_add(1)));
+            assert!(matches!(updated, Ok(()) | Err(Abort::NotFound)), "{updated:?}");
+        })
+        .part(|me| {
+            let items = me.items();
+            me.run(|tx| items.delete(tx, &0));
+        })
+        .after(|me| {
+            let items = me.items();
+            assert_eq!(me.run(|tx| items.get(tx, &0, Item::COUNT)), None);
+        })
 }

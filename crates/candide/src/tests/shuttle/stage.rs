@@ -3,6 +3,7 @@
 use super::super::mix::{Judge, Mix};
 use super::super::parcels::{Filed, Parcel};
 use super::super::rows::Item;
+use super::values::Log;
 use crate::epoch::Collect;
 use crate::history::{Event, Recorded};
 use crate::index::Found;
@@ -12,7 +13,7 @@ use crate::sync::{Random, thread};
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 use candide_check::Options;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The bits of a seed that say how the database is built.
 pub(super) const OPTIONS: u64 = 7;
@@ -91,6 +92,7 @@ pub(super) struct Stage<P: Protocol> {
     mix: OnceLock<Mix<P>>,
     /// Where records of items have been.
     places: Mutex<HashSet<u64>>,
+    log: Mutex<Log>,
     seen: Seen,
 }
 
@@ -102,7 +104,17 @@ impl<P: Protocol> Stage<P> {
         let options = if seed & 4 == 0 { TableOptions::default() } else { TableOptions::default().ordered() };
         let items = db.table_with("counters", options).unwrap();
         let (parcels, filed) = (db.table("heaps").unwrap(), db.table("filed").unwrap());
-        Stage { db, items, parcels, filed, seed, mix: OnceLock::new(), places: Mutex::default(), seen }
+        Stage {
+            db,
+            items,
+            parcels,
+            filed,
+            seed,
+            mix: OnceLock::new(),
+            places: Mutex::default(),
+            log: Mutex::default(),
+            seen,
+        }
     }
 
     /// Lets an epoch pass.
@@ -207,6 +219,11 @@ impl<'a, P: Protocol> Actor<'a, P> {
         if again {
             self.saw("memory used again");
         }
+    }
+
+    /// What transactions of all threads have been played. Nothing may be done to the database meanwhile.
+    pub(super) fn log(&self) -> MutexGuard<'a, Log> {
+        self.stage.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that something has happened.

@@ -1,0 +1,988 @@
+//! Multi-version timestamp ordering: a commit draws its timestamp first, and links versions where they belong in time.
+//!
+//! # Guarantee
+//! Serializable, strictly so, in the order of timestamps. Not opaque: an attempt that will fail may see what was committed at
+//! different times (never a torn value) until it is told. In a snapshot, and under `run_read_only`, a transaction sees one moment,
+//! never fails, and writes nothing that others look at.
+//!
+//! # Source
+//! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps until when versions have been read.
+//! Differences: who changes a chain latches its cell for a few instructions, so that versions of failed commits leave it at once; what
+//! only reads is validated at the time it began instead of being run in the past; nodes have plain versions, since every timestamp
+//! is drawn after the links of its transaction; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
+//! what may fail, and a user's updater, is applied by the commit; and a read for update keeps other writers out.
+//!
+//! # Phases
+//! Executing, an attempt reads at its *time*, the counter's when it began. If it meets a newer version and may still write, it moves
+//! its time on, when all it has read is what it was; if that is not so, it goes on as a reader of old versions, or fails if it has
+//! written.
+//!
+//! 1 draw the timestamp - 2 link pending versions - 3 raise what has been read, and what the versions follow, to the timestamp - 4 fence,
+//! and look whether all of that is still so - 5 evaluate updaters - 6 fill the versions in, and commit them. One that wrote
+//! nothing looks again, once no commit at its time or before is going on; if one is, it does what 3 and 4 do instead of waiting, unless
+//! somebody has the token. What it has not found in an index it need not look for again: who inserts that comes later.
+//!
+//! Updates that cannot fail become deltas: versions that say what is to be done to the row below, and become rows when somebody reads them
+//! (`flatten.rs`). They wait for nobody and rest on nothing but that there is a row.
+//!
+//! # Cell
+//! ```text
+//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED SPENT |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! ```
+//! The first version of a unit lies beside its cell, in the record; the others in blocks of their own. LOCK says that a read for update
+//! holds the unit, INSTALL that the chain is being changed.
+//!
+//! # Invariants
+//! Chains are as `record/chain.rs` says, with invariants C1 to C4. Besides:
+//! * **T1** Read timestamps count halves: `2 t` is a transaction that writes at `t`, `2 t + 1` one that only reads after it. They never fall.
+//! * **T2** A version that is committed at `t` follows one whose rts, and that of all between that are not aborted, was `2 t` at most
+//!   after the version was linked and a fence was passed.
+//! * **T3** A transaction that commits at `t`, having read version `v`, raised its rts to `2 t` (`2 t + 1` if it only reads) and passed a
+//!   fence, and then no version between `v` and `t` was linked but aborted ones; or it only reads, no commit at `t` or before was going
+//!   on any more, and the same.
+//! * **T4** What a write expects of its row, and the row that an updater is applied to, are read in the sense of T3.
+//! * **T5** The attempt's time is taken from the counter after its session was pinned, and never falls; its timestamp is above it.
+//! * **T6** A version stays in its chain while somebody can come to see it (`collect.rs`).
+//! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED, or in the `linked` list of the attempt that
+//!   linked it; but for the other units of an absent record, which are collected together with the first.
+//! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a fence, and then found a row below it,
+//!   whatever becomes of what is pending in between. Who takes a row away at `t` finds that word at `2 t` at most, after its fence. Who
+//!   makes a delta a row has raised all that it is made of to the delta's timestamp, under the latch.
+//! * **T9** Nothing that can fail happens after phase 5. Who waits in a commit waits for versions with smaller timestamps, and not for
+//!   ever.
+//!
+//! # Why it is serializable
+//! The order is that of timestamps; one that only reads at `t` comes between `t` and the next. ww: chains descend. wr: a reader at `t` sees
+//! versions at or before `t`, and only such as are committed. rw: let T at `t` have read `v`, and let U commit `w`, with `v < w < t`, or
+//! `w = t` if T only reads; let `w` be the lowest such version. Either T's fence comes before U's; then U, after its own, sees the rts
+//! that T has raised on `v`, which `w` follows, and fails (T2). Or U's comes first; then T, after its own, sees `w` linked, and fails (T3).
+//! If T waited instead for all commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such a version, by the
+//! cell's second word. Who reads a delta has read what it is made of, in the same sense: whoever links below it afterwards, under the
+//! latch, finds that raised (T8), and the row that it rests on is taken away by nobody in between. A key without a record: who inserts it links the record before the timestamp is drawn, and T validates the node after
+//! it has drawn its own, or has taken its time; so either T sees the node changed, or the insert's timestamp is above. Every timestamp is
+//! drawn, and every time taken, within the call, so the order agrees with real time.
+//!
+//! What has been read of a record is forgotten when it is buried: whoever inserts its key again draws a timestamp later than
+//! all that read it.
+//!
+//! # Aborts
+//! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or what had been read was replaced before the attempt
+//! met something newer, and it had written, or wanted to afterwards. `Phantom`: the same of a node. `Existence`, `Dead`: phases 2 and 4.
+//! `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
+//!
+//! # Costs
+//! One counter, which every begin reads and every writing commit changes. Who writes raises what it has read, a write to each row's line. A
+//! version costs three words and two to spare, a cell five. A commit that fails has linked its versions. A delta is made a row by whoever
+//! comes after; sixteen may lie on one another.
+//!
+//! [HU20]: https://doi.org/10.14778/3377369.3377373
+//! [LI17]: https://doi.org/10.1145/3035918.3064015
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod collect;
+mod flatten;
+
+pub use clock::Clock;
+
+use super::locks::{FIRST_HOLD_ROUNDS_MAX, LOCK_ROUNDS_MAX};
+use super::nodes::NodeSet;
+use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
+use crate::access::{Failure, Intent, WriteItem, WriteSet};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::factor::Factor;
+use crate::index::{NodeAt, NodeChange};
+use crate::record::chain::{self, Latched, Stamp, Version, VersionId};
+use crate::record::{CellAt, Op, Tid, Words};
+use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use clock::{Others, Part};
+pub(crate) use flatten::DELTAS_MAX;
+use flatten::flatten;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+/// An attempt that has written nothing so far moves its time on while it has read at most so much: one that reads much and writes
+/// nothing needs no newer time, and would look at all it has read again and again.
+const MOVED_READS_MAX: usize = 32;
+
+/// After an attempt wanted to write what it had read old versions for, so many take newer times from the beginning.
+const WARY_ATTEMPTS: u8 = 4;
+
+/// The note of an item whose version has to go into the record, where nobody had linked one when it was staged: no block has been made
+/// ready. Otherwise it is zero, and then the version that has been linked.
+const NO_BLOCK: u64 = 1;
+
+/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked where they belong in time before it is known whether
+/// they will stand. Its databases have [snapshots](crate::Snapshot).
+#[derive(Debug)]
+pub struct Mvto;
+
+/// What an attempt has observed.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    /// It sees what was committed up to here.
+    time: u64,
+    /// Whether that is later than it began.
+    has_moved: bool,
+    reads: Vec<(CellAt, VersionId)>,
+    nodes: NodeSet,
+    /// Units that nobody else may write until it ends; their cells say LOCK.
+    held: Vec<CellAt>,
+    has_staged: bool,
+    /// It has read what had been replaced, and can only end as one that reads.
+    only_reads: bool,
+    /// It looks back to a time at which nothing goes on, so nothing is noted.
+    looks_back: bool,
+    /// How many attempts more do not become such that only read.
+    wary: u8,
+    /// By table: how many blocks for versions have been made ready.
+    ready: Vec<(u16, usize)>,
+    /// Room for a row.
+    image: Vec<u64>,
+    part: Option<Arc<Part>>,
+    others: Others,
+}
+
+impl Attempt {
+    /// Whether it has to end as one that writes, as far as one can tell.
+    fn will_write(&self) -> bool {
+        self.has_staged || self.wary > 0 || !self.held.is_empty()
+    }
+
+    /// Reads what it sees of a unit, and takes note of it.
+    #[inline(always)]
+    fn see(&mut self, at: CellAt, seen: Option<Version<'_>>, copy: &mut impl FnMut(Words<'_>)) -> Seen {
+        let stamp = seen.map(Version::stamp);
+        let present = seen.filter(|_| !stamp.is_some_and(Stamp::is_absent));
+        if let Some(version) = present {
+            copy(Words::Shared(version.payload()));
+        }
+        pass(Point::Copied);
+        if !self.looks_back && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
+            self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
+        }
+        Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
+    }
+
+    /// Whether it keeps others from writing a unit.
+    fn holds(&self, at: CellAt) -> bool {
+        self.held.iter().rev().any(|held| held.address() == at.address())
+    }
+
+    /// One more block for a table's versions; gives how many that are.
+    fn count_ready(&mut self, table: u16) -> usize {
+        let place = self.ready.iter().position(|&(of, _)| of == table).unwrap_or_else(|| {
+            self.ready.push((table, 0));
+            self.ready.len() - 1
+        });
+        self.ready[place].1 += 1;
+        self.ready[place].1
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            part.leave();
+        }
+    }
+}
+
+impl Protocol for Mvto {
+    const NAME: &'static str = "mvto";
+    const STRICT: bool = true;
+    const OPAQUE: bool = false;
+    const CELL_WORDS: usize = chain::CHAIN_WORDS;
+    const NODE_WORDS: usize = 0;
+    const VERSION_WORDS: usize = chain::VERSION_WORDS;
+    const SPARE_WORDS: usize = chain::SPARE_WORDS;
+    type Clock = Clock;
+    type Attempt = Attempt;
+
+    #[inline(always)]
+    fn begin(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
+        attempt.reads.clear();
+        attempt.nodes.clear();
+        attempt.ready.clear();
+        (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
+        attempt.wary = attempt.wary.saturating_sub(1);
+        attempt.looks_back = context.local.look_back != LookBack::No;
+        attempt.time = match context.local.look_back {
+            LookBack::To(ts) => ts,
+            LookBack::No | LookBack::Now => context.clock.now(), // T5
+        };
+        if attempt.looks_back {
+            look_back(context, attempt);
+        }
+    }
+
+    #[inline(always)]
+    fn read(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if let Some(seen) = Self::read_at_once(attempt, at, &mut copy) {
+            return Ok(seen);
+        }
+        let seen = read_older(context, attempt, &at)?;
+        Ok(attempt.see(at, seen, &mut copy))
+    }
+
+    #[inline(always)]
+    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+        let word = at.chain_word();
+        let newest = at.newest_linked(word);
+        let is_simple = newest.is_none_or(|newest| {
+            let stamp = newest.stamp();
+            stamp.is_readable() && stamp.ts() <= attempt.time
+        });
+        (is_simple && !word.has(Tid::DEAD)).then(|| attempt.see(at, newest, &mut copy))
+    }
+
+    fn read_for_update(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if attempt.only_reads {
+            return Err(too_late(context, attempt, at));
+        }
+        if !attempt.holds(at) {
+            hold(context, attempt, at)?;
+        }
+        Self::read(context, attempt, at, copy)
+    }
+
+    #[inline(always)]
+    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+        let newest = at.newest_linked(at.chain_word());
+        let is_seen = |version: &Version<'_>| {
+            let stamp = version.stamp();
+            stamp.is_committed() && stamp.ts() <= attempt.time
+        };
+        let seen = newest.and_then(|newest| newest.and_older().find(is_seen));
+        seen.is_some_and(|version| !version.stamp().is_absent())
+    }
+
+    fn absent(_context: &mut Context<'_, Mvto>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+        if !attempt.looks_back {
+            attempt.nodes.observe(missing);
+        }
+        Ok(())
+    }
+
+    fn make_room(context: &mut Context<'_, Mvto>, attempt: &Attempt, table: u16, units: usize) -> Result<(), Abort> {
+        let staged = attempt.ready.iter().find(|&&(of, _)| of == table).map_or(0, |&(_, count)| count);
+        context.prepare_versions(table, staged + units, false).map_err(|_| Abort::MemoryLimit)
+    }
+
+    fn stage(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
+        admit_write(context, attempt, at)?;
+        let is_new = writes.items().len();
+        let index = writes.stage(at, intent, op);
+        if index == is_new { prepare(context, attempt, &mut writes.items_mut()[index], intent) } else { Ok(()) }
+    }
+
+    fn stage_new(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        cells: impl Iterator<Item = CellAt> + Clone,
+        operand: u32,
+    ) -> Result<(), Abort> {
+        cells.clone().try_for_each(|at| admit_write(context, attempt, at))?;
+        let first = writes.items().len();
+        writes.stage_new(cells, operand);
+        let mut items = writes.items_mut()[first..].iter_mut();
+        items.try_for_each(|item| prepare(context, attempt, item, Intent::Insert))
+    }
+
+    fn revalidate(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
+        // One that only reads is right at its time, unless a commit before that has linked something since.
+        let (before, later) = if attempt.has_staged { (u64::MAX, true) } else { (attempt.time + 1, false) };
+        look_at_all(context, attempt, before, later)
+    }
+
+    #[inline]
+    fn commit(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
+        let result = if writes.is_empty() { commit_reads(context, attempt) } else { commit(context, attempt, writes) };
+        if result.is_ok() {
+            attempt.wary = 0;
+        }
+        give_back(attempt);
+        pass(Point::Released);
+        result
+    }
+
+    fn abort(_context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+        // Nothing is linked before the commit, which cleans up by itself.
+        if mutant(Mutant::HeldForEver) {
+            attempt.held.clear();
+        }
+        give_back(attempt);
+    }
+
+    fn unborn(at: CellAt) {
+        at.empty_chain();
+    }
+
+    fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
+        if attempt.nodes.linked(node, before, after) {
+            attempt.reads.push((first, VersionId::NONE));
+        }
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        attempt.nodes.divided(change);
+    }
+
+    fn left_absent(first: CellAt) -> bool {
+        loop {
+            match first.try_latch() {
+                Ok(mut cell) => {
+                    // If somebody is about to insert the row, the entry will find it alive, or not.
+                    let newest = cell.newest().map(Version::stamp);
+                    let is_row = newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
+                    let queues = !is_row && !cell.word().has(Tid::QUEUED);
+                    if queues {
+                        cell.raise(Tid::QUEUED);
+                    }
+                    cell.release();
+                    return queues;
+                }
+                Err(word) if word.has(Tid::DEAD) => return false,
+                Err(_) => Spin::default().wait(),
+            }
+        }
+    }
+
+    fn time(clock: &Clock) -> u64 {
+        clock.before_stamp()
+    }
+
+    fn reach(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, time: u64, table: u16) -> Result<(), Abort> {
+        if attempt.time >= time {
+            Ok(())
+        } else if attempt.looks_back {
+            Err(Abort::NoIndex)
+        } else if attempt.only_reads {
+            Err(context.phantom(table))
+        } else {
+            move_on(context, attempt)
+        }
+    }
+
+    fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
+        clock.oldest_snapshot()
+    }
+
+    fn begin_collecting(context: &mut Context<'_, Mvto>) {
+        context.clock.copy_snapshots(&mut context.local.snapshots);
+    }
+
+    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
+        due.clone().for_each(|at| at.prefetch_cell());
+        due.for_each(|at| at.prefetch_newest_linked());
+    }
+
+    fn bury(context: &mut Context<'_, Mvto>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+        collect::collect(context, due, units, bound)
+    }
+}
+
+impl Versioned for Mvto {
+    fn open_snapshot(clock: &Clock, epoch: Epoch) -> u64 {
+        clock.open_snapshot(epoch)
+    }
+
+    fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
+        clock.close_snapshot(ts, epoch);
+    }
+}
+
+/// Begins an attempt that looks back to its time.
+#[cold]
+fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
+    (attempt.only_reads, attempt.wary) = (true, 0);
+    if context.local.look_back == LookBack::Now && !mutant(Mutant::UnsettledSnapshot) {
+        context.clock.await_settled(&mut attempt.others, attempt.time);
+    }
+}
+
+/// Lets an attempt write, unless it can only read any more.
+#[inline(always)]
+fn admit_write(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
+    if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
+        return Err(too_late(context, attempt, at));
+    }
+    attempt.has_staged = true;
+    Ok(())
+}
+
+/// Makes room for an item's version, and for the row that the commit may have to make of what is below.
+fn prepare(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    item: &mut WriteItem,
+    intent: Intent,
+) -> Result<(), Abort> {
+    attempt.image.clear();
+    attempt.image.reserve(item.at.payload_words());
+    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT) {
+        item.note = NO_BLOCK;
+        return Ok(());
+    }
+    let count = attempt.count_ready(item.at.table());
+    // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
+    let beyond_limit = intent != Intent::Update;
+    context.prepare_versions(item.at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)
+}
+
+/// Refuses to let an attempt write that can only read any more.
+#[cold]
+fn too_late(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Abort {
+    attempt.wary = WARY_ATTEMPTS;
+    context.conflict(Abort::ReadChanged, at)
+}
+
+/// Keeps others from writing a unit whose row is there, until the attempt ends.
+fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
+    // Others that want to write have to wait for us from now on.
+    context.yield_to_token()?;
+    let rounds_max = if attempt.held.is_empty() { FIRST_HOLD_ROUNDS_MAX } else { LOCK_ROUNDS_MAX };
+    attempt.held.reserve(1);
+    let mut spin = Spin::default();
+    loop {
+        match at.try_latch() {
+            Ok(mut cell) => {
+                let newest = seen_at(cell.newest(), u64::MAX);
+                let is_free = newest.is_ok() && !cell.word().has(Tid::LOCK);
+                let is_row = newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()));
+                if is_free && is_row {
+                    cell.raise(Tid::LOCK);
+                    attempt.held.push(at);
+                }
+                cell.release();
+                if is_free {
+                    return Ok(());
+                }
+            }
+            Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, at)),
+            Err(_) => {}
+        }
+        if !spin.wait_at_most(rounds_max) {
+            return Err(context.conflict(Abort::Locked, at));
+        }
+    }
+}
+
+/// Lets others write again what an attempt has held.
+fn give_back(attempt: &mut Attempt) {
+    for at in attempt.held.drain(..) {
+        let mut cell = latch_own(&at);
+        cell.clear(Tid::LOCK);
+        cell.release();
+    }
+}
+
+/// Latches a cell that cannot be dead: nobody has it for long.
+fn latch_own(at: &CellAt) -> Latched<'_> {
+    let mut spin = Spin::default();
+    loop {
+        match at.try_latch() {
+            Ok(cell) => return cell,
+            Err(_) => spin.wait(),
+        }
+    }
+}
+
+/// The newest version at a time or before that is not aborted; as an error, one that is pending.
+fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>, Version<'_>> {
+    let Some(newest) = newest else { return Ok(None) };
+    for version in newest.and_older() {
+        let stamp = version.stamp();
+        if stamp.ts() <= time && !stamp.is_aborted() {
+            return if stamp.is_pending() { Err(version) } else { Ok(Some(version)) };
+        }
+    }
+    Ok(None)
+}
+
+/// What an attempt sees of a unit of which the newest version is pending, or later than its time; or whose record is dead.
+#[cold]
+#[inline(never)]
+fn read_older<'a>(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    at: &'a CellAt,
+) -> Result<Option<Version<'a>>, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        let word = at.chain_word();
+        if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
+            return Err(context.conflict(Abort::Dead, *at));
+        }
+        // If it is dead otherwise, it was buried after we began, so its row had been deleted before that.
+        let newest = at.newest_linked(word);
+        let seen = match seen_at(newest, attempt.time) {
+            Ok(seen) => seen,
+            // In a snapshot it has no other chance to come, and nobody is waiting for it.
+            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) || attempt.looks_back => continue,
+            Err(_) => return Err(context.conflict(Abort::Locked, *at)),
+        };
+        let is_replaced = newest.is_some_and(|newest| {
+            let mut newer = newest.and_older().map(Version::stamp).take_while(|stamp| stamp.ts() > attempt.time);
+            newer.any(Stamp::is_committed)
+        });
+        if !is_replaced || attempt.only_reads {
+            return read_row(context, attempt, at, seen);
+        }
+        let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
+        if is_worth_it {
+            match move_on(context, attempt) {
+                Ok(()) => continue,
+                Err(abort) if attempt.will_write() => return Err(abort),
+                Err(_) => {}
+            }
+        }
+        context.local.conflict = None;
+        attempt.only_reads = true;
+        return read_row(context, attempt, at, seen);
+    }
+}
+
+/// Makes sure that a version can be read.
+fn read_row<'a>(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    at: &CellAt,
+    seen: Option<Version<'a>>,
+) -> Result<Option<Version<'a>>, Abort> {
+    if let Some(version) = seen {
+        flatten(context, at, version, &mut attempt.image, attempt.looks_back)?;
+    }
+    Ok(seen)
+}
+
+/// Moves an attempt's time on to now, if all it has read permits it.
+fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Result<(), Abort> {
+    let now = context.clock.now();
+    look_at_all(context, attempt, now + 1, true)?;
+    (attempt.time, attempt.has_moved) = (now, true);
+    Ok(())
+}
+
+/// Looks whether everything that was read is the last before a timestamp, and nobody is about to change that. If that is a `later` one
+/// than it was read at, somebody may have inserted a row again whose record is dead, or one whose key was missed.
+fn look_at_all(context: &mut Context<'_, Mvto>, attempt: &Attempt, before: u64, later: bool) -> Result<(), Abort> {
+    if mutant(Mutant::NoReadValidation) {
+        return Ok(());
+    }
+    for &(at, seen) in &attempt.reads {
+        let word = at.chain_word();
+        if later && word.has(Tid::DEAD) {
+            return Err(context.conflict(Abort::Dead, at));
+        }
+        let newest = at.newest_linked(word);
+        if newest.map_or(VersionId::NONE, Version::id) == seen {
+            continue;
+        }
+        let last = newest.and_then(|newest| {
+            newest.and_older().find(|version| {
+                let stamp = version.stamp();
+                let ignored = stamp.is_pending() && mutant(Mutant::OthersLocksIgnored);
+                stamp.ts() < before && !stamp.is_aborted() && !ignored
+            })
+        });
+        if last.map_or(VersionId::NONE, Version::id) != seen {
+            return Err(context.conflict(Abort::ReadChanged, at));
+        }
+    }
+    // Whoever misses a key begins before its insert draws a timestamp, which is after the record was linked.
+    if later { attempt.nodes.validate(context) } else { Ok(()) }
+}
+
+/// Raises a read timestamp; a fence has to follow.
+#[inline(always)]
+fn raise(rts: &AtomicU64, to: u64) {
+    if rts.load(Ordering::Relaxed) < to {
+        rts.fetch_max(to, Ordering::Relaxed);
+    }
+}
+
+/// Raises those of all that was read.
+fn raise_reads(attempt: &Attempt, to: u64) {
+    for (at, seen) in &attempt.reads {
+        raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
+    }
+}
+
+/// Commits an attempt that wrote nothing, at its time.
+fn commit_reads(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Result<Committed, Abort> {
+    if !attempt.looks_back && attempt.reads.len() + attempt.nodes.len() > 0 {
+        if !context.clock.is_settled(&mut attempt.others, attempt.time) {
+            // What we raise may make that commit fail, however often it has already.
+            context.yield_to_token()?;
+            raise_reads(attempt, 2 * attempt.time + 1);
+            full_fence(); // E1
+        }
+        look_at_all(context, attempt, attempt.time + 1, false)?;
+    }
+    Ok(Committed { version: 0 })
+}
+
+/// The phases of a commit that writes. Whatever comes of it, no version of its own is pending afterwards.
+fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
+    context.yield_to_token()?;
+    context.reserve_for(writes);
+    // What is linked and fails is retired.
+    context.local.retired.reserve(writes.items().len());
+    if context.engine.options.factors.has(Factor::SortedLocks) {
+        writes.sort();
+    }
+    let part = attempt.part.take().unwrap_or_else(|| context.clock.join());
+
+    // 1 timestamp
+    let ts = context.clock.draw(&part);
+    pass(Point::Unlocked);
+    let committed = commit_at(context, attempt, writes, ts);
+    if !matches!(committed, Ok(())) {
+        unlink_all(context, writes);
+    }
+    part.rest();
+    attempt.part = Some(part);
+    match committed {
+        Ok(()) => Ok(Committed { version: ts }),
+        Err(Failure::Outcome(abort)) => Err(abort),
+        Err(Failure::Panic(panic)) => {
+            give_back(attempt);
+            resume_unwind(panic)
+        }
+    }
+}
+
+/// Phases 2 to 6.
+#[inline(always)]
+fn commit_at(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    ts: u64,
+) -> Result<(), Failure> {
+    // 2 link
+    for index in 0..writes.items().len() {
+        link(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
+    }
+    pass(Point::Locked);
+
+    // 3 raise, 4 fence and look
+    if !mutant(Mutant::NotRaised) {
+        raise_reads(attempt, 2 * ts);
+    }
+    for index in 0..writes.items().len() {
+        raise_below(context, writes, index, ts).map_err(Failure::Outcome)?;
+    }
+    if !mutant(Mutant::NoFence) {
+        full_fence(); // E1
+    }
+    look_at_all(context, attempt, ts, true).map_err(Failure::Outcome)?;
+    for index in 0..writes.items().len() {
+        look_below(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
+    }
+    pass(Point::Validated);
+
+    // 5 evaluate
+    writes.evaluate(|item| Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload)))?;
+
+    // 6 install
+    for index in 0..writes.items().len() {
+        fill_in(writes, index);
+    }
+    for item in writes.items_mut() {
+        pass(Point::Installing);
+        match own(item) {
+            Some(version) if !item.untouched => version.commit(),
+            Some(_) => unlink(context, item),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The version that a commit has linked for an item.
+fn own(item: &WriteItem) -> Option<Version<'_>> {
+    if item.note == NO_BLOCK { None } else { item.at.linked(VersionId::of_word(item.note)) }
+}
+
+/// What it matters to a write that it follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// Nothing: it replaces the unit, whether or not there is one.
+    Anything,
+    /// That there is a row, whatever it says.
+    AnyRow,
+    /// Which one, or that there is none.
+    ThisRow,
+}
+
+fn follows(writes: &WriteSet, index: usize) -> Follows {
+    let item = &writes.items()[index];
+    let is_blind = item.present && (item.is_delta || writes.replaces_unit(index));
+    match item.expects {
+        None if is_blind => Follows::Anything,
+        Some(true) if is_blind => Follows::AnyRow,
+        _ => Follows::ThisRow,
+    }
+}
+
+/// Phase 2 for one item: links a pending version.
+fn link(
+    context: &mut Context<'_, Mvto>,
+    attempt: &Attempt,
+    writes: &mut WriteSet,
+    index: usize,
+    ts: u64,
+) -> Result<(), Abort> {
+    let item = writes.items()[index];
+    let at = item.at;
+    let mut cell = latch(context, attempt, &at)?;
+    let above = newest_after(&cell, ts);
+    let below = above.map_or_else(|| cell.newest(), Version::older);
+    if let Some(abort) = forbids(&item, below, ts) {
+        cell.release();
+        return Err(context.conflict(abort, at));
+    }
+    let block = match (cell.has_room_in_record(), item.note) {
+        (true, _) => None,
+        (false, NO_BLOCK) => {
+            // Somebody has been faster.
+            cell.release();
+            return Err(context.conflict(Abort::Existence, at));
+        }
+        (false, _) => Some(context.version_block(at.table())),
+    };
+    let is_delta = block.is_some() && can_wait(writes, index, below);
+    let stamp = Stamp::pending(ts, item.present);
+    let is_first = cell.newest().is_none();
+    let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
+    if !is_first && (item.present || at.is_first()) && !cell.word().has(Tid::QUEUED) {
+        cell.raise(Tid::QUEUED); // T7
+        context.local.burials.push(at);
+    }
+    cell.release();
+    let item = &mut writes.items_mut()[index];
+    (item.note, item.is_delta) = (version.id().word(), is_delta);
+    Ok(())
+}
+
+/// Whether what an item does can be put off until somebody reads it.
+fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool {
+    let item = &writes.items()[index];
+    let room = item.at.payload_words() + chain::SPARE_WORDS;
+    let deltas = || {
+        let below = below.into_iter().flat_map(Version::and_older);
+        below.take_while(|version| version.stamp().is_delta()).take(DELTAS_MAX).count()
+    };
+    item.expects == Some(true)
+        && item.present
+        && !writes.replaces_unit(index)
+        && writes.delta_words(index).is_some_and(|words| words <= room)
+        && deltas() < DELTAS_MAX
+}
+
+/// Latches a cell that nobody else holds.
+fn latch<'a>(context: &mut Context<'_, Mvto>, attempt: &Attempt, at: &'a CellAt) -> Result<Latched<'a>, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        match at.try_latch() {
+            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds(*at) => return Ok(cell),
+            Ok(cell) => {
+                cell.release();
+                if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                    return Err(context.conflict(Abort::Locked, *at));
+                }
+            }
+            Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, *at)),
+            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+            Err(_) => return Err(context.conflict(Abort::Locked, *at)),
+        }
+    }
+}
+
+/// The oldest version after a timestamp.
+fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
+    cell.newest()?.and_older().take_while(|version| version.stamp().ts() > ts).last()
+}
+
+/// Why an item's version cannot be linked above another one at a timestamp, if so: somebody who comes later has read that.
+fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
+    if mutant(Mutant::LinkedUnlooked) {
+        return None;
+    }
+    // Who deletes takes away from deltas that come later what they rest on.
+    let takes_away = !item.present && !mutant(Mutant::DeletedUnderDelta);
+    let mut rests_on_chain = false;
+    for version in below.into_iter().flat_map(Version::and_older) {
+        let stamp = version.stamp();
+        if stamp.is_aborted() {
+            continue;
+        }
+        if version.rts().load(Ordering::Relaxed) > 2 * ts {
+            return Some(Abort::ReadChanged);
+        }
+        if stamp.is_committed() {
+            rests_on_chain = true;
+            break;
+        }
+    }
+    let existence = (takes_away || !rests_on_chain).then(|| item.at.existence_rts().load(Ordering::Relaxed));
+    (existence > Some(2 * ts)).then_some(Abort::ReadChanged)
+}
+
+/// Phase 3 for one item: what it matters that it follows.
+fn raise_below(context: &mut Context<'_, Mvto>, writes: &WriteSet, index: usize, ts: u64) -> Result<(), Abort> {
+    let item = &writes.items()[index];
+    match follows(writes, index) {
+        Follows::Anything => {}
+        Follows::AnyRow => raise(item.at.existence_rts(), 2 * ts),
+        Follows::ThisRow => {
+            let below = settled_below(context, item)?;
+            pass(Point::Following);
+            raise(below.map_or(item.at.existence_rts(), Version::rts), 2 * ts);
+        }
+    }
+    Ok(())
+}
+
+/// What a linked item's version follows, once it is known whether that stands. Only versions with smaller timestamps are waited for.
+fn settled_below<'a>(context: &mut Context<'_, Mvto>, item: &'a WriteItem) -> Result<Option<Version<'a>>, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        match seen_at(own(item).and_then(Version::older), u64::MAX) {
+            Ok(below) => return Ok(below),
+            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+            Err(_) => return Err(context.conflict(Abort::Locked, item.at)),
+        }
+    }
+}
+
+/// Phase 4 for one item: what its version follows has been read by nobody who comes later, and it is what it has to be.
+fn look_below(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    index: usize,
+    ts: u64,
+) -> Result<(), Abort> {
+    let item = writes.items()[index];
+    let at = item.at;
+    if let Some(abort) = forbids(&item, own(&item).and_then(Version::older), ts) {
+        return Err(context.conflict(abort, at));
+    }
+    match follows(writes, index) {
+        Follows::Anything => return Ok(()),
+        Follows::AnyRow => return look_for_row(context, &item),
+        Follows::ThisRow => {}
+    }
+    let below = settled_below(context, &item)?;
+    // What was linked after phase 3 and before our fence has been read by nobody yet.
+    let rts = below.map_or(at.existence_rts(), Version::rts);
+    if rts.load(Ordering::Relaxed) < 2 * ts && !mutant(Mutant::RaisedUnlooked) {
+        return Err(context.conflict(Abort::ReadChanged, at));
+    }
+    let is_row = below.is_some_and(|below| !below.stamp().is_absent());
+    if !item.accepts(is_row) {
+        return Err(context.conflict(Abort::Existence, at));
+    }
+    if let Some(below) = below
+        && (item.present || item.looks_at_unit())
+    {
+        flatten(context, &at, below, &mut attempt.image, false)?;
+    }
+    writes.items_mut()[index].untouched = !item.present && !is_row;
+    Ok(())
+}
+
+/// Looks whether there is a row below an item's version, whatever becomes of those that are pending.
+fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(), Abort> {
+    let mut spin = Spin::default();
+    'again: loop {
+        for version in own(item).into_iter().flat_map(Version::and_older).skip(1) {
+            let stamp = version.stamp();
+            if stamp.is_aborted() || stamp.is_pending() && !stamp.is_absent() {
+                continue;
+            }
+            if stamp.is_committed() && !stamp.is_absent() {
+                return Ok(());
+            }
+            if stamp.is_pending() && spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                continue 'again;
+            }
+            break;
+        }
+        return Err(context.conflict(Abort::Existence, item.at));
+    }
+}
+
+/// The row that a linked item's version follows, once that is settled.
+fn row_below(item: &WriteItem) -> Option<Version<'_>> {
+    let below = own(item)?.older()?.and_older().find(|version| version.stamp().is_committed());
+    below.filter(|below| !below.stamp().is_absent())
+}
+
+/// Phase 6 for one item: the words of its version.
+fn fill_in(writes: &WriteSet, index: usize) {
+    let item = &writes.items()[index];
+    if let (true, Some(version)) = (item.present, own(item)) {
+        if item.is_delta {
+            return writes.write_delta(index, version.delta());
+        }
+        if let Some(row) = row_below(item)
+            && !writes.replaces_unit(index)
+        {
+            version.copy_from(row);
+        }
+        writes.install(index, version.payload());
+    }
+}
+
+/// Takes the versions of a commit that has failed out of their chains.
+#[cold]
+fn unlink_all(context: &mut Context<'_, Mvto>, writes: &WriteSet) {
+    for item in writes.items() {
+        unlink(context, item);
+    }
+}
+
+/// Takes an item's version out of its chain, if it has been linked.
+#[cold]
+fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
+    let Some(version) = own(item) else { return };
+    version.abort();
+    let mut cell = latch_own(&item.at);
+    let above = newest_after(&cell, version.stamp().ts());
+    cell.replace(above, version.older());
+    let newest = cell.newest().map(Version::stamp);
+    if newest.is_none_or(Stamp::is_absent) && item.at.is_first() && !cell.word().has(Tid::QUEUED) {
+        cell.raise(Tid::QUEUED); // T7
+        context.local.burials.push(item.at);
+    }
+    cell.release();
+    collect::retire(context, &item.at, version);
+}

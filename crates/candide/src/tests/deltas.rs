@@ -1,0 +1,277 @@
+//! Updates that are put off: in which order they come to be applied, who may be linked below them, and that they do not pile up.
+
+use super::rows::Item;
+use crate::index::Found;
+use crate::protocol::mvto::DELTAS_MAX;
+use crate::protocol::{Mvto, Protocol};
+use crate::record::CellAt;
+use crate::sync::{Duration, Instant, Point, with_hook};
+use crate::{Abort, Database, RunOptions, Session, Table, Tx, Whole};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+type Items = Table<Item, Mvto>;
+
+/// One attempt, so that a conflict shows.
+const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
+
+/// A database with row 1, which counts 10, and two sessions.
+struct Scene {
+    db: Database<Mvto>,
+    items: Items,
+    first: Session<Mvto>,
+    second: Session<Mvto>,
+}
+
+fn scene() -> Scene {
+    let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
+    passes(&mut first, |tx| items.insert(tx, Item::new(1, 10)));
+    Scene { db, items, first, second }
+}
+
+fn passes<P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>) {
+    assert_eq!(session.run_with(ONCE(), body), Ok(()));
+}
+
+/// Runs `body` in a commit of which `meanwhile` is done at a point, once.
+fn amid<T>(point: Point, meanwhile: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
+    let mut meanwhile = Some(meanwhile);
+    let hook = move |now: Point| {
+        if now == point
+            && let Some(meanwhile) = meanwhile.take()
+        {
+            meanwhile();
+        }
+    };
+    with_hook(hook, body)
+}
+
+/// The versions of row 1's count, from above: whether each is a delta.
+fn chain(items: &Items) -> Vec<bool> {
+    let core = items.core();
+    let Found::Record(record) = core.index.find(&[1]) else { panic!("no record") };
+    let at: CellAt = core.layout.first_of(record);
+    let newest = at.newest_linked(at.chain_word()).expect("it was inserted");
+    newest.and_older().map(|version| version.stamp().is_delta()).collect()
+}
+
+fn count(db: &Database<Mvto>, items: &Items) -> i64 {
+    db.run(|tx| items.read(tx, &1, Item::COUNT)).unwrap_or_else(|abort: Abort| panic!("{abort}"))
+}
+
+fn double_up(tx: &Tx<'_, Mvto>, items: &Items) -> Result<(), Abort> {
+    items.update(tx, &1, (Item::COUNT.set(100), Item::SMALL.wrapping_add(250)))
+}
+
+fn add(tx: &Tx<'_, Mvto>, items: &Items, summand: i64) -> Result<(), Abort> {
+    items.update(tx, &1, Item::COUNT.wrapping_add(summand))
+}
+
+#[test]
+fn updates_are_put_off_until_somebody_reads() {
+    let Scene { db, items, mut first, .. } = scene();
+    assert_eq!(chain(&items), [false]);
+    for _ in 0..3 {
+        passes(&mut first, |tx| add(tx, &items, 1));
+    }
+    assert_eq!(chain(&items), [true, true, true, false]);
+    assert_eq!(count(&db, &items), 13);
+    assert_eq!(chain(&items), [false, true, true, false], "only what was read has become a row");
+    // What may fail reads the row below, and is none itself.
+    passes(&mut first, |tx| items.update(tx, &1, (Item::COUNT.set(5), Item::SMALL.set(1))));
+    assert_eq!(chain(&items)[..2], [true, false]);
+    passes(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)));
+    assert_eq!(chain(&items)[..2], [false, false]);
+    // Nor is what takes more words than there is room for.
+    passes(&mut first, |tx| items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true))));
+    assert_eq!(chain(&items)[..2], [false, false]);
+    let row = db.run(|tx| items.read(tx, &1, Whole));
+    assert_eq!(row, Ok::<_, Abort>(Item { count: 6, small: 1, flag: true, ..Item::new(1, 0) }));
+}
+
+#[test]
+fn updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked() {
+    for (point, linked_late) in [(Point::Unlocked, true), (Point::Locked, false), (Point::Validated, false)] {
+        let Scene { db, items, mut first, mut second } = scene();
+        // The first has drawn its timestamp; the second draws a later one and is done before it.
+        let rows = items.clone();
+        amid(
+            point,
+            move || passes(&mut second, |tx| add(tx, &rows, 5)),
+            || passes(&mut first, |tx| double_up(tx, &items)),
+        );
+        assert_eq!(chain(&items), [true, true, false], "{linked_late}");
+        let row = db.run(|tx| items.read(tx, &1, Whole));
+        assert_eq!(row, Ok::<_, Abort>(Item { count: 105, small: 1, ..Item::new(1, 0) }), "{point:?}");
+    }
+}
+
+#[test]
+fn nobody_is_linked_below_what_has_been_read() {
+    for reader in 0..3 {
+        let Scene { db, items, mut first, mut second } = scene();
+        let (rows, other) = (items.clone(), db.clone());
+        let seen = Rc::new(RefCell::new(0));
+        let sees = seen.clone();
+        let meanwhile = move || {
+            passes(&mut second, |tx| add(tx, &rows, 5));
+            // By a transaction, in a snapshot, or by one that writes what it makes of it.
+            let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &1, Item::COUNT);
+            let counted = match reader {
+                0 => second.run_with(ONCE(), read),
+                1 => return passes(&mut second, |tx| rows.update(tx, &1, Item::COUNT.add(1))),
+                _ => other.run_with(ONCE(), |tx| rows.modify(tx, &1, Item::COUNT, |count| *count += 1).map(|()| 15)),
+            };
+            *sees.borrow_mut() = counted.unwrap();
+        };
+        let refused = amid(Point::Unlocked, meanwhile, || first.run_with(ONCE(), |tx| double_up(tx, &items)));
+        assert_eq!(refused, CONFLICT, "{reader}");
+        assert_eq!(first.last_conflict().unwrap().cause, Abort::ReadChanged);
+        assert!(reader == 1 || *seen.borrow() == 15);
+        assert_eq!(count(&db, &items), if reader == 0 { 15 } else { 16 });
+    }
+}
+
+#[test]
+fn who_reads_waits_for_what_is_pending_below() {
+    let Scene { db, items, mut first, mut second } = scene();
+    let (rows, other) = (items.clone(), db.clone());
+    let meanwhile = move || {
+        passes(&mut second, |tx| add(tx, &rows, 5));
+        let read = other.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT).map(drop));
+        assert_eq!(read, CONFLICT, "whether the first stands is not known");
+        assert_eq!(chain(&rows), [true, true, false]);
+    };
+    amid(Point::Validated, meanwhile, || passes(&mut first, |tx| add(tx, &items, 1)));
+    assert_eq!(count(&db, &items), 16);
+}
+
+#[test]
+fn what_fails_leaves_the_deltas_above_it_as_they_are() {
+    let Scene { db, items, mut first, mut second } = scene();
+    passes(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
+    let rows = items.clone();
+    // The first one's other update is refused when it is evaluated, after its delta has been linked.
+    let refused = amid(
+        Point::Validated,
+        move || passes(&mut second, |tx| add(tx, &rows, 5)),
+        || {
+            first.run_with(ONCE(), |tx| {
+                double_up(tx, &items)?;
+                items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
+            })
+        },
+    );
+    assert_eq!(refused, Err(Abort::Guard));
+    assert_eq!(chain(&items), [true, false]);
+    assert_eq!(count(&db, &items), 15);
+}
+
+#[test]
+fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
+    let Scene { db, items, mut first, mut second } = scene();
+    let rows = items.clone();
+    let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, &1);
+    let refused =
+        amid(Point::Unlocked, move || passes(&mut second, |tx| add(tx, &rows, 5)), || first.run_with(ONCE(), delete));
+    assert_eq!(refused, CONFLICT);
+    assert_eq!(count(&db, &items), 15);
+    // The other way round it is the update that starts over, and finds no row.
+    let (mut second, rows) = (db.session().unwrap(), items.clone());
+    let attempts = RefCell::new(0);
+    let missing = amid(
+        Point::Unlocked,
+        move || passes(&mut second, |tx| rows.delete(tx, &1)),
+        || {
+            first.run(|tx| {
+                *attempts.borrow_mut() = tx.attempt();
+                add(tx, &items, 5)
+            })
+        },
+    );
+    assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
+}
+
+#[test]
+fn deltas_do_not_pile_up() {
+    let Scene { db, items, mut first, .. } = scene();
+    for round in 1..=100 {
+        passes(&mut first, |tx| add(tx, &items, 1));
+        let deltas = chain(&items).into_iter().take_while(|&is_delta| is_delta).count();
+        assert!(deltas <= DELTAS_MAX, "{deltas} after {round}");
+    }
+    assert!(chain(&items).len() > 100, "nothing has been collected");
+    for _ in 0..3 {
+        db.inner.engine.epochs.pass();
+        passes(&mut first, |_| Ok(()));
+    }
+    assert_eq!(chain(&items), [false], "it was collected, and so made a row");
+    assert_eq!(count(&db, &items), 110);
+    assert_eq!(db.memory().garbage, 0);
+}
+
+#[test]
+fn snapshots_between_deltas_see_their_own() {
+    let Scene { db, items, mut first, .. } = scene();
+    let mut snapshots = Vec::new();
+    for round in 0..20 {
+        passes(&mut first, |tx| add(tx, &items, 1));
+        if round % 3 == 0 {
+            snapshots.push((db.snapshot(), 11 + round));
+        }
+    }
+    let look = |snapshot: &crate::Snapshot<Mvto>| snapshot.run(|tx| items.read(tx, &1, Item::COUNT));
+    for collected in [false, true] {
+        for (snapshot, wanted) in snapshots.iter().rev().step_by(2) {
+            assert_eq!(look(snapshot), Ok::<_, Abort>(*wanted), "{collected}");
+        }
+        for _ in 0..3 {
+            db.inner.engine.epochs.pass();
+            passes(&mut first, |_| Ok(()));
+        }
+    }
+    for (snapshot, wanted) in &snapshots {
+        assert_eq!(look(snapshot), Ok::<_, Abort>(*wanted));
+    }
+    assert_eq!(chain(&items).len(), snapshots.len() + 1, "what the snapshots see, and the newest");
+    drop(snapshots);
+    for _ in 0..3 {
+        db.inner.engine.epochs.pass();
+        passes(&mut first, |_| Ok(()));
+    }
+    assert_eq!(chain(&items), [false]);
+    assert_eq!(count(&db, &items), 30);
+}
+
+#[test]
+fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
+    const THREADS: i64 = 4;
+    const ROUNDS: i64 = 5_000;
+    let db = Database::<Mvto>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut session = db.session().unwrap();
+                for round in 0..ROUNDS {
+                    session.run(|tx| add(tx, &items, 1)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                    if round % 1_000 == 0 {
+                        let seen = session.run(|tx| items.read(tx, &1, Item::COUNT));
+                        assert!(seen.unwrap_or_else(|abort: Abort| panic!("{abort}")) > round);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(count(&db, &items), THREADS * ROUNDS);
+    // The advancer collects what the sessions have left.
+    let begun = Instant::now();
+    while chain(&items).len() > 1 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{} versions are left", chain(&items).len());
+        std::thread::yield_now();
+    }
+}

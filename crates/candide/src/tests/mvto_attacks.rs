@@ -1,0 +1,154 @@
+//! Interleavings that were thought up against multi-version timestamp ordering.
+
+use super::rows::Item;
+use crate::protocol::Mvto;
+use crate::sync::{Point, with_hook};
+use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use std::cell::RefCell;
+use std::sync::mpsc::channel;
+
+type Items = Table<Item, Mvto>;
+
+/// One attempt, so that a conflict shows.
+const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+
+/// A database with rows 1 and 2, which count 10, and two sessions.
+struct Scene {
+    items: Items,
+    first: Session<Mvto>,
+    second: Session<Mvto>,
+}
+
+fn scene() -> Scene {
+    let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
+    passes(&mut first, |tx| items.insert_many(tx, [Item::new(1, 10), Item::new(2, 10)]));
+    Scene { items, first, second }
+}
+
+fn passes(session: &mut Session<Mvto>, body: impl FnMut(&Tx<'_, Mvto>) -> Result<(), Abort>) {
+    assert_eq!(session.run_with(ONCE(), body), Ok(()));
+}
+
+/// Runs `body` with `meanwhile` done at a point, once.
+fn amid<T>(point: Point, meanwhile: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
+    let mut meanwhile = Some(meanwhile);
+    let hook = move |now: Point| {
+        if now == point
+            && let Some(meanwhile) = meanwhile.take()
+        {
+            meanwhile();
+        }
+    };
+    with_hook(hook, body)
+}
+
+/// A row is updated with a guard and deleted in one transaction: the guard is about the row, which is to be made of deltas first.
+#[test]
+fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
+    for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
+        let Scene { items, mut first, .. } = scene();
+        passes(&mut first, |tx| items.update(tx, &1, Item::COUNT.set(count)));
+        let deleted = first.run_with(ONCE(), |tx| {
+            items.update(tx, &1, Item::COUNT.sub(5).at_least(0))?;
+            items.delete(tx, &1)
+        });
+        assert_eq!(deleted, outcome, "{count}");
+    }
+}
+
+/// Its time is not before that of a commit that has not linked anything yet: it sees one row as it was before that, and the other one
+/// as it is afterwards, and would go on for as long as they are not the same.
+#[test]
+fn who_only_reads_is_told_of_what_does_not_belong_together() {
+    let Scene { items, mut first, mut second } = scene();
+    let rows = items.clone();
+    let ((drawn, has_drawn), (go, may_go), (done, is_done)) = (channel(), channel(), channel());
+    let writer = std::thread::spawn(move || {
+        let until_told = move || {
+            drawn.send(()).unwrap();
+            may_go.recv().unwrap();
+        };
+        amid(Point::Unlocked, until_told, || {
+            passes(&mut second, |tx| [1, 2].iter().try_for_each(|id| rows.update(tx, id, Item::COUNT.add(1))));
+        });
+        done.send(()).unwrap();
+    });
+    has_drawn.recv().unwrap();
+    let mut looks = 0;
+    let read = first.run_with(ONCE(), |tx| {
+        let before = items.read(tx, &1, Item::COUNT)?;
+        go.send(()).unwrap();
+        is_done.recv().unwrap();
+        while items.read(tx, &2, Item::COUNT)? != before && looks < 10_000 {
+            looks += 1;
+        }
+        Ok(())
+    });
+    writer.join().unwrap();
+    assert_eq!(read, Err(Abort::AttemptsExhausted));
+    assert!(looks < 10_000, "it would not have ended");
+}
+
+/// Each attempt of a commit meets somebody who reads, after the timestamp has been drawn, what is about to be replaced. Who has failed
+/// often enough gets through all the same, by the token.
+#[test]
+fn who_is_read_from_under_again_and_again_gets_through() {
+    let Scene { items, mut first, mut second } = scene();
+    let rows = items.clone();
+    let read_each_time = move |point| {
+        if point == Point::Unlocked {
+            let read = second.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT));
+            assert!(matches!(read, Ok(10) | Err(Abort::AttemptsExhausted)), "{read:?}");
+        }
+    };
+    let mut attempts = 0;
+    let written = with_hook(read_each_time, || {
+        first.run_with(RunOptions::new().attempts_max(100), |tx| {
+            attempts = tx.attempt();
+            items.update(tx, &1, Item::COUNT.set(1))
+        })
+    });
+    assert_eq!(written, Ok(()));
+    assert!(attempts > 32, "{attempts}: nobody has read");
+}
+
+/// A key that is missed at one time may be there later: that is nothing to who only reads.
+#[test]
+fn who_only_reads_is_not_disturbed_by_what_comes_later() {
+    let Scene { items, mut first, mut second } = scene();
+    let rows = RefCell::new(Vec::new());
+    passes(&mut first, |tx| {
+        let counts = || items.iter(tx, ()).map(|row| row.map(|(id, ())| id)).collect::<Result<Vec<_>, Abort>>();
+        let found = (items.get(tx, &3, ())?, counts()?);
+        passes(&mut second, |tx| items.insert(tx, Item::new(3, 10)));
+        assert_eq!((items.get(tx, &3, ())?, counts()?), found);
+        *rows.borrow_mut() = found.1;
+        Ok(())
+    });
+    let mut rows = rows.take();
+    rows.sort_unstable();
+    assert_eq!(rows, [1, 2]);
+    // But what it does about it later, it does about what there is then.
+    let refused = first.run_with(ONCE(), |tx| {
+        let fourth = items.get(tx, &4, ())?;
+        passes(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
+        items.update(tx, &1, Item::COUNT.set(if fourth.is_some() { 1 } else { 0 }))
+    });
+    assert_eq!(refused, Err(Abort::AttemptsExhausted));
+}
+
+/// Who reads for update means to write, so it is not shown what has been replaced, while it keeps others out.
+#[test]
+fn who_holds_a_row_is_not_shown_what_it_was() {
+    let Scene { items, mut first, mut second } = scene();
+    let refused = first.run_with(ONCE(), |tx| {
+        items.read(tx, &1, Item::COUNT)?;
+        passes(&mut second, |tx| [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5))));
+        let held = items.read_for_update(tx, &2, Item::COUNT);
+        assert!(held.is_err(), "{held:?}");
+        held.map(drop)
+    });
+    assert_eq!(refused, Err(Abort::AttemptsExhausted));
+}

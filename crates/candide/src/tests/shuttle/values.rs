@@ -1,0 +1,229 @@
+//! The scene: transactions of updates, drawn at random, whose values are judged: some order of them, which agrees with real time, must
+//! have made just what each has seen. Histories say who saw whose version, and not what is in one that was made of several.
+
+use super::super::rows::Item;
+use super::stage::{Actor, Scene};
+use crate::history::Recorded;
+use crate::protocol::Versioned;
+use crate::sync::Random;
+use crate::{Abort, RunOptions, Table, Tx};
+use std::collections::BTreeMap;
+
+/// The rows that there may be.
+const ROWS: u64 = 2;
+/// As many transactions each thread runs.
+const TURNS: usize = 3;
+
+/// What is done to one row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    what: u64,
+    key: u64,
+    by: i64,
+}
+
+/// The first of these only read.
+const READS: u64 = 3;
+const STEPS: u64 = 13;
+
+/// Count, small and other of each row that is there.
+type Rows = BTreeMap<u64, (i64, u8, u64)>;
+
+/// A transaction that is over, and what it has seen.
+#[derive(Debug)]
+pub(super) struct Played {
+    steps: Vec<Step>,
+    /// Of each step up to the one that a guard refused, if one did.
+    seen: Vec<i64>,
+    refused: bool,
+    begun: u64,
+    ended: u64,
+}
+
+/// What transactions have been played, and how many moments of theirs there were.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    moments: u64,
+    played: Vec<Played>,
+}
+
+impl Log {
+    fn moment(&mut self) -> u64 {
+        self.moments += 1;
+        self.moments
+    }
+}
+
+impl Step {
+    fn draw(random: &mut Random, kinds: u64) -> Step {
+        Step { what: random.below(kinds), key: random.below(ROWS), by: 1 + random.below(3) as i64 }
+    }
+
+    fn carry_out<P: Versioned>(self, items: &Table<Item, Recorded<P>>, tx: &Tx<'_, Recorded<P>>) -> Result<i64, Abort> {
+        let Step { what, key, by } = self;
+        let number = |is: Result<bool, Abort>| is.map(i64::from);
+        match what {
+            0 => items.get(tx, &key, (Item::COUNT, Item::SMALL)).map(hot),
+            1 => items.get(tx, &key, Item::OTHER).map(|other| other.map_or(-1, |other| other as i64)),
+            2 => items.get(tx, &key, ()).map(|row| i64::from(row.is_some())),
+            3 | 4 => number(items.update_if_present(tx, &key, Item::COUNT.wrapping_add(by))),
+            5 => number(items.update_if_present(tx, &key, (Item::COUNT.set(by), Item::SMALL.wrapping_add(1)))),
+            6 => number(items.update_if_present(tx, &key, Item::OTHER.wrapping_sub(by as u64))),
+            7 => number(items.update_if_present(tx, &key, Item::OTHER.set(by as u64))),
+            8 => items.put(tx, Item::new(key, by)).map(|()| 0),
+            9 => number(items.insert_if_absent(tx, Item::new(key, by))),
+            10 => number(items.delete_if_present(tx, &key)),
+            11 => number(items.update_if_present(tx, &key, Item::COUNT.sub(by).at_least(0))),
+            _ => {
+                let doubled = items.modify_if_present(tx, &key, Item::COUNT, |count| {
+                    *count = (2 * *count).clamp(-99, 99);
+                    *count
+                });
+                doubled.map(|count| count.unwrap_or(-1_000))
+            }
+        }
+    }
+
+    /// The same on rows as they are; `None` if a guard refuses it.
+    fn replay(self, rows: &mut Rows) -> Option<i64> {
+        let Step { what, key, by } = self;
+        let new = (by, 7, 100);
+        let row = rows.get_mut(&key);
+        let is_there = i64::from(row.is_some());
+        match (what, row) {
+            (0, row) => return Some(hot(row.map(|row| (row.0, row.1)))),
+            (1, row) => return Some(row.map_or(-1, |row| row.2 as i64)),
+            (2, _) => {}
+            (8, _) => {
+                rows.insert(key, new);
+                return Some(0);
+            }
+            (9, None) => {
+                rows.insert(key, new);
+                return Some(1);
+            }
+            (9, Some(_)) => return Some(0),
+            (10, _) => drop(rows.remove(&key)),
+            (12, None) => return Some(-1_000),
+            (_, None) => {}
+            (3 | 4, Some(row)) => row.0 += by,
+            (5, Some(row)) => *row = (by, row.1.wrapping_add(1), row.2),
+            (6, Some(row)) => row.2 = row.2.wrapping_sub(by as u64),
+            (7, Some(row)) => row.2 = by as u64,
+            (11, Some(row)) => {
+                if row.0 < by {
+                    return None;
+                }
+                row.0 -= by;
+            }
+            (_, Some(row)) => {
+                row.0 = (2 * row.0).clamp(-99, 99);
+                return Some(row.0);
+            }
+        }
+        Some(is_there)
+    }
+}
+
+fn hot(columns: Option<(i64, u8)>) -> i64 {
+    columns.map_or(-1, |(count, small)| count * 256 + i64::from(small))
+}
+
+impl Played {
+    /// The rows after it, if it sees on these what it has seen.
+    fn after(&self, rows: &Rows) -> Option<Rows> {
+        let mut after = rows.clone();
+        for (number, step) in self.steps.iter().enumerate() {
+            match step.replay(&mut after) {
+                Some(seen) if self.seen.get(number).is_none_or(|&was| was == seen) => {}
+                Some(_) => return None,
+                // What came afterwards it has seen of what never was.
+                None => return self.refused.then(|| rows.clone()),
+            }
+        }
+        (!self.refused).then_some(after)
+    }
+}
+
+/// Whether some order of these that agrees with real time is what has happened, and leads to `last`.
+fn can_be_ordered(left: &mut Vec<&Played>, rows: &Rows, last: &Rows) -> bool {
+    if left.is_empty() {
+        return rows == last;
+    }
+    let first_end = left.iter().map(|played| played.ended).min().expect("some are left");
+    for index in 0..left.len() {
+        if left[index].begun > first_end {
+            continue;
+        }
+        if let Some(after) = left[index].after(rows) {
+            let next = left.swap_remove(index);
+            if can_be_ordered(left, &after, last) {
+                return true;
+            }
+            left.push(next);
+            let end = left.len() - 1;
+            left.swap(index, end);
+        }
+    }
+    false
+}
+
+/// Updates of every kind, some of which are put off, while rows come and go, and others look at them now, and back.
+pub(super) fn values<P: Versioned>() -> Scene<P> {
+    fn act<P: Versioned>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for _ in 0..TURNS {
+            let looks = me.random.below(6);
+            let kinds = if looks < 2 { READS } else { STEPS };
+            let steps: Vec<Step> = (0..1 + me.random.below(3)).map(|_| Step::draw(&mut me.random, kinds)).collect();
+            let (mut seen, begun) = (Vec::new(), me.log().moment());
+            let mut body = |tx: &Tx<'_, Recorded<P>>| {
+                seen.clear();
+                steps.iter().try_for_each(|step| step.carry_out(&items, tx).map(|value| seen.push(value)))
+            };
+            let options = RunOptions::new().attempts_max(20_000);
+            let result = match looks {
+                0 => me.session.run_with(options.read_only(), body),
+                1 => {
+                    let snapshot = me.stage.db.snapshot();
+                    let taken = me.log().moment();
+                    me.pass();
+                    let result = me.session.run_at(&snapshot, &mut body);
+                    assert_eq!(result, Ok(()));
+                    let played = Played { steps, seen, refused: false, begun, ended: taken };
+                    me.log().played.push(played);
+                    continue;
+                }
+                _ => me.session.run_with(options, body),
+            };
+            let refused = match result {
+                Ok(()) => false,
+                Err(Abort::Guard) => true,
+                Err(abort) => panic!("{abort}"),
+            };
+            let mut log = me.log();
+            let ended = log.moment();
+            log.played.push(Played { steps, seen, refused, begun, ended });
+            drop(log);
+            if me.random.below(2) == 0 { me.pass() } else { me.advance() }
+        }
+    }
+    fn judge<P: Versioned>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        let last: Rows = me.run(|tx| {
+            let mut rows = Rows::new();
+            for key in 0..ROWS {
+                rows.extend(items.get(tx, &key, (Item::COUNT, Item::SMALL, Item::OTHER))?.map(|row| (key, row)));
+            }
+            Ok(rows)
+        });
+        let log = me.log();
+        if log.played.iter().any(|played| played.refused) {
+            me.saw("refusal");
+        }
+        let first = Rows::from([(0, (3, 7, 100))]);
+        let mut left: Vec<&Played> = log.played.iter().collect();
+        assert!(can_be_ordered(&mut left, &first, &last), "no order makes {last:?} by {:#?}", log.played);
+    }
+    Scene::new("values").before(|me| me.fill(0..1, 3)).part(act).part(act).part(act).after(judge).shows("refusal")
+}
