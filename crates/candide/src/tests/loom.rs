@@ -375,7 +375,7 @@ fn loom_delta_against_delete_by_timestamps() {
 /// An update that is linked late, against one that is put off above it and read.
 #[test]
 fn loom_late_link_against_flattening_by_timestamps() {
-    explore(3, || {
+    explore(2, || {
         let (db, table) = database::<Mvto>(1);
         let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
         let inner = table.clone();
