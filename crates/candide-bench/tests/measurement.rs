@@ -150,7 +150,7 @@ fn long_scans_are_run_under_every_protocol() {
         bench("long-scan --rows 5000 --transactions 500 --protocol all --threads 1,4 --runs 1", "long-scan");
     assert!(printed.contains("note: long-scan: where a scan begins is not published"), "{printed}");
     let results = report["results"].as_array().expect("a list");
-    assert_eq!(results.len(), 9, "`serial` with one thread only");
+    assert_eq!(results.len(), 11, "`serial` with one thread only");
     assert!(committed(results) > 0.0);
     for result in results {
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
