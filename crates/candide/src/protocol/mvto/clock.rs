@@ -59,7 +59,7 @@ impl Clock {
 
     /// The next timestamp, for a commit of the session whose part this is.
     #[inline(always)]
-    pub(super) fn draw(&self, part: &Part) -> u64 {
+    pub(super) fn next_for(&self, part: &Part) -> u64 {
         if !mutant(Mutant::CommitUnannounced) {
             // Whoever takes a time of our timestamp or later has it from the counter, which brings this along (E15). Release: what has
             // become of the versions of commits before, as in `rest` (E19).

@@ -659,7 +659,7 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
     let part = attempt.part.take().unwrap_or_else(|| context.clock.join());
 
     // 1 timestamp
-    let ts = context.clock.draw(&part);
+    let ts = context.clock.next_for(&part);
     pass(Point::Unlocked);
     let committed = commit_at(context, attempt, writes, ts);
     if !matches!(committed, Ok(())) {
