@@ -11,7 +11,9 @@ pub mod mvto;
 mod nodes;
 pub mod occ;
 pub mod recorded;
+mod room;
 pub mod serial;
+mod snapshots;
 pub mod tictoc;
 
 pub use engine::Context;
@@ -292,22 +294,19 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     }
 
     /// Takes note of the insertion of a row whose record the attempt has just linked, so that none of its units is in the write
-    /// set. `cells` are all of them; their words are operands, one unit's after another's. By default each is staged.
+    /// set. `cells` are all of them; their words are operands, one unit's after another's. By default into the shared write set, as
+    /// [`Protocol::stage`]: who overrides that overrides this.
     #[doc(hidden)]
     #[inline(always)]
     fn stage_new(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
         writes: &mut WriteSet,
-        mut cells: impl Iterator<Item = CellAt> + Clone,
-        mut operand: u32,
+        cells: impl Iterator<Item = CellAt> + Clone,
+        operand: u32,
     ) -> Result<(), Abort> {
-        cells.try_for_each(|at| {
-            let words = at.payload_words();
-            let op = Op { operand, ..Op::set_words(0, words as u16) };
-            operand += words as u32;
-            Self::stage(context, attempt, writes, at, Intent::Insert, op)
-        })
+        writes.stage_new(cells, operand);
+        Ok(())
     }
 
     /// Looks whether the attempt is still bound to succeed as far as its reads go, so that a doomed one ends early.

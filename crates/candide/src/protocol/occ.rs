@@ -151,18 +151,6 @@ impl Protocol for Occ {
         Ok(())
     }
 
-    #[inline(always)]
-    fn stage_new(
-        _context: &mut Context<'_, Occ>,
-        _attempt: &mut Attempt,
-        writes: &mut WriteSet,
-        cells: impl Iterator<Item = CellAt> + Clone,
-        operand: u32,
-    ) -> Result<(), Abort> {
-        writes.stage_new(cells, operand);
-        Ok(())
-    }
-
     fn revalidate(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
         validate(context, attempt, writes)
     }

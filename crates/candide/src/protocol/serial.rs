@@ -250,6 +250,21 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         Ok(())
     }
 
+    fn stage_new(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        mut cells: impl Iterator<Item = CellAt> + Clone,
+        mut operand: u32,
+    ) -> Result<(), Abort> {
+        cells.try_for_each(|at| {
+            let words = at.payload_words();
+            let op = Op { operand, ..Op::set_words(0, words as u16) };
+            operand += words as u32;
+            Self::stage(context, attempt, writes, at, Intent::Insert, op)
+        })
+    }
+
     fn revalidate(_: &mut Context<'_, Self>, _: &mut Attempt, _: &WriteSet) -> Result<(), Abort> {
         Ok(())
     }

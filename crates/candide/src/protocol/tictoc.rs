@@ -209,18 +209,6 @@ impl Protocol for TicToc {
         Ok(())
     }
 
-    #[inline(always)]
-    fn stage_new(
-        _context: &mut Context<'_, TicToc>,
-        _attempt: &mut Attempt,
-        writes: &mut WriteSet,
-        cells: impl Iterator<Item = CellAt> + Clone,
-        operand: u32,
-    ) -> Result<(), Abort> {
-        writes.stage_new(cells, operand);
-        Ok(())
-    }
-
     fn revalidate(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
         // It will commit no lower, so what is not valid now dooms it; what is extended for nothing does no harm.
         certify(context, attempt, writes).map(drop)

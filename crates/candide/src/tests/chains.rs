@@ -1,17 +1,14 @@
 //! Versions in timestamp order: who is linked below whom, and whom that fails; and that nobody takes a time at which something goes on.
 
 use super::rows::Item;
-use crate::protocol::{Mvto, Protocol};
-use crate::sync::{Duration, Point, with_hook};
-use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use super::steps::{CONFLICT, ONCE, acting, run};
+use crate::protocol::Mvto;
+use crate::sync::{Duration, Point};
+use crate::{Abort, Database, Table, Tx};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 type Items = Table<Item, Mvto>;
-
-/// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// For what must not happen: so long it is waited for.
 const A_WHILE: Duration = Duration::from_millis(100);
@@ -23,23 +20,6 @@ fn database() -> (Database<Mvto>, Items) {
     let filled = db.run(|tx| (0..2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
     assert_eq!(filled, Ok::<_, Abort>(()));
     (db, items)
-}
-
-/// Runs `body` in a commit of which `meanwhile` is done at a point, once.
-fn amid<T>(point: Point, meanwhile: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
-    let mut meanwhile = Some(meanwhile);
-    let hook = move |now: Point| {
-        if now == point
-            && let Some(meanwhile) = meanwhile.take()
-        {
-            meanwhile();
-        }
-    };
-    with_hook(hook, body)
-}
-
-fn passes<P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>) {
-    assert_eq!(session.run_with(ONCE(), body), Ok(()));
 }
 
 fn counts(db: &Database<Mvto>, items: &Items) -> [i64; 2] {
@@ -64,12 +44,12 @@ fn who_writes_below_a_reader_starts_over() {
         let rows = items.clone();
         // The first has drawn its timestamp; the second reads at a later one what the first is about to replace.
         let meanwhile = move || {
-            passes(&mut second, |tx| {
+            run(&mut second, |tx| {
                 assert_eq!(rows.read(tx, &0, Item::COUNT)?, 0);
                 if writes { rows.update(tx, &1, Item::COUNT.set(5)) } else { Ok(()) }
             });
         };
-        let lost = amid(Point::Unlocked, meanwhile, || {
+        let lost = acting(Point::Unlocked, meanwhile, || {
             first.run_with(ONCE(), |tx| items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1))))
         });
         assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
@@ -83,12 +63,12 @@ fn a_row_that_was_missing_is_not_inserted_below_who_missed_it() {
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
     let meanwhile = move || {
-        passes(&mut second, |tx| {
+        run(&mut second, |tx| {
             assert_eq!(rows.get(tx, &9, ())?, None);
             rows.update(tx, &1, Item::COUNT.set(5))
         });
     };
-    let lost = amid(Point::Unlocked, meanwhile, || first.run_with(ONCE(), |tx| items.insert(tx, Item::new(9, 9))));
+    let lost = acting(Point::Unlocked, meanwhile, || first.run_with(ONCE(), |tx| items.insert(tx, Item::new(9, 9))));
     assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
     // Now there is a record, and nothing in its chain.
     assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok::<_, Abort>(()));
@@ -105,7 +85,7 @@ fn what_slips_in_below_a_commit_fails_it() {
             drawn.send(()).unwrap();
             may_go.recv().unwrap();
         };
-        amid(Point::Unlocked, wait, || slipping.run_with(ONCE(), |tx| add(tx, &rows, 0))) == Ok(())
+        acting(Point::Unlocked, wait, || slipping.run_with(ONCE(), |tx| add(tx, &rows, 0))) == Ok(())
     });
     has_drawn.recv().unwrap();
     // The first timestamp is the other thread's, the second is `late`'s, the third is `middle`'s: when that one has found which row it
@@ -118,10 +98,10 @@ fn what_slips_in_below_a_commit_fails_it() {
             go.send(()).unwrap();
             assert!(slips.take().unwrap().join().unwrap(), "nothing is in its way");
         };
-        let committed = amid(Point::Following, slip, || middle.run_with(ONCE(), |tx| add(tx, &rows, 0)));
+        let committed = acting(Point::Following, slip, || middle.run_with(ONCE(), |tx| add(tx, &rows, 0)));
         result.send(committed == Ok(())).unwrap();
     };
-    let late = amid(Point::Unlocked, meanwhile, || late.run_with(ONCE(), |tx| add(tx, &items, 0))) == Ok(());
+    let late = acting(Point::Unlocked, meanwhile, || late.run_with(ONCE(), |tx| add(tx, &items, 0))) == Ok(());
     let added = 1 + i64::from(late) + i64::from(of_middle.recv().unwrap());
     assert_eq!(counts(&db, &items), [added, 0]);
 }
@@ -146,7 +126,7 @@ fn looks_amid_a_commit(
         // It must not get so far, but if it does, it has time to.
         let _ = has_looked.recv_timeout(A_WHILE);
     };
-    amid(Point::Unlocked, meanwhile, || passes(&mut writer, |tx| add_to_both(tx, &items)));
+    acting(Point::Unlocked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
     over.send(()).unwrap();
     let reader = handle.borrow_mut().take().expect("the point was passed");
     assert_eq!(reader.join().unwrap(), Ok([1, 1]), "its time is not before the commit's");
@@ -185,7 +165,7 @@ fn who_turns_out_to_have_only_read_is_held_against_commits_that_go_on() {
         let other = |tx: &Tx<'_, Mvto>| rows.get(tx, &7, Item::COUNT).map(|found| assert_eq!(found, None));
         assert_eq!(reader.run_with(ONCE(), other), Ok(()), "what is not written does not wait");
     };
-    amid(Point::Locked, meanwhile, || passes(&mut writer, |tx| add_to_both(tx, &items)));
+    acting(Point::Locked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
     assert_eq!(counts(&db, &items), [1, 1]);
 }
 
@@ -194,7 +174,7 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
     let (db, items) = database();
     for round in 1..=50 {
         let mut sessions: Vec<_> = (0..4).map(|_| db.session().unwrap()).collect();
-        sessions.iter_mut().for_each(|session| passes(session, |tx| items.update(tx, &0, Item::COUNT.add(1))));
+        sessions.iter_mut().for_each(|session| run(session, |tx| items.update(tx, &0, Item::COUNT.add(1))));
         assert_eq!(sessions[3].run_read_only(|tx| items.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(4 * round));
     }
     assert!(db.inner.engine.clock.parts() <= 6, "{}", db.inner.engine.clock.parts());

@@ -1,20 +1,17 @@
 //! Updates that are put off: in which order they come to be applied, who may be linked below them, and that they do not pile up.
 
 use super::rows::Item;
+use super::steps::{CONFLICT, ONCE, acting, run};
 use crate::index::Found;
+use crate::protocol::Mvto;
 use crate::protocol::mvto::DELTAS_MAX;
-use crate::protocol::{Mvto, Protocol};
 use crate::record::CellAt;
-use crate::sync::{Duration, Instant, Point, with_hook};
-use crate::{Abort, Database, RunOptions, Session, Table, Tx, Whole};
+use crate::sync::{Duration, Instant, Point};
+use crate::{Abort, Database, Session, Table, Tx, Whole};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 type Items = Table<Item, Mvto>;
-
-/// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// A database with row 1, which counts 10, and two sessions.
 struct Scene {
@@ -28,25 +25,8 @@ fn scene() -> Scene {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
-    passes(&mut first, |tx| items.insert(tx, Item::new(1, 10)));
+    run(&mut first, |tx| items.insert(tx, Item::new(1, 10)));
     Scene { db, items, first, second }
-}
-
-fn passes<P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>) {
-    assert_eq!(session.run_with(ONCE(), body), Ok(()));
-}
-
-/// Runs `body` in a commit of which `meanwhile` is done at a point, once.
-fn amid<T>(point: Point, meanwhile: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
-    let mut meanwhile = Some(meanwhile);
-    let hook = move |now: Point| {
-        if now == point
-            && let Some(meanwhile) = meanwhile.take()
-        {
-            meanwhile();
-        }
-    };
-    with_hook(hook, body)
 }
 
 /// The versions of row 1's count, from above: whether each is a delta.
@@ -75,18 +55,18 @@ fn updates_are_put_off_until_somebody_reads() {
     let Scene { db, items, mut first, .. } = scene();
     assert_eq!(chain(&items), [false]);
     for _ in 0..3 {
-        passes(&mut first, |tx| add(tx, &items, 1));
+        run(&mut first, |tx| add(tx, &items, 1));
     }
     assert_eq!(chain(&items), [true, true, true, false]);
     assert_eq!(count(&db, &items), 13);
     assert_eq!(chain(&items), [false, true, true, false], "only what was read has become a row");
     // What may fail reads the row below, and is none itself.
-    passes(&mut first, |tx| items.update(tx, &1, (Item::COUNT.set(5), Item::SMALL.set(1))));
+    run(&mut first, |tx| items.update(tx, &1, (Item::COUNT.set(5), Item::SMALL.set(1))));
     assert_eq!(chain(&items)[..2], [true, false]);
-    passes(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)));
+    run(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)));
     assert_eq!(chain(&items)[..2], [false, false]);
     // Nor is what takes more words than there is room for.
-    passes(&mut first, |tx| items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true))));
+    run(&mut first, |tx| items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true))));
     assert_eq!(chain(&items)[..2], [false, false]);
     let row = db.run(|tx| items.read(tx, &1, Whole));
     assert_eq!(row, Ok::<_, Abort>(Item { count: 6, small: 1, flag: true, ..Item::new(1, 0) }));
@@ -98,11 +78,7 @@ fn updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_li
         let Scene { db, items, mut first, mut second } = scene();
         // The first has drawn its timestamp; the second draws a later one and is done before it.
         let rows = items.clone();
-        amid(
-            point,
-            move || passes(&mut second, |tx| add(tx, &rows, 5)),
-            || passes(&mut first, |tx| double_up(tx, &items)),
-        );
+        acting(point, move || run(&mut second, |tx| add(tx, &rows, 5)), || run(&mut first, |tx| double_up(tx, &items)));
         assert_eq!(chain(&items), [true, true, false], "{linked_late}");
         let row = db.run(|tx| items.read(tx, &1, Whole));
         assert_eq!(row, Ok::<_, Abort>(Item { count: 105, small: 1, ..Item::new(1, 0) }), "{point:?}");
@@ -117,17 +93,17 @@ fn nobody_is_linked_below_what_has_been_read() {
         let seen = Rc::new(RefCell::new(0));
         let sees = seen.clone();
         let meanwhile = move || {
-            passes(&mut second, |tx| add(tx, &rows, 5));
+            run(&mut second, |tx| add(tx, &rows, 5));
             // By a transaction, in a snapshot, or by one that writes what it makes of it.
             let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &1, Item::COUNT);
             let counted = match reader {
                 0 => second.run_with(ONCE(), read),
-                1 => return passes(&mut second, |tx| rows.update(tx, &1, Item::COUNT.add(1))),
+                1 => return run(&mut second, |tx| rows.update(tx, &1, Item::COUNT.add(1))),
                 _ => other.run_with(ONCE(), |tx| rows.modify(tx, &1, Item::COUNT, |count| *count += 1).map(|()| 15)),
             };
             *sees.borrow_mut() = counted.unwrap();
         };
-        let refused = amid(Point::Unlocked, meanwhile, || first.run_with(ONCE(), |tx| double_up(tx, &items)));
+        let refused = acting(Point::Unlocked, meanwhile, || first.run_with(ONCE(), |tx| double_up(tx, &items)));
         assert_eq!(refused, CONFLICT, "{reader}");
         assert_eq!(first.last_conflict().unwrap().cause, Abort::ReadChanged);
         assert!(reader == 1 || *seen.borrow() == 15);
@@ -140,24 +116,24 @@ fn who_reads_waits_for_what_is_pending_below() {
     let Scene { db, items, mut first, mut second } = scene();
     let (rows, other) = (items.clone(), db.clone());
     let meanwhile = move || {
-        passes(&mut second, |tx| add(tx, &rows, 5));
+        run(&mut second, |tx| add(tx, &rows, 5));
         let read = other.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT).map(drop));
         assert_eq!(read, CONFLICT, "whether the first stands is not known");
         assert_eq!(chain(&rows), [true, true, false]);
     };
-    amid(Point::Validated, meanwhile, || passes(&mut first, |tx| add(tx, &items, 1)));
+    acting(Point::Validated, meanwhile, || run(&mut first, |tx| add(tx, &items, 1)));
     assert_eq!(count(&db, &items), 16);
 }
 
 #[test]
 fn what_fails_leaves_the_deltas_above_it_as_they_are() {
     let Scene { db, items, mut first, mut second } = scene();
-    passes(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
+    run(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
     let rows = items.clone();
     // The first one's other update is refused when it is evaluated, after its delta has been linked.
-    let refused = amid(
+    let refused = acting(
         Point::Validated,
-        move || passes(&mut second, |tx| add(tx, &rows, 5)),
+        move || run(&mut second, |tx| add(tx, &rows, 5)),
         || {
             first.run_with(ONCE(), |tx| {
                 double_up(tx, &items)?;
@@ -176,15 +152,15 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     let rows = items.clone();
     let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, &1);
     let refused =
-        amid(Point::Unlocked, move || passes(&mut second, |tx| add(tx, &rows, 5)), || first.run_with(ONCE(), delete));
+        acting(Point::Unlocked, move || run(&mut second, |tx| add(tx, &rows, 5)), || first.run_with(ONCE(), delete));
     assert_eq!(refused, CONFLICT);
     assert_eq!(count(&db, &items), 15);
     // The other way round it is the update that starts over, and finds no row.
     let (mut second, rows) = (db.session().unwrap(), items.clone());
     let attempts = RefCell::new(0);
-    let missing = amid(
+    let missing = acting(
         Point::Unlocked,
-        move || passes(&mut second, |tx| rows.delete(tx, &1)),
+        move || run(&mut second, |tx| rows.delete(tx, &1)),
         || {
             first.run(|tx| {
                 *attempts.borrow_mut() = tx.attempt();
@@ -199,14 +175,14 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
 fn deltas_do_not_pile_up() {
     let Scene { db, items, mut first, .. } = scene();
     for round in 1..=100 {
-        passes(&mut first, |tx| add(tx, &items, 1));
+        run(&mut first, |tx| add(tx, &items, 1));
         let deltas = chain(&items).into_iter().take_while(|&is_delta| is_delta).count();
         assert!(deltas <= DELTAS_MAX, "{deltas} after {round}");
     }
     assert!(chain(&items).len() > 100, "nothing has been collected");
     for _ in 0..3 {
         db.inner.engine.epochs.pass();
-        passes(&mut first, |_| Ok(()));
+        run(&mut first, |_| Ok(()));
     }
     assert_eq!(chain(&items), [false], "it was collected, and so made a row");
     assert_eq!(count(&db, &items), 110);
@@ -218,7 +194,7 @@ fn snapshots_between_deltas_see_their_own() {
     let Scene { db, items, mut first, .. } = scene();
     let mut snapshots = Vec::new();
     for round in 0..20 {
-        passes(&mut first, |tx| add(tx, &items, 1));
+        run(&mut first, |tx| add(tx, &items, 1));
         if round % 3 == 0 {
             snapshots.push((db.snapshot(), 11 + round));
         }
@@ -230,7 +206,7 @@ fn snapshots_between_deltas_see_their_own() {
         }
         for _ in 0..3 {
             db.inner.engine.epochs.pass();
-            passes(&mut first, |_| Ok(()));
+            run(&mut first, |_| Ok(()));
         }
     }
     for (snapshot, wanted) in &snapshots {
@@ -240,7 +216,7 @@ fn snapshots_between_deltas_see_their_own() {
     drop(snapshots);
     for _ in 0..3 {
         db.inner.engine.epochs.pass();
-        passes(&mut first, |_| Ok(()));
+        run(&mut first, |_| Ok(()));
     }
     assert_eq!(chain(&items), [false]);
     assert_eq!(count(&db, &items), 30);

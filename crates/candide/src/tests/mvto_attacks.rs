@@ -1,16 +1,14 @@
 //! Interleavings that were thought up against multi-version timestamp ordering.
 
 use super::rows::Item;
+use super::steps::{ONCE, acting, run};
 use crate::protocol::Mvto;
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
 
 type Items = Table<Item, Mvto>;
-
-/// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 
 /// A database with rows 1 and 2, which count 10, and two sessions.
 struct Scene {
@@ -23,25 +21,8 @@ fn scene() -> Scene {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
-    passes(&mut first, |tx| items.insert_many(tx, [Item::new(1, 10), Item::new(2, 10)]));
+    run(&mut first, |tx| items.insert_many(tx, [Item::new(1, 10), Item::new(2, 10)]));
     Scene { items, first, second }
-}
-
-fn passes(session: &mut Session<Mvto>, body: impl FnMut(&Tx<'_, Mvto>) -> Result<(), Abort>) {
-    assert_eq!(session.run_with(ONCE(), body), Ok(()));
-}
-
-/// Runs `body` with `meanwhile` done at a point, once.
-fn amid<T>(point: Point, meanwhile: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
-    let mut meanwhile = Some(meanwhile);
-    let hook = move |now: Point| {
-        if now == point
-            && let Some(meanwhile) = meanwhile.take()
-        {
-            meanwhile();
-        }
-    };
-    with_hook(hook, body)
 }
 
 /// A row is updated with a guard and deleted in one transaction: the guard is about the row, which is to be made of deltas first.
@@ -49,7 +30,7 @@ fn amid<T>(point: Point, meanwhile: impl FnOnce() + 'static, body: impl FnOnce()
 fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
         let Scene { items, mut first, .. } = scene();
-        passes(&mut first, |tx| items.update(tx, &1, Item::COUNT.set(count)));
+        run(&mut first, |tx| items.update(tx, &1, Item::COUNT.set(count)));
         let deleted = first.run_with(ONCE(), |tx| {
             items.update(tx, &1, Item::COUNT.sub(5).at_least(0))?;
             items.delete(tx, &1)
@@ -70,8 +51,8 @@ fn who_only_reads_is_told_of_what_does_not_belong_together() {
             drawn.send(()).unwrap();
             may_go.recv().unwrap();
         };
-        amid(Point::Unlocked, until_told, || {
-            passes(&mut second, |tx| [1, 2].iter().try_for_each(|id| rows.update(tx, id, Item::COUNT.add(1))));
+        acting(Point::Unlocked, until_told, || {
+            run(&mut second, |tx| [1, 2].iter().try_for_each(|id| rows.update(tx, id, Item::COUNT.add(1))));
         });
         done.send(()).unwrap();
     });
@@ -119,10 +100,10 @@ fn who_is_read_from_under_again_and_again_gets_through() {
 fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     let Scene { items, mut first, mut second } = scene();
     let rows = RefCell::new(Vec::new());
-    passes(&mut first, |tx| {
+    run(&mut first, |tx| {
         let counts = || items.iter(tx, ()).map(|row| row.map(|(id, ())| id)).collect::<Result<Vec<_>, Abort>>();
         let found = (items.get(tx, &3, ())?, counts()?);
-        passes(&mut second, |tx| items.insert(tx, Item::new(3, 10)));
+        run(&mut second, |tx| items.insert(tx, Item::new(3, 10)));
         assert_eq!((items.get(tx, &3, ())?, counts()?), found);
         *rows.borrow_mut() = found.1;
         Ok(())
@@ -133,7 +114,7 @@ fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     // But what it does about it later, it does about what there is then.
     let refused = first.run_with(ONCE(), |tx| {
         let fourth = items.get(tx, &4, ())?;
-        passes(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
+        run(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
         items.update(tx, &1, Item::COUNT.set(if fourth.is_some() { 1 } else { 0 }))
     });
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
@@ -145,7 +126,7 @@ fn who_holds_a_row_is_not_shown_what_it_was() {
     let Scene { items, mut first, mut second } = scene();
     let refused = first.run_with(ONCE(), |tx| {
         items.read(tx, &1, Item::COUNT)?;
-        passes(&mut second, |tx| [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5))));
+        run(&mut second, |tx| [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5))));
         let held = items.read_for_update(tx, &2, Item::COUNT);
         assert!(held.is_err(), "{held:?}");
         held.map(drop)

@@ -75,6 +75,7 @@ pub use clock::Clock;
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
+use super::room::Room;
 use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
@@ -115,8 +116,8 @@ pub struct Attempt {
     only_reads: bool,
     /// How many attempts more do not become such.
     wary: u8,
-    /// Blocks made ready for versions, by table.
-    ready: Vec<(u16, usize)>,
+    /// For the versions that do not go into their records.
+    room: Room,
     /// Units to be written whose versions will have room in their records.
     in_records: Vec<CellAt>,
 }
@@ -125,16 +126,6 @@ impl Attempt {
     /// Whether it is bound to write, as far as it is known.
     fn will_write(&self) -> bool {
         self.has_staged || self.wary > 0 || !self.held.is_empty()
-    }
-
-    /// One more block for a table's versions; gives how many that are.
-    fn count_ready(&mut self, table: u16) -> usize {
-        let place = self.ready.iter().position(|&(of, _)| of == table).unwrap_or_else(|| {
-            self.ready.push((table, 0));
-            self.ready.len() - 1
-        });
-        self.ready[place].1 += 1;
-        self.ready[place].1
     }
 }
 
@@ -175,7 +166,7 @@ impl Protocol for Mvcc {
         attempt.reads.clear();
         attempt.nodes.clear();
         attempt.expected.clear();
-        attempt.ready.clear();
+        attempt.room.clear();
         attempt.in_records.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.wary = attempt.wary.saturating_sub(1);
@@ -246,8 +237,7 @@ impl Protocol for Mvcc {
     }
 
     fn make_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt, table: u16, units: usize) -> Result<(), Abort> {
-        let staged = attempt.ready.iter().find(|&&(of, _)| of == table).map_or(0, |&(_, count)| count);
-        context.prepare_versions(table, staged + units, false).map_err(|_| Abort::MemoryLimit)
+        attempt.room.offer(context, table, units)
     }
 
     fn stage(
@@ -343,11 +333,11 @@ impl Protocol for Mvcc {
     }
 
     fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
-        clock.oldest_snapshot()
+        clock.snapshots.oldest()
     }
 
     fn begin_collecting(context: &mut Context<'_, Mvcc>) {
-        context.clock.copy_snapshots(&mut context.local.snapshots);
+        context.clock.snapshots.copy(&mut context.local.snapshots);
     }
 
     fn approach(due: impl Iterator<Item = CellAt> + Clone) {
@@ -361,11 +351,11 @@ impl Protocol for Mvcc {
 
 impl Versioned for Mvcc {
     fn open_snapshot(clock: &Clock, epoch: Epoch) -> u64 {
-        clock.open_snapshot(epoch)
+        clock.snapshots.open(epoch, || clock.now())
     }
 
     fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
-        clock.close_snapshot(ts, epoch);
+        clock.snapshots.close(ts, epoch);
     }
 }
 
@@ -473,10 +463,7 @@ fn prepare(
         attempt.in_records.push(at);
         return Ok(());
     }
-    let count = attempt.count_ready(at.table());
-    // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
-    let beyond_limit = intent != Intent::Update;
-    context.prepare_versions(at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)
+    attempt.room.add(context, at.table(), intent)
 }
 
 /// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is something it is told.

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::epoch::Epoch;
+use crate::protocol::snapshots::Snapshots;
 use crate::sync::{AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Spin, full_fence, lock, mutant};
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -19,8 +20,7 @@ pub struct Clock {
     parts: Mutex<Vec<Arc<Part>>>,
     /// How many there are.
     parts_made: CachePadded<AtomicU64>,
-    /// The timestamps of open snapshots, in rising order, with the epochs in which they were opened.
-    snapshots: Mutex<Vec<(u64, Epoch)>>,
+    pub(super) snapshots: Snapshots,
 }
 
 /// What a session tells the others: above what it draws its timestamp, while it commits.
@@ -116,36 +116,11 @@ impl Clock {
         self.parts_made.load(Ordering::Relaxed)
     }
 
-    /// The timestamps of open snapshots, in falling order. One that is opened later is not below any timestamp that this thread
-    /// knows of.
-    pub(super) fn copy_snapshots(&self, into: &mut Vec<u64>) {
-        into.clear();
-        into.extend(lock(&self.snapshots).iter().rev().map(|&(ts, _)| ts));
-    }
-
     /// Opens a snapshot of now, in an epoch that the caller has read; gives its timestamp.
     pub(super) fn open_snapshot(&self, epoch: Epoch) -> u64 {
-        let now = {
-            let mut snapshots = lock(&self.snapshots);
-            let now = self.now();
-            // It is not below any of them: each was the clock's under the same lock.
-            snapshots.push((now, epoch));
-            now
-        };
+        let now = self.snapshots.open(epoch, || self.now());
         self.await_settled(&mut Others::default(), now);
         now
-    }
-
-    /// Closes a snapshot.
-    pub(super) fn close_snapshot(&self, ts: u64, epoch: Epoch) {
-        let mut snapshots = lock(&self.snapshots);
-        let place = snapshots.iter().position(|&open| open == (ts, epoch)).expect("a snapshot is closed once");
-        snapshots.remove(place);
-    }
-
-    /// The epoch in which the oldest snapshot was opened.
-    pub(super) fn oldest_snapshot(&self) -> Option<Epoch> {
-        lock(&self.snapshots).iter().map(|&(_, epoch)| epoch).min()
     }
 }
 

@@ -88,6 +88,7 @@ pub use clock::Clock;
 
 use super::locks::{FIRST_HOLD_ROUNDS_MAX, LOCK_ROUNDS_MAX};
 use super::nodes::NodeSet;
+use super::room::Room;
 use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
@@ -137,8 +138,8 @@ pub struct Attempt {
     looks_back: bool,
     /// How many attempts more do not become such that only read.
     wary: u8,
-    /// By table: how many blocks for versions have been made ready.
-    ready: Vec<(u16, usize)>,
+    /// For the versions that do not go into their records.
+    room: Room,
     /// Room for a row.
     image: Vec<u64>,
     part: Option<Arc<Part>>,
@@ -170,16 +171,6 @@ impl Attempt {
     fn holds(&self, at: CellAt) -> bool {
         self.held.iter().rev().any(|held| held.address() == at.address())
     }
-
-    /// One more block for a table's versions; gives how many that are.
-    fn count_ready(&mut self, table: u16) -> usize {
-        let place = self.ready.iter().position(|&(of, _)| of == table).unwrap_or_else(|| {
-            self.ready.push((table, 0));
-            self.ready.len() - 1
-        });
-        self.ready[place].1 += 1;
-        self.ready[place].1
-    }
 }
 
 impl Drop for Attempt {
@@ -205,7 +196,7 @@ impl Protocol for Mvto {
     fn begin(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
         attempt.reads.clear();
         attempt.nodes.clear();
-        attempt.ready.clear();
+        attempt.room.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.wary = attempt.wary.saturating_sub(1);
         attempt.looks_back = context.local.look_back != LookBack::No;
@@ -277,8 +268,7 @@ impl Protocol for Mvto {
     }
 
     fn make_room(context: &mut Context<'_, Mvto>, attempt: &Attempt, table: u16, units: usize) -> Result<(), Abort> {
-        let staged = attempt.ready.iter().find(|&&(of, _)| of == table).map_or(0, |&(_, count)| count);
-        context.prepare_versions(table, staged + units, false).map_err(|_| Abort::MemoryLimit)
+        attempt.room.offer(context, table, units)
     }
 
     fn stage(
@@ -353,6 +343,7 @@ impl Protocol for Mvto {
     }
 
     fn left_absent(first: CellAt) -> bool {
+        let mut spin = Spin::default();
         loop {
             match first.try_latch() {
                 Ok(mut cell) => {
@@ -367,7 +358,7 @@ impl Protocol for Mvto {
                     return queues;
                 }
                 Err(word) if word.has(Tid::DEAD) => return false,
-                Err(_) => Spin::default().wait(),
+                Err(_) => spin.wait(),
             }
         }
     }
@@ -389,11 +380,11 @@ impl Protocol for Mvto {
     }
 
     fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
-        clock.oldest_snapshot()
+        clock.snapshots.oldest()
     }
 
     fn begin_collecting(context: &mut Context<'_, Mvto>) {
-        context.clock.copy_snapshots(&mut context.local.snapshots);
+        context.clock.snapshots.copy(&mut context.local.snapshots);
     }
 
     fn approach(due: impl Iterator<Item = CellAt> + Clone) {
@@ -412,7 +403,7 @@ impl Versioned for Mvto {
     }
 
     fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
-        clock.close_snapshot(ts, epoch);
+        clock.snapshots.close(ts, epoch);
     }
 }
 
@@ -448,10 +439,7 @@ fn prepare(
         item.note = NO_BLOCK;
         return Ok(());
     }
-    let count = attempt.count_ready(item.at.table());
-    // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
-    let beyond_limit = intent != Intent::Update;
-    context.prepare_versions(item.at.table(), count, beyond_limit).map_err(|_| Abort::MemoryLimit)
+    attempt.room.add(context, item.at.table(), intent)
 }
 
 /// Refuses to let an attempt write that can only read any more.

@@ -1,0 +1,45 @@
+//! Room for versions: the blocks that an attempt has made ready before its commit, which allocates nothing.
+
+#![forbid(unsafe_code)]
+
+use super::{Context, Protocol};
+use crate::access::Intent;
+use crate::error::Abort;
+
+/// By table: how many blocks.
+#[derive(Debug, Default)]
+pub(super) struct Room(Vec<(u16, usize)>);
+
+impl Room {
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// For [`Protocol::make_room`]: makes sure that so many more can be had, without counting on it.
+    pub(super) fn offer<P: Protocol>(
+        &self,
+        context: &mut Context<'_, P>,
+        table: u16,
+        more: usize,
+    ) -> Result<(), Abort> {
+        let ready = self.0.iter().find(|&&(of, _)| of == table).map_or(0, |&(_, count)| count);
+        context.prepare_versions(table, ready + more, false).map_err(|_| Abort::MemoryLimit)
+    }
+
+    /// Makes one more ready, for a write of this intent.
+    pub(super) fn add<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        table: u16,
+        intent: Intent,
+    ) -> Result<(), Abort> {
+        let place = self.0.iter().position(|&(of, _)| of == table).unwrap_or_else(|| {
+            self.0.push((table, 0));
+            self.0.len() - 1
+        });
+        self.0[place].1 += 1;
+        // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
+        let beyond_limit = intent != Intent::Update;
+        context.prepare_versions(table, self.0[place].1, beyond_limit).map_err(|_| Abort::MemoryLimit)
+    }
+}
