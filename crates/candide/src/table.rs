@@ -245,6 +245,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let first = self.core.layout.first_of(record);
         let can_insert = state.can_insert(tx.engine, first)?;
         if can_insert {
+            state.make_room(tx.engine, &self.core)?;
             if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, first, row)? {
                 return Ok(false);
             }
@@ -272,7 +273,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the same key.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let state = &mut *tx.state.borrow_mut();
-        let record = self.record_for(tx, state, &row.key())?.record;
+        let Home { record, is_new } = self.record_for(tx, state, &row.key())?;
+        if !is_new {
+            state.make_room(tx.engine, &self.core)?;
+        }
         if !self.core.indexes.is_empty() {
             let store = |words: &mut Vec<u64>| {
                 store_row(&row, words);
