@@ -395,3 +395,88 @@ fn repeat<W: Worker>(
     }
     Ok(run)
 }
+
+#[cfg(test)]
+mod tests {
+    use candide::Abort;
+    use candide_workloads::Probe;
+
+    use super::*;
+    use crate::hottest::Hottest;
+
+    const STEPS: u64 = 3 * hottest::EVERY + 1;
+
+    /// Every transaction of it is aborted once because of a changed read, and every look twice because of a lock. It says when to stop.
+    struct Fake<'a> {
+        orders: &'a AtomicU8,
+        steps: u64,
+        stats: Stats,
+    }
+
+    impl Worker for Fake<'_> {
+        fn step(&mut self) -> Result<Step, Abort> {
+            self.steps += 1;
+            self.stats.aborts[Abort::ReadChanged as usize] += 1;
+            if self.steps == STEPS {
+                self.orders.store(STOP, Ordering::Relaxed);
+            }
+            Ok(Step { kind: 0, committed: true, retries: 1 })
+        }
+
+        fn stats(&self) -> Stats {
+            self.stats
+        }
+
+        fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+            Some(Box::new(FakeProbe(&mut self.stats)))
+        }
+    }
+
+    struct FakeProbe<'a>(&'a mut Stats);
+
+    impl Probe for FakeProbe<'_> {
+        fn read(&mut self) -> Result<(), Abort> {
+            self.0.aborts[Abort::Locked as usize] += 2;
+            thread::sleep(Duration::from_millis(5));
+            Ok(())
+        }
+
+        fn versions(&mut self) -> Result<usize, Abort> {
+            Ok(4)
+        }
+    }
+
+    fn repeated(hottest: bool) -> Run {
+        let (orders, measured, meeting) = (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Rendezvous::of(1));
+        let told = Told { orders: &orders, member: &meeting.member(), measured: &measured };
+        let (warmup, duration) = (Duration::ZERO, Duration::MAX);
+        let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest };
+        let mut worker = Fake { orders: &orders, steps: 0, stats: Stats::default() };
+        repeat(&mut worker, 1, &told, &timing, None, None).unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    #[test]
+    fn looks_at_the_hottest_row_are_in_no_other_figure() {
+        let run = repeated(true);
+        assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
+        assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
+        // A busy machine may take some time from one transaction or another, but not from each that follows a look.
+        let slow = run.kinds[0].latency.count_between(4_900_000, u64::MAX);
+        assert!(slow < 3, "{slow}");
+        let looked = Hottest::new("rows[0]", run.hottest.as_ref().expect("asked for"));
+        assert_eq!((looked.probes, looked.aborted, looked.versions_max), (3, 6, Some(4)));
+        assert!(looked.p50_us > Some(4_900.0), "{looked:?}");
+        // What two runs came to.
+        let mut both = repeated(true);
+        both.merge(&run);
+        let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
+        assert_eq!((looked.probes, looked.aborted), (6, 12));
+    }
+
+    #[test]
+    fn without_being_asked_nobody_looks() {
+        let run = repeated(false);
+        assert!(run.hottest.is_none() && run.committed() == STEPS);
+        assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
+    }
+}

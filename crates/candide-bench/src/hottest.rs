@@ -24,10 +24,10 @@ pub(crate) struct Probes {
 
 impl Probes {
     pub(crate) fn new() -> Self {
-        let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
-        // Three digits: exact up to two thousand.
-        let versions = Histogram::new(3).expect("few digits");
-        Probes { reads: latency, versions, longest: 0, aborts: Vec::new() }
+        let reads = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
+        // Three digits: exact up to two thousand. So many as the bound do not fit into any memory.
+        let versions = Histogram::new_with_bounds(1, 1 << 36, 3).expect("bounds in order");
+        Probes { reads, versions, longest: 0, aborts: Vec::new() }
     }
 
     /// Has a worker look at the hottest row of its workload.
@@ -61,7 +61,7 @@ impl Probes {
     /// Adds what another thread or another run came to.
     pub(crate) fn merge(&mut self, other: &Probes) {
         self.reads.add(&other.reads).expect("all have the same bounds");
-        self.versions.add(&other.versions).expect("it grows");
+        self.versions.add(&other.versions).expect("all have the same bounds");
         self.longest = self.longest.max(other.longest);
         add(&mut self.aborts, other.aborts.iter().copied());
     }
