@@ -312,7 +312,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// As [`Table::update`], but for [`Abort::NotFound`].
     pub fn update_if_present(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<bool, Abort> {
-        if_present(self.update(tx, key, update)).map(|done| done.is_some())
+        self.find(tx, key)?.update_if_present(update)
     }
 
     /// Applies a user's updater when the transaction commits.
@@ -359,7 +359,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection: Pr,
         change: impl FnOnce(&mut Pr::Value) -> T,
     ) -> Result<Option<T>, Abort> {
-        if_present(self.modify(tx, key, projection, change))
+        self.find(tx, key)?.modify_if_present(projection, change)
     }
 
     /// Deletes a row.
@@ -375,7 +375,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// None but conflicts.
     pub fn delete_if_present(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<bool, Abort> {
-        if_present(self.delete(tx, key)).map(|done| done.is_some())
+        self.find(tx, key)?.delete_if_present()
     }
 
     /// Calls `each` with every row, in no particular order, reading records directly instead of by key; gives their
@@ -726,6 +726,15 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         self.staging(|stager| update.stage(stager))
     }
 
+    /// As [`Table::update_if_present`].
+    ///
+    /// # Errors
+    /// As [`Table::update_if_present`].
+    #[inline]
+    pub fn update_if_present(&self, update: impl Update<R>) -> Result<bool, Abort> {
+        if_present(self.update(update)).map(|done| done.is_some())
+    }
+
     /// As [`Table::update_with`].
     ///
     /// # Errors
@@ -770,6 +779,21 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         Ok(result)
     }
 
+    /// As [`Table::modify_if_present`].
+    ///
+    /// # Errors
+    /// As [`Table::modify_if_present`].
+    ///
+    /// # Panics
+    /// As [`Table::modify`].
+    pub fn modify_if_present<Pr: Projection<R>, T>(
+        &self,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<Option<T>, Abort> {
+        if_present(self.modify(projection, change))
+    }
+
     /// Deletes the row.
     ///
     /// # Errors
@@ -782,6 +806,14 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             }
             stager.stage_delete()
         })
+    }
+
+    /// As [`Table::delete_if_present`].
+    ///
+    /// # Errors
+    /// None but conflicts.
+    pub fn delete_if_present(&self) -> Result<bool, Abort> {
+        if_present(self.delete()).map(|done| done.is_some())
     }
 
     /// Stages changes of the record; `NotFound`, observed, if the key has none.
