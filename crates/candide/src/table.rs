@@ -520,7 +520,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Calls `f` with a key as the table keeps it.
     #[inline(always)]
-    fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
+    pub(crate) fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
         let words = key.words();
         match self.core.layout.packing::<R::Key>() {
             None => f(words.as_ref()),

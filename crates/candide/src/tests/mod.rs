@@ -14,6 +14,8 @@ mod batches;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
+mod chain_lengths;
+#[cfg(not(any(loom, shuttle)))]
 mod chains;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;

@@ -260,6 +260,12 @@ impl Protocol for Mvto {
         seen.is_some_and(|version| !version.stamp().is_absent())
     }
 
+    fn chain_length(_attempt: &Attempt, at: CellAt) -> Option<usize> {
+        let newest = at.newest_linked(at.chain_word())?;
+        let standing = newest.and_older().map(Version::stamp).find(|stamp| stamp.is_committed())?;
+        (!standing.is_absent()).then(|| newest.and_older().count())
+    }
+
     fn absent(_context: &mut Context<'_, Mvto>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         if !attempt.looks_back {
             attempt.nodes.observe(missing);
