@@ -171,6 +171,16 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
 }
 
+/// Nor does an update rest on a row that somebody is about to take away, and has found nobody to disturb.
+#[test]
+fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
+    let Scene { items, mut first, mut second, .. } = scene();
+    let rows = items.clone();
+    let meanwhile = move || assert_eq!(second.run_with(ONCE(), |tx| add(tx, &rows, 5)), CONFLICT);
+    acting(Point::Validated, meanwhile, || run(&mut first, |tx| items.delete(tx, &1)));
+    assert_eq!(run(&mut first, |tx| items.get(tx, &1, Item::COUNT)), None);
+}
+
 #[test]
 fn deltas_do_not_pile_up() {
     let Scene { db, items, mut first, .. } = scene();

@@ -41,6 +41,8 @@ mod mix;
 mod model;
 #[cfg(not(any(loom, shuttle)))]
 mod mvto_attacks;
+#[cfg(not(any(loom, shuttle)))]
+mod neighbours;
 #[cfg(not(loom))]
 mod parcels;
 #[cfg(not(any(loom, shuttle)))]

@@ -9,7 +9,8 @@
 //! # Why the next child is the next leaf
 //! A node keeps the slices between the fences that it was found with, and its children and the keys between them, as long as it keeps
 //! its version (T1, T3). So its next child is what a descent would find for the slice beyond the separator: it is validated as on a
-//! descent (T5), and its fences come from the same keys.
+//! descent (T5), and its fences come from the same keys. The child may have inherited slices from beyond the node's own fences, without
+//! a change of the node: what is outside of a leaf's fences is left to the next descent, which leads to the same leaf.
 //!
 //! # Where it begins
 //! The words in which both ends of the range agree lead to the layer in which they differ, and the leaves on the way are
@@ -317,11 +318,12 @@ impl Frame {
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
-        // The leaf may hold slices on the near side of the target: it has inherited them, or they have been scanned.
-        let (first, last) = if FORWARD { (target, to) } else { (from, target) };
         let mut spin = Spin::default();
         loop {
             let Spot { leaf, version, low, high } = self.next_leaf::<FORWARD>(target)?;
+            // The leaf may hold slices on the near side of the target, which have been scanned, and others beyond its fences: it has
+            // inherited them, and the next target leads to it again.
+            let (first, last) = if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
             let permutation = leaf.permutation();
             let slice_at = |rank| leaf.slice(permutation.slot(rank));
             let live = permutation.count();

@@ -774,6 +774,7 @@ fn link(
     let is_delta = block.is_some() && can_wait(writes, index, below);
     let stamp = Stamp::pending(ts, item.present);
     let is_first = cell.newest().is_none();
+    pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
     if !is_first && (item.present || at.is_first()) && !cell.word().has(Tid::QUEUED) {
         cell.raise(Tid::QUEUED); // T7
