@@ -96,6 +96,8 @@ pub struct Due {
     pub(crate) queued: Epoch,
     /// What [`Protocol::time`] was before that epoch was read.
     pub(crate) time: u64,
+    /// What the protocol has noted for the next time that it is looked at; zero before the first.
+    pub(crate) note: u64,
 }
 
 /// What can be done about what is queued.
@@ -442,7 +444,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Does what is queued: tries to make an absent record dead, or collects old versions. `units` are all of the record, the
     /// first one first. `bound` is the reclamation bound, which has passed the entry's epoch.
     #[doc(hidden)]
-    fn bury(context: &mut Context<'_, Self>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial;
+    fn bury(context: &mut Context<'_, Self>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial;
 
     /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
     #[doc(hidden)]

@@ -195,7 +195,7 @@ impl Protocol for Occ {
         locks::left_absent(first)
     }
 
-    fn bury(_context: &mut Context<'_, Occ>, _due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, Occ>, _due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
         locks::bury(units, |tid| tid.epoch() >= bound)
     }
 }

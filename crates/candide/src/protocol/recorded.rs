@@ -545,7 +545,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::approach(due);
     }
 
-    fn bury(context: &mut Context<'_, Self>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+    fn bury(context: &mut Context<'_, Self>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
         let burial = P::bury(&mut inner(context), due, units, bound);
         if burial == Burial::Dead {
             let row = (units[0].table(), key_of(context, units[0]));

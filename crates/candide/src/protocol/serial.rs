@@ -321,7 +321,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         false
     }
 
-    fn bury(_context: &mut Context<'_, Self>, _due: &Due, _units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, Self>, _due: &mut Due, _units: &[CellAt], _bound: Epoch) -> Burial {
         unreachable!("no record is ever queued: a commit unlinks what it deleted")
     }
 }

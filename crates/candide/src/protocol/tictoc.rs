@@ -298,7 +298,7 @@ impl Protocol for TicToc {
         Ok(())
     }
 
-    fn bury(_context: &mut Context<'_, TicToc>, _due: &Due, units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(_context: &mut Context<'_, TicToc>, _due: &mut Due, units: &[CellAt], _bound: Epoch) -> Burial {
         // Versions do not say when a row was deleted, but REQUEUE does (L6).
         locks::bury(units, |_| false)
     }

@@ -13,7 +13,8 @@
 //!
 //! # Invariants
 //! * **C1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only this file makes them.
-//! * **C2** A version that was reachable under a pin is neither freed nor used anew while that pin lasts; the one in the record never is.
+//! * **C2** A version that was reachable under a pin is neither freed nor used anew while that pin lasts, or while it is in its chain; the
+//!   one in the record never is.
 //! * **C3** Timestamps of a chain descend. A version's does not change; its state is PENDING, until its owner makes it COMMITTED or
 //!   ABORTED, for good. The payload is written by the owner before that. A committed delta comes to be no delta, once, by who has
 //!   latched the cell; nobody else looks at the words of a delta that is committed.
@@ -158,7 +159,7 @@ impl CellAt {
         self.linked_at(word.version() >> ADDRESS_SHIFT)
     }
 
-    /// The version called so, which was reachable under the present pin.
+    /// The version called so, which was reachable under the present pin, or has not been taken out of its chain.
     pub(crate) fn linked(&self, id: VersionId) -> Option<Version<'_>> {
         self.linked_at(id.0)
     }

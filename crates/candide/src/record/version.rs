@@ -11,7 +11,8 @@
 //!
 //! # Invariants
 //! * **V1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only this file makes them.
-//! * **V2** A version that was reachable under a pin is not freed while that pin lasts.
+//! * **V2** A version that was reachable under a pin is not freed while that pin lasts; nor is it before somebody has taken it out of
+//!   its chain.
 //! * **V3** Stamp and payload are written before a version can be reached, and never again. `older` then only comes to name a
 //!   still older version, by who collects.
 
@@ -44,7 +45,8 @@ pub(crate) struct Version<'a> {
 }
 
 impl CellAt {
-    /// The newest version by what the cell's word says, or said under the present pin; none if the unit has not been written.
+    /// The newest version by what the cell's word says, or said under the present pin or to whoever alone takes versions out of this
+    /// chain; none if the unit has not been written.
     #[inline(always)]
     pub(crate) fn newest(&self, word: Tid) -> Option<Version<'_>> {
         self.version_at(word.version() >> ADDRESS_SHIFT)

@@ -40,7 +40,7 @@ impl Garbage {
         self.added += local.burials.len();
         if !local.burials.is_empty() {
             let (time, queued) = (P::time(&engine.clock), engine.epochs.now());
-            self.burials.extend(local.burials.drain(..).map(|at| Due { at, queued, time }));
+            self.burials.extend(local.burials.drain(..).map(|at| Due { at, queued, time, note: 0 }));
         }
         self.stamp_retired(engine, &mut local.retired);
     }
@@ -73,7 +73,6 @@ impl Garbage {
         let mut units = Vec::new();
         let (mut left, mut next) = (budget, Vec::with_capacity(TOGETHER));
         loop {
-            next.clear();
             while next.len() < left.min(TOGETHER) && self.burials.front().is_some_and(|due| due.queued < bound) {
                 next.extend(self.burials.pop_front());
             }
@@ -82,11 +81,11 @@ impl Garbage {
             }
             left -= next.len();
             P::approach(next.iter().map(|due| due.at));
-            for &due in &next {
+            for mut due in next.drain(..) {
                 let table = &tables[usize::from(due.at.table())];
                 units.clear();
                 units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
-                match P::bury(&mut Context::new(engine, local), &due, &units, bound) {
+                match P::bury(&mut Context::new(engine, local), &mut due, &units, bound) {
                     Burial::Alive => {}
                     Burial::NotYet => self.burials.push_back(Due { queued: engine.epochs.now(), time, ..due }),
                     Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {

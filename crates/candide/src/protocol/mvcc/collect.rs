@@ -11,6 +11,9 @@
 //! proof: reading a timestamp is loading a link). Hence what must stay is: every version newer than the entry's time, the
 //! newest of the others, and for each open snapshot the newest that is not newer than it.
 //!
+//! Only what was there when an entry was looked at last is taken out: it has a note of what the cell said then. That version has stayed
+//! in its chain, since nobody else takes any out.
+//!
 //! What leaves a chain is retired like anything that is unlinked: others who collect, or read in a snapshot, may be just walking
 //! past it.
 
@@ -33,12 +36,15 @@ pub(super) fn approach(due: impl Iterator<Item = CellAt> + Clone) {
 }
 
 /// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
-pub(super) fn collect(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], _bound: Epoch) -> Burial {
+pub(super) fn collect(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt], _bound: Epoch) -> Burial {
     let at = due.at;
     let cell = at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
     debug_assert!(word.has(Tid::QUEUED) && !word.has(Tid::DEAD));
-    prune(context, at, word, due.time);
+    // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
+    // longer the chain, and the chain grow meanwhile.
+    prune(context, at, if due.note == 0 { word } else { Tid(due.note) }, due.time);
+    due.note = word.0;
     if word.has(Tid::LOCK) || !is_settled(at, word, due.time) {
         return Burial::NotYet;
     }
@@ -55,7 +61,7 @@ fn is_settled(at: CellAt, word: Tid, time: u64) -> bool {
     at.newest(word).is_none_or(|newest| newest.older().is_none() && newest.ts() <= time)
 }
 
-/// Takes out of a chain what nobody can come to see.
+/// Takes out of a chain what nobody can come to see, from the version on that was the newest when the cell said `word`.
 fn prune(context: &mut Context<'_, Mvcc>, at: CellAt, word: Tid, time: u64) {
     let Some(mut kept) = at.newest(word) else { return };
     while kept.ts() > time && !mutant(Mutant::CollectedEarly) {

@@ -350,7 +350,7 @@ impl Protocol for Mvcc {
         collect::approach(due);
     }
 
-    fn bury(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+    fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
         collect::collect(context, due, units, bound)
     }
 }

@@ -10,6 +10,8 @@
 //! newer than the entry's time, the newest that stands of the others, and for each open snapshot the newest that is not newer than it.
 //! Those of these that are deltas become rows, since what is below them goes.
 //!
+//! Only what was there when an entry was looked at last is taken out: it has a note of the newest version that stood then.
+//!
 //! What leaves a chain is retired like anything that is unlinked: others may be just walking past it.
 
 #![forbid(unsafe_code)]
@@ -18,15 +20,20 @@ use super::Mvto;
 use super::flatten::flatten_latched;
 use crate::epoch::Epoch;
 use crate::protocol::{Burial, Context, Due, Retired};
-use crate::record::chain::{Latched, Version};
+use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, mutant};
 
 /// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
-pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &Due, units: &[CellAt], _bound: Epoch) -> Burial {
-    let Ok(mut cell) = due.at.try_latch() else { return Burial::NotYet };
+pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt], _bound: Epoch) -> Burial {
+    let at = due.at;
+    let Ok(mut cell) = at.try_latch() else { return Burial::NotYet };
     debug_assert!(cell.word().has(Tid::QUEUED));
-    prune(context, &due.at, &mut cell, due.time);
+    // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
+    // longer the chain, and the chain grow meanwhile.
+    let noted = at.linked(VersionId::of_word(due.note)).or(cell.newest());
+    prune(context, &at, &mut cell, noted, due.time);
+    due.note = note(&cell).word();
     if !is_settled(&cell, due.time) {
         cell.release();
         return Burial::NotYet;
@@ -52,13 +59,25 @@ fn is_absent(cell: &Latched<'_>) -> bool {
     cell.newest().is_none_or(|newest| newest.stamp().is_absent())
 }
 
-/// Takes out of a chain what nobody can come to see.
-fn prune<'a>(context: &mut Context<'_, Mvto>, at: &'a CellAt, cell: &mut Latched<'a>, time: u64) {
+/// The newest version that stands, for the next time. Nobody else takes it out.
+fn note(cell: &Latched<'_>) -> VersionId {
+    let standing = cell.newest().and_then(|newest| newest.and_older().find(|version| version.stamp().is_committed()));
+    standing.map_or(VersionId::NONE, Version::id)
+}
+
+/// Takes out of a chain what nobody can come to see, from a version on.
+fn prune<'a>(
+    context: &mut Context<'_, Mvto>,
+    at: &'a CellAt,
+    cell: &mut Latched<'a>,
+    from: Option<Version<'a>>,
+    time: u64,
+) {
     let is_kept = |version: &Version<'_>| {
         let stamp = version.stamp();
         stamp.is_committed() && (stamp.ts() <= time || mutant(Mutant::CollectedEarly))
     };
-    let Some(mut kept) = cell.newest().and_then(|newest| newest.and_older().find(is_kept)) else { return };
+    let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return };
     let mut image = Vec::new();
     // What is below a delta goes into it. Nothing there is pending any more.
     let mut is_row = |kept: Version<'_>| mutant(Mutant::DeltaCutLoose) || flatten_latched(kept, &mut image);
@@ -111,7 +130,8 @@ fn bury<'a>(context: &mut Context<'_, Mvto>, due: &Due, units: &'a [CellAt], fir
 fn latch_dying<'a>(context: &mut Context<'_, Mvto>, at: &'a CellAt, time: u64) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     if !cell.word().has(Tid::QUEUED) {
-        prune(context, at, &mut cell, time);
+        let newest = cell.newest();
+        prune(context, at, &mut cell, newest, time);
         if is_settled(&cell, time) && is_absent(&cell) {
             return Some(cell);
         }

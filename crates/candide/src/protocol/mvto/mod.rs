@@ -398,7 +398,7 @@ impl Protocol for Mvto {
         due.for_each(|at| at.prefetch_newest_linked());
     }
 
-    fn bury(context: &mut Context<'_, Mvto>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+    fn bury(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
         collect::collect(context, due, units, bound)
     }
 }

@@ -98,7 +98,7 @@ impl Protocol for Untimed {
         TicToc::left_absent(first)
     }
 
-    fn bury(context: &mut Context<'_, Untimed>, due: &Due, units: &[CellAt], bound: Epoch) -> Burial {
+    fn bury(context: &mut Context<'_, Untimed>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
         TicToc::bury(&mut inner(context), due, units, bound)
     }
 }
