@@ -9,7 +9,7 @@ enum Kind {
     Text,
     Switch,
     Number,
-    /// A number where the operating system tells it.
+    /// A number where there is one to tell.
     NumberOrNull,
     List,
     Object,
@@ -46,6 +46,16 @@ const TRANSACTION: &[(&str, Kind)] =
     &[("committed", Number), ("aborted", Number), ("p50_us", Number), ("p99_us", Number), ("max_us", Number)];
 
 const CAUSE: &[(&str, Kind)] = &[("reason", Text), ("aborted", Text), ("met", List), ("attempts", Number)];
+
+const HOTTEST: &[(&str, Kind)] = &[
+    ("row", Text),
+    ("probes", Number),
+    ("aborted", Number),
+    ("p50_us", NumberOrNull),
+    ("p99_us", NumberOrNull),
+    ("versions_p99", NumberOrNull),
+    ("versions_max", NumberOrNull),
+];
 
 const SLICE: &[(&str, Kind)] = &[
     ("run", Number),
@@ -115,6 +125,9 @@ fn check_result(result: &Value) -> Result<(), String> {
             }
         }
     }
+    if let Some(hottest) = result.get("hottest") {
+        check_hottest(hottest).map_err(|problem| format!("in its hottest row {problem}"))?;
+    }
     fields(&result["consistency"], CONSISTENCY).map_err(|problem| format!("in its consistency {problem}"))?;
 
     let throughput = result["throughput_tps"].as_f64().unwrap_or(f64::NAN);
@@ -131,6 +144,24 @@ fn check_result(result: &Value) -> Result<(), String> {
     let failed = &result["consistency"]["failed"];
     if failed.as_array().is_some_and(|failed| !failed.is_empty()) {
         return Err(format!("has failed invariants: {failed}"));
+    }
+    Ok(())
+}
+
+/// Whether figures of a row can be true: those of the median and of the maximum, if it was looked at, and no others if it was not.
+fn check_hottest(hottest: &Value) -> Result<(), String> {
+    fields(hottest, HOTTEST)?;
+    let number = |field: &str| hottest[field].as_f64();
+    let is_looked_at = number("probes") > Some(0.0);
+    for (small, large, least) in [("p50_us", "p99_us", 0.0), ("versions_p99", "versions_max", 1.0)] {
+        let can_be = match (number(small), number(large)) {
+            (Some(small), Some(large)) => is_looked_at && least <= small && small <= large,
+            (None, None) => !is_looked_at,
+            _ => false,
+        };
+        if !can_be {
+            return Err(format!("has {hottest}, where {small:?} and {large:?} cannot be"));
+        }
     }
     Ok(())
 }
@@ -197,6 +228,20 @@ mod tests {
         report["results"][0]["causes"] = json!([cause(2), cause(1)]);
         report["results"][0]["slices"] = json!([slice(4, 1), slice(2, 2)]);
         assert_eq!(check(&report), Ok(1));
+        for hottest in [
+            hottest(),
+            json!({ "row": "rows[0]", "probes": 0, "aborted": 0, "p50_us": null, "p99_us": null,
+            "versions_p99": null, "versions_max": null }),
+        ] {
+            report["results"][0]["hottest"] = hottest;
+            assert_eq!(check(&report), Ok(1));
+        }
+    }
+
+    fn hottest() -> Value {
+        json!({
+            "row": "rows[0]", "probes": 3, "aborted": 1, "p50_us": 0.5, "p99_us": 0.5, "versions_p99": 2, "versions_max": 9,
+        })
     }
 
     fn slice(committed: u64, aborted: u64) -> Value {
@@ -231,6 +276,18 @@ mod tests {
             let mut slice = slice(6, 0);
             remove(&mut slice, field);
             refused(&|report| report["results"][0]["slices"] = json!([slice]), field);
+        }
+        for (field, _) in HOTTEST {
+            let mut hottest = hottest();
+            remove(&mut hottest, field);
+            refused(&|report| report["results"][0]["hottest"] = hottest.clone(), field);
+        }
+        for (field, wrong) in
+            [("probes", json!(0)), ("p50_us", json!(0.6)), ("p99_us", json!(null)), ("versions_p99", json!(0))]
+        {
+            let mut hottest = hottest();
+            hottest[field] = wrong;
+            refused(&|report| report["results"][0]["hottest"] = hottest.clone(), "cannot be");
         }
         refused(&|report| report["results"] = json!([]), "no results");
         refused(&|report| report["results"][0]["threads"] = json!("one"), "threads");

@@ -238,6 +238,11 @@ pub(crate) struct Common {
     #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
     slice: Option<Duration>,
 
+    /// Also report on the row that all want most: after each 256th of its transactions a thread reads it, in a transaction of its own that
+    /// is not counted among them, and looks how many versions of it there are
+    #[arg(long)]
+    pub(crate) hottest: bool,
+
     /// `strict` checks everything, at a size that suits any machine; `paper` is the published configuration, which for
     /// YCSB means ten million rows (more than 10 GiB) and no check of what is in them, and for TPC-C what was measured rather
     /// than what the standard says

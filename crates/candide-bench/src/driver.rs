@@ -13,6 +13,7 @@ use hdrhistogram::Histogram;
 
 use crate::affinity::Cores;
 use crate::failure::Failure;
+use crate::hottest::{self, Probes};
 use crate::measurement::Footprint;
 use crate::pace::{self, Pace};
 use crate::progress::Clock;
@@ -37,6 +38,8 @@ pub(crate) struct Timing {
     pub(crate) rate: Option<f64>,
     /// Of so much time are the slices of which it is told what they came to, unless the workload changes and has slices of its own.
     pub(crate) slice: Option<Duration>,
+    /// Whether threads look at the workload's hottest row now and then.
+    pub(crate) hottest: bool,
 }
 
 /// What one run came to.
@@ -49,6 +52,8 @@ pub(crate) struct Run {
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
     /// Where they were and whom they met, if the workload finds out.
     pub(crate) causes: Option<Causes>,
+    /// What looks at the workload's hottest row came to, if there were to be any.
+    pub(crate) hottest: Option<Probes>,
     /// What the workload's phases came to, if it has any.
     pub(crate) phases: Vec<Phase>,
     /// What the slices came to, if it was cut into slices. Those of different runs are not put together.
@@ -111,6 +116,7 @@ impl Run {
             kinds: (0..kinds).map(|_| Kind::new()).collect(),
             abort_reasons: BTreeMap::new(),
             causes: None,
+            hottest: None,
             phases: Vec::new(),
             slices: Vec::new(),
             ended_early: false,
@@ -129,6 +135,9 @@ impl Run {
         }
         if let Some(causes) = &other.causes {
             self.causes.get_or_insert_default().merge(causes);
+        }
+        if let Some(hottest) = &other.hottest {
+            self.hottest.get_or_insert_with(Probes::new).merge(hottest);
         }
         if self.phases.len() < other.phases.len() {
             self.phases.resize_with(other.phases.len(), Phase::default);
@@ -184,7 +193,7 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
                         Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
                     });
                     let told = Told { orders, member: &member, measured };
-                    let run = repeat(&mut worker, kinds, &told, timing.timeline, pace, slices);
+                    let run = repeat(&mut worker, kinds, &told, timing, pace, slices);
                     loaded.absorb(worker);
                     run
                 })
@@ -296,17 +305,20 @@ struct Told<'a> {
 ///
 /// One clock reading per transaction: the end of one is the beginning of the next, unless there is a pace, by which it then is when it
 /// was intended to begin. A reading costs about 25 ns (measured on a virtualized x86-64), a transaction a microsecond or more, and every
-/// protocol pays alike.
+/// protocol pays alike. A look at the hottest row is in between: where there is a pace, the next transaction may have waited for it.
 fn repeat<W: Worker>(
     worker: &mut W,
     kinds: usize,
     told: &Told<'_>,
-    timeline: Option<Timeline>,
+    timing: &Timing,
     mut pace: Option<Pace>,
     slices: Option<&Slices>,
 ) -> Result<Run, candide_workloads::Failure> {
     let orders = told.orders;
+    let timeline = timing.timeline;
     let mut run = Run::new(kinds);
+    run.hottest = timing.hottest.then(Probes::new);
+    let mut until_look = hottest::EVERY;
     let mut before: Option<Stats> = None;
     let mut share = None;
     let mut begin = Instant::now();
@@ -356,6 +368,15 @@ fn repeat<W: Worker>(
             if let Some(share) = &mut share {
                 share.record(&step, latency, end);
             }
+            if let Some(probes) = &mut run.hottest {
+                until_look -= 1;
+                if until_look == 0 {
+                    until_look = hottest::EVERY;
+                    probes.look(worker)?;
+                    begin = Instant::now();
+                    continue;
+                }
+            }
         }
         begin = end;
     }
@@ -364,12 +385,98 @@ fn repeat<W: Worker>(
     }
     if let Some(before) = before {
         let after = worker.stats();
-        for ((reason, before), (_, after)) in before.abort_reasons().zip(after.abort_reasons()) {
-            if after > before {
-                run.abort_reasons.insert(reason, after - before);
+        for (number, ((reason, before), (_, after))) in before.abort_reasons().zip(after.abort_reasons()).enumerate() {
+            let attempts = after - before - run.hottest.as_ref().map_or(0, |probes| probes.aborts(number));
+            if attempts > 0 {
+                run.abort_reasons.insert(reason, attempts);
             }
         }
         run.causes = worker.take_causes();
     }
     Ok(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use candide::Abort;
+    use candide_workloads::Probe;
+
+    use super::*;
+    use crate::hottest::Hottest;
+
+    const STEPS: u64 = 3 * hottest::EVERY + 1;
+
+    /// Every transaction of it is aborted once because of a changed read, and every look twice because of a lock. It says when to stop.
+    struct Fake<'a> {
+        orders: &'a AtomicU8,
+        steps: u64,
+        stats: Stats,
+    }
+
+    impl Worker for Fake<'_> {
+        fn step(&mut self) -> Result<Step, Abort> {
+            self.steps += 1;
+            self.stats.aborts[Abort::ReadChanged as usize] += 1;
+            if self.steps == STEPS {
+                self.orders.store(STOP, Ordering::Relaxed);
+            }
+            Ok(Step { kind: 0, committed: true, retries: 1 })
+        }
+
+        fn stats(&self) -> Stats {
+            self.stats
+        }
+
+        fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+            Some(Box::new(FakeProbe(&mut self.stats)))
+        }
+    }
+
+    struct FakeProbe<'a>(&'a mut Stats);
+
+    impl Probe for FakeProbe<'_> {
+        fn read(&mut self) -> Result<(), Abort> {
+            self.0.aborts[Abort::Locked as usize] += 2;
+            thread::sleep(Duration::from_millis(5));
+            Ok(())
+        }
+
+        fn versions(&mut self) -> Result<usize, Abort> {
+            Ok(4)
+        }
+    }
+
+    fn repeated(hottest: bool) -> Run {
+        let (orders, measured, meeting) = (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Rendezvous::of(1));
+        let told = Told { orders: &orders, member: &meeting.member(), measured: &measured };
+        let (warmup, duration) = (Duration::ZERO, Duration::MAX);
+        let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest };
+        let mut worker = Fake { orders: &orders, steps: 0, stats: Stats::default() };
+        repeat(&mut worker, 1, &told, &timing, None, None).unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    #[test]
+    fn looks_at_the_hottest_row_are_in_no_other_figure() {
+        let run = repeated(true);
+        assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
+        assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
+        // A busy machine may take some time from one transaction or another, but not from each that follows a look.
+        let slow = run.kinds[0].latency.count_between(4_900_000, u64::MAX);
+        assert!(slow < 3, "{slow}");
+        let looked = Hottest::new("rows[0]", run.hottest.as_ref().expect("asked for"));
+        assert_eq!((looked.probes, looked.aborted, looked.versions_max), (3, 6, Some(4)));
+        assert!(looked.p50_us > Some(4_900.0), "{looked:?}");
+        // What two runs came to.
+        let mut both = repeated(true);
+        both.merge(&run);
+        let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
+        assert_eq!((looked.probes, looked.aborted), (6, 12));
+    }
+
+    #[test]
+    fn without_being_asked_nobody_looks() {
+        let run = repeated(false);
+        assert!(run.hottest.is_none() && run.committed() == STEPS);
+        assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
+    }
 }

@@ -12,6 +12,7 @@ mod cli;
 mod driver;
 mod failure;
 mod figure;
+mod hottest;
 mod interrupt;
 mod machine;
 mod measurement;

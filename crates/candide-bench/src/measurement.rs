@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::cli::Profile;
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
+use crate::hottest::Hottest;
 use crate::slices::NumberedSlice;
 use crate::subject::{Subject, Variant};
 use crate::timeline::Timeslices;
@@ -46,6 +47,9 @@ pub(crate) struct Measurement {
     /// Aborted attempts by what they met, the most frequent first; only where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) causes: Option<Vec<Aborted>>,
+    /// What looks at the workload's hottest row came to; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hottest: Option<Hottest>,
     /// The types of which any transaction ended.
     pub(crate) transactions: BTreeMap<&'static str, Transactions>,
     /// Slice by slice, of workloads that change while they run.
@@ -219,6 +223,7 @@ impl Measurement {
             causes: total.causes.map(|causes| {
                 causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(kinds, cause, count)).collect()
             }),
+            hottest: total.hottest.zip(subject.hottest()).map(|(probes, row)| Hottest::new(row, &probes)),
             memory,
             consistency,
         })

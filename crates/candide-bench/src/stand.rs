@@ -24,6 +24,8 @@ pub(crate) struct Rules {
     pub(crate) rate: Option<f64>,
     /// The length of the slices of which it is told what they came to.
     pub(crate) slice: Option<Duration>,
+    /// Whether threads look at the workload's hottest row now and then.
+    pub(crate) hottest: bool,
     pub(crate) profile: Profile,
 }
 
@@ -76,7 +78,7 @@ impl<'a> Stand<'a> {
     /// One more run with number `index` of the numbers of threads; the last one is followed by the check. A workload that grows begins
     /// anew for each run, so that later ones do not work on larger tables, and is checked after each.
     pub(crate) fn turn(&mut self, index: usize, rules: &Rules, agenda: &Agenda) -> Result<Turn, Failure> {
-        let Rules { cores, warmup, duration, seed, rate, slice, .. } = rules;
+        let Rules { cores, warmup, duration, seed, rate, slice, hottest, .. } = rules;
         let site = match &self.site {
             Some(site) => site,
             None => {
@@ -91,8 +93,9 @@ impl<'a> Stand<'a> {
         let (name, protocol, threads) = (self.subject.name(), self.variant.protocol.name(), tally.threads);
         let title = format!("{name} {protocol}, {threads} threads");
         let timeline = self.subject.timeline();
-        let timing = Timing { warmup: *warmup, duration: *duration, timeline, rate: *rate, slice: *slice };
-        let clock = Clock::new(agenda, &title, *warmup + *duration);
+        let (warmup, duration) = (*warmup, *duration);
+        let timing = Timing { warmup, duration, timeline, rate: *rate, slice: *slice, hottest: *hottest };
+        let clock = Clock::new(agenda, &title, warmup + duration);
         let run = site.run(threads, &timing, cores, &clock)?;
         drop(clock);
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };

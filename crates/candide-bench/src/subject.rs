@@ -51,6 +51,9 @@ pub(crate) trait Subject {
 
     fn timeline(&self) -> Option<Timeline>;
 
+    /// The row that its transactions want most, if one stands out.
+    fn hottest(&self) -> Option<&'static str>;
+
     fn validate(&self) -> Result<(), String>;
 
     /// A database with its tables, filled; `None` if Ctrl-C was pressed meanwhile.
@@ -92,6 +95,10 @@ impl<W: Workload + 'static> Subject for W {
 
     fn timeline(&self) -> Option<Timeline> {
         Workload::timeline(self)
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        Workload::hottest(self)
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -21,6 +21,9 @@ impl<'a> Suite<'a> {
     /// What the arguments come to, if they make sense.
     pub(crate) fn plan(subjects: Vec<&'a dyn Subject>, common: &Common) -> Result<Self, Failure> {
         subjects.iter().try_for_each(|subject| subject.validate()).map_err(Failure::Usage)?;
+        if common.hottest {
+            subjects.iter().try_for_each(|subject| expect_hottest(*subject))?;
+        }
         let cores = Cores::allowed();
         let plan = Plan::new(common, cores.count())?;
         let rules = Rules {
@@ -31,6 +34,7 @@ impl<'a> Suite<'a> {
             seed: common.seed,
             rate: common.rate,
             slice: common.slice()?,
+            hottest: common.hottest,
             profile: common.profile,
         };
         Ok(Suite { subjects, rules, plan })
@@ -64,6 +68,16 @@ impl<'a> Suite<'a> {
         }
         Report::new(Machine::inspect(rules.cores.count()), notes, results, ended_early)
     }
+}
+
+/// It is an error if a workload has no row that can be looked at as its hottest.
+fn expect_hottest(subject: &dyn Subject) -> Result<(), Failure> {
+    let name = subject.name();
+    subject.hottest().map(drop).ok_or_else(|| {
+        Failure::Usage(format!(
+            "{name} has no hottest row with these knobs, since it wants many rows alike; leave --hottest out, or draw keys with more skew"
+        ))
+    })
 }
 
 /// Adds what the workloads leave out or do otherwise to the notes, each thing once.

@@ -19,6 +19,9 @@ pub(crate) fn print(report: &Report) {
     if finds_causes(report) {
         println!("\n{CAUSES_TITLE}\n{}", causes(report));
     }
+    if looks_at_hottest(report) {
+        println!("\n{HOTTEST_TITLE}\n{}", hottest(report));
+    }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         println!("\n{TIMELINE_TITLE}\n{}", timelines(report));
     }
@@ -176,6 +179,36 @@ pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 
     })
 }
 
+/// Whether any setting was asked to look at its hottest row.
+pub(crate) fn looks_at_hottest(report: &Report) -> bool {
+    report.results.iter().any(|result| result.hottest.is_some())
+}
+
+/// What is said of the table of hottest rows.
+pub(crate) const HOTTEST_TITLE: &str = "The hottest row, as threads find it after each 256th of their transactions: \u{b5}s that a read of \
+                                        it takes, and how many versions of it there are. These reads are not counted above, but take time";
+
+/// The columns of [`hottest_row`].
+pub(crate) const HOTTEST_HEADER: [&str; 8] =
+    ["setting", "row", "reads", "aborted", "read p50", "read p99", "versions p99", "versions max"];
+
+/// What a setting's looks at its hottest row came to, if there were to be any.
+pub(crate) fn hottest_row(result: &Measurement) -> Option<[String; 8]> {
+    let hottest = result.hottest.as_ref()?;
+    let micros = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
+    let count = |value: Option<u64>| value.map_or_else(String::new, |value| grouped(value as f64));
+    Some([
+        label(result),
+        hottest.row.to_string(),
+        grouped(hottest.probes as f64),
+        grouped(hottest.aborted as f64),
+        micros(hottest.p50_us),
+        micros(hottest.p99_us),
+        count(hottest.versions_p99),
+        count(hottest.versions_max),
+    ])
+}
+
 /// What the rows of [`timeline_rows`] are.
 pub(crate) const TIMELINE_TITLE: &str = "Over time: txn/s in the fifths of each phase";
 
@@ -267,6 +300,12 @@ fn causes(report: &Report) -> Table {
             table.add_row([label(result), grouped(attempts as f64), format!("{kinds} other causes")]);
         }
     }
+    table
+}
+
+fn hottest(report: &Report) -> Table {
+    let mut table = table(&HOTTEST_HEADER, 2..8);
+    table.add_rows(report.results.iter().filter_map(hottest_row));
     table
 }
 

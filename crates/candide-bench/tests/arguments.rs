@@ -91,6 +91,8 @@ fn contradictions_are_explained() {
     assert_refused("bench tpcc --like dbx1000 --mix full", "the mix must be two, even or new-order");
     assert_refused("bench tpcc --like dbx1000 --order-ids once", "the numbers of orders the district's");
     assert_refused("bench smallbank --theta 0.5 --hotspot 10", "cannot be used with");
+    assert_refused("bench smallbank --hottest", "smallbank has no hottest row with these knobs");
+    assert_refused("bench ycsb --mode a,c --hottest", "ycsb-c has no hottest row with these knobs");
 }
 
 #[test]

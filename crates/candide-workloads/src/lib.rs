@@ -21,6 +21,8 @@
 //!
 //! [`clients`] are for checking only: they note what they are told.
 //!
+//! Where one row is wanted more than others, [`Workload::hottest`] says which one, and workers give a [`Probe`] of it.
+//!
 //! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry repeats the same work.
 
 #![forbid(unsafe_code)]
@@ -30,6 +32,7 @@ mod causes;
 pub mod clients;
 mod consistency;
 mod counter;
+mod hottest;
 mod load;
 pub mod micro;
 pub mod random;
@@ -49,6 +52,7 @@ mod zipf;
 
 pub use causes::{Cause, Causes};
 pub use consistency::Consistency;
+pub use hottest::Probe;
 pub use load::Loading;
 pub use rng::stream;
 pub use workload::{Failure, Loaded, Step, Timeline, Worker, Workload};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use candide::{Abort, Database, Error, Protocol, RunOptions, Session, Stats, Tx};
 use serde::Serialize;
 
-use crate::{Causes, Consistency, Loading, THETA_MAX};
+use crate::{Causes, Consistency, Loading, Probe, THETA_MAX};
 
 /// A workload before any table exists: knobs that can fill a database of any protocol.
 ///
@@ -39,6 +39,12 @@ pub trait Workload: Serialize + Sync {
 
     /// How it changes while it runs, if it does.
     fn timeline(&self) -> Option<Timeline> {
+        None
+    }
+
+    /// The row that its transactions want most, by its table and key, such as `usertable[0]`; `None` if with these knobs none stands
+    /// out: many rows are wanted alike. If there is one, its [workers](Worker::hottest) can look at it.
+    fn hottest(&self) -> Option<&'static str> {
         None
     }
 
@@ -81,6 +87,11 @@ pub trait Worker {
 
     /// The session's counters, of which the aborts by reason are of interest.
     fn stats(&self) -> Stats;
+
+    /// A look at the workload's [hottest row](Workload::hottest); `None` if no row of it can be.
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        None
+    }
 
     /// Why attempts were aborted since the last call; `None` if the workload has not been told to find out, or cannot.
     fn take_causes(&mut self) -> Option<Causes> {

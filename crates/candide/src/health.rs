@@ -3,9 +3,13 @@
 #![forbid(unsafe_code)]
 
 use crate::db::Database;
+use crate::error::Abort;
 use crate::protocol::Protocol;
+use crate::record::Record;
+use crate::session::Session;
 use crate::sync::lock;
-use std::sync::PoisonError;
+use crate::table::Table;
+use std::sync::{Arc, PoisonError};
 
 /// How a database is doing at one moment: what it holds, and who holds it back. See [`Database::health`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,5 +110,51 @@ impl<P: Protocol> Database<P> {
             index_bytes: table.index.bytes(),
         });
         table_use.collect()
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// How many versions of a row there are right now: the longest chain of its column groups, from the version that a
+    /// transaction sees that begins now (or one that a commit under way has linked already) to the oldest that anybody can still
+    /// come to see, or that has not been collected yet. 1 under protocols that keep one version; `None` if there is no row.
+    ///
+    /// Who reads an old version walks the chain down to it; under `mvto` so does who reads a row whose updates were put off, each of
+    /// which is a version, too. So the length of a chain says what keeps reads of a hot row, and what a snapshot that stays open costs.
+    ///
+    /// It is no transaction: it observes nothing, changes nothing, and is not counted in [`Session::stats`]. It does not see what
+    /// transactions have written and not committed, and no writer makes it fail or wait; under a protocol that runs
+    /// transactions one after another it waits for its turn. It takes a lookup and a step for each version, during which
+    /// nothing that is deleted is freed.
+    ///
+    /// ```
+    /// use candide::{Abort, Database, Mvcc, Record};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// struct Counter { #[key] id: u64, count: u64 }
+    ///
+    /// let db = Database::<Mvcc>::builder().build()?;
+    /// let counters = db.table::<Counter>("counters")?;
+    /// let mut session = db.session()?;
+    /// assert_eq!(counters.versions_of(&mut session, &1)?, None);
+    /// session.run(|tx| counters.insert(tx, Counter { id: 1, count: 0 }))?;
+    /// assert_eq!(counters.versions_of(&mut session, &1)?, Some(1));
+    /// let before = db.snapshot();
+    /// session.run(|tx| counters.update(tx, &1, Counter::COUNT.add(1)))?;
+    /// assert_eq!(counters.versions_of(&mut session, &1)?, Some(2), "the snapshot keeps the first one");
+    /// # drop(before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Abort::ForeignTable`] if the session is of another database; [`Abort::Nested`] if this thread is in a transaction
+    /// of the same database and would have to wait for itself.
+    pub fn versions_of(&self, session: &mut Session<P>, key: &R::Key) -> Result<Option<usize>, Abort> {
+        if !Arc::ptr_eq(self.inner(), session.inner()) {
+            return Err(Abort::ForeignTable);
+        }
+        self.in_words(key, |key| {
+            self.core().check_key(key);
+            session.versions_of(self.core(), key)
+        })
     }
 }

@@ -436,7 +436,8 @@
 //! it is run again, [`Session::last_conflict`] tells afterwards, [`RunOptions::on_conflict`] tells of each; a [`Conflict`] names
 //! table, group and key.
 //! [`Database::health`] says how much garbage there is and which session keeps it from being freed, [`Database::tables`]
-//! what each table takes (the entries of secondary indexes are tables there, named like `customers.by_email`).
+//! what each table takes (the entries of secondary indexes are tables there, named like `customers.by_email`),
+//! [`Table::versions_of`] how many versions of a row there are.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};

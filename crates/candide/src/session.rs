@@ -4,7 +4,7 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::index::{Advance, Direction, NodeAt};
+use crate::index::{Advance, Direction, Found, NodeAt};
 use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
 use crate::record::{RecordAt, WordRange};
 use crate::stats::Stats;
@@ -128,6 +128,27 @@ impl<P: Protocol> Session<P> {
             }
         }
         epochs.unpin(slot);
+    }
+
+    /// How many versions there are of the row with this key, in the longest chain of its units; `None` if there is no row.
+    pub(crate) fn versions_of(&mut self, table: &TableCore, key: &[u64]) -> Result<Option<usize>, Abort> {
+        let engine = &self.inner.engine;
+        let core: &mut Core<P> = &mut self.core;
+        P::enter(&engine.clock)?;
+        engine.epochs.pin(&core.public.slot);
+        let attempt = &core.state.get_mut().attempt;
+        let versions = match table.index.find(key) {
+            Found::Record(record) => {
+                let mut lengths = table.layout.cells(record).map(|at| P::chain_length(attempt, at));
+                // The first unit says whether there is a row. Others may have been deleted with it since.
+                lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
+            }
+            // The key had no record at one moment of this call, and so no row.
+            Found::Nothing { .. } => None,
+        };
+        engine.epochs.unpin(&core.public.slot);
+        P::leave(&engine.clock);
+        Ok(versions)
     }
 
     #[cfg(test)]

@@ -245,6 +245,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let first = self.core.layout.first_of(record);
         let can_insert = state.can_insert(tx.engine, first)?;
         if can_insert {
+            state.make_room(tx.engine, &self.core)?;
             if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, first, row)? {
                 return Ok(false);
             }
@@ -272,7 +273,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the same key.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let state = &mut *tx.state.borrow_mut();
-        let record = self.record_for(tx, state, &row.key())?.record;
+        let Home { record, is_new } = self.record_for(tx, state, &row.key())?;
+        if !is_new {
+            state.make_room(tx.engine, &self.core)?;
+        }
         if !self.core.indexes.is_empty() {
             let store = |words: &mut Vec<u64>| {
                 store_row(&row, words);
@@ -312,7 +316,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// As [`Table::update`], but for [`Abort::NotFound`].
     pub fn update_if_present(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<bool, Abort> {
-        if_present(self.update(tx, key, update)).map(|done| done.is_some())
+        self.find(tx, key)?.update_if_present(update)
     }
 
     /// Applies a user's updater when the transaction commits.
@@ -359,7 +363,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection: Pr,
         change: impl FnOnce(&mut Pr::Value) -> T,
     ) -> Result<Option<T>, Abort> {
-        if_present(self.modify(tx, key, projection, change))
+        self.find(tx, key)?.modify_if_present(projection, change)
     }
 
     /// Deletes a row.
@@ -375,7 +379,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// None but conflicts.
     pub fn delete_if_present(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<bool, Abort> {
-        if_present(self.delete(tx, key)).map(|done| done.is_some())
+        self.find(tx, key)?.delete_if_present()
     }
 
     /// Calls `each` with every row, in no particular order, reading records directly instead of by key; gives their
@@ -516,7 +520,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Calls `f` with a key as the table keeps it.
     #[inline(always)]
-    fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
+    pub(crate) fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
         let words = key.words();
         match self.core.layout.packing::<R::Key>() {
             None => f(words.as_ref()),
@@ -726,6 +730,15 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         self.staging(|stager| update.stage(stager))
     }
 
+    /// As [`Table::update_if_present`].
+    ///
+    /// # Errors
+    /// As [`Table::update_if_present`].
+    #[inline]
+    pub fn update_if_present(&self, update: impl Update<R>) -> Result<bool, Abort> {
+        if_present(self.update(update)).map(|done| done.is_some())
+    }
+
     /// As [`Table::update_with`].
     ///
     /// # Errors
@@ -770,6 +783,21 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         Ok(result)
     }
 
+    /// As [`Table::modify_if_present`].
+    ///
+    /// # Errors
+    /// As [`Table::modify_if_present`].
+    ///
+    /// # Panics
+    /// As [`Table::modify`].
+    pub fn modify_if_present<Pr: Projection<R>, T>(
+        &self,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<Option<T>, Abort> {
+        if_present(self.modify(projection, change))
+    }
+
     /// Deletes the row.
     ///
     /// # Errors
@@ -782,6 +810,14 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             }
             stager.stage_delete()
         })
+    }
+
+    /// As [`Table::delete_if_present`].
+    ///
+    /// # Errors
+    /// None but conflicts.
+    pub fn delete_if_present(&self) -> Result<bool, Abort> {
+        if_present(self.delete()).map(|done| done.is_some())
     }
 
     /// Stages changes of the record; `NotFound`, observed, if the key has none.

@@ -90,6 +90,7 @@ impl Reproduction {
             seed: args.seed,
             rate: None,
             slice: None,
+            hottest: false,
             profile: Profile::Paper,
         };
         Ok(Reproduction { outline, rules, notes })

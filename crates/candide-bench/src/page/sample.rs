@@ -47,6 +47,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         tps_runs: vec![tps * 0.5, tps, tps * 1.5],
         abort_reasons: BTreeMap::from([("locked", 2)]),
         causes: None,
+        hottest: None,
         transactions: BTreeMap::from([("<kind>", kind)]),
         timeline: None,
         slices: Vec::new(),

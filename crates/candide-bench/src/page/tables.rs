@@ -8,7 +8,9 @@ use super::subject::{Entry, Subject, plain};
 use crate::measurement::{Aborted, Measurement, Transactions};
 use crate::report::Report;
 use crate::slices::NumberedSlice;
-use crate::table::{CAUSES_HEADER, CAUSES_TITLE, MEBIBYTE, finds_causes};
+use crate::table::{
+    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, finds_causes, looks_at_hottest,
+};
 use crate::timeline::NamedPhase;
 
 /// All tables: those that are looked at most are open.
@@ -26,6 +28,9 @@ pub(crate) fn all(report: &Report, subjects: &[Subject<'_>]) -> String {
             "Aborted attempts by cause",
             &format!("<p>{}.</p>\n{}", escape(CAUSES_TITLE), causes(subjects)),
         ));
+    }
+    if looks_at_hottest(report) {
+        tables.push(folded("The hottest row", &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(subjects))));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         tables.push(folded("Over time: transactions per second in the fifths of each phase", &fifths(subjects)));
@@ -151,6 +156,29 @@ fn causes(subjects: &[Subject<'_>]) -> String {
             ]
         };
         causes.map(of_cause).collect()
+    })
+}
+
+fn hottest(subjects: &[Subject<'_>]) -> String {
+    let [_, row, numbers @ ..] = HOTTEST_HEADER;
+    let numbers = numbers.map(|name| format!("{name} "));
+    let columns: Vec<&str> = [row].into_iter().chain(numbers.iter().map(String::as_str)).collect();
+    of_results("The hottest row", &columns, subjects, |Entry { result, .. }| {
+        let Some(hottest) = &result.hottest else { return Vec::new() };
+        let number = |text: String, field: &str| Cell::number(text, &format!("hottest/{field}"));
+        let optional = |text: Option<String>, field: &str| match text {
+            Some(text) => number(text, field),
+            None => Cell::derived("unknown"),
+        };
+        vec![vec![
+            Cell::text(hottest.row),
+            number(count(hottest.probes), "probes"),
+            number(count(hottest.aborted), "aborted"),
+            optional(hottest.p50_us.map(decimal), "p50_us"),
+            optional(hottest.p99_us.map(decimal), "p99_us"),
+            optional(hottest.versions_p99.map(count), "versions_p99"),
+            optional(hottest.versions_max.map(count), "versions_max"),
+        ]]
     })
 }
 

@@ -9,10 +9,11 @@ use candide::{Abort, Database, Protocol, Record, Session, Stats, Table, TableOpt
 use fastrand::Rng;
 use serde::Serialize;
 
+use crate::hottest::{if_hot, probe};
 use crate::read_back::by_transactions;
 use crate::replay::Replay;
 use crate::workload::{require, require_theta, require_transactions};
-use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, Zipf, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Worker, Workload, Zipf, rng};
 
 /// What is loaded into a balance.
 const INITIAL: i64 = 1000;
@@ -68,6 +69,10 @@ impl Workload for Predicate {
 
     fn unchecked(&self) -> Option<&'static str> {
         None
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        if_hot("balances[0]", self.rows, self.theta)
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -204,5 +209,9 @@ impl<P: Protocol> Worker for PredicateWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.table, 0)
     }
 }

@@ -7,10 +7,11 @@ use candide::{Abort, Database, Protocol, Session, Stats, Table};
 use fastrand::Rng;
 use serde::Serialize;
 
+use crate::hottest::{if_hot, probe};
 use crate::replay::Replay;
 use crate::workload::{look_counted, require, require_theta, require_transactions, run_counted};
 use crate::ycsb::{JointInOrder, Layout, Operation, UserRow, Verify, Writer, Writes, Ycsb, YcsbTables, scan_all};
-use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, Zipf, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Worker, Workload, Zipf, rng};
 
 /// The random stream of a thread's ranges is that of its number with this bit: the number itself has that of its columns.
 const RANGE_STREAM: u64 = 1 << 40;
@@ -59,6 +60,10 @@ impl Workload for Ranges {
             "scans are of the present and can be aborted, where Cicada's are of a snapshot",
             "hot rows are neighbours, where Cicada scatters them",
         ]
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        if_hot("ranges[0]", self.rows, self.theta)
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -186,5 +191,9 @@ impl<P: Protocol> Worker for RangesWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.table, 0)
     }
 }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
+use crate::hottest::if_hot;
 use crate::replay::Replay;
 use crate::workload::{require, require_theta, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
@@ -122,6 +123,10 @@ impl Workload for Rubis {
 
     fn grows(&self) -> bool {
         true
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        if_hot("items[0]", self.items, self.theta_items)
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -7,9 +7,10 @@ use candide::{Abort, Column, Protocol, Refused, Session, Stats, Tx, Updater};
 use super::Rubis;
 use super::request::Request;
 use super::tables::{Auction, Bid, Item, Numbers, Purchase, YEAR};
+use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::{look_counted, run_counted};
-use crate::{Step, Worker};
+use crate::{Probe, Step, Worker};
 
 /// How many of an item are bid for or bought at a time.
 const QUANTITY: u32 = 1;
@@ -119,6 +120,10 @@ impl<P: Protocol> Worker for RubisWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.auction.items, 0)
     }
 }
 

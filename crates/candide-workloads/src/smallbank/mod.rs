@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
+use crate::hottest::if_hot;
 use crate::replay::Replay;
 use crate::workload::{require, require_theta, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
@@ -86,6 +87,13 @@ impl Workload for SmallBank {
 
     fn unchecked(&self) -> Option<&'static str> {
         None
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        match self.customers {
+            Customers::Theta(theta) => if_hot("checking[0]", self.accounts, theta),
+            Customers::Hotspot(size) => if_hot("checking[0]", size, 0.0),
+        }
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -4,9 +4,10 @@ use candide::{Abort, Protocol, Row, RunOptions, Session, Stats, Tx};
 
 use super::request::Request;
 use super::tables::{Account, Balance, Bank, Customer, name_of};
+use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::run_as;
-use crate::{Step, Worker};
+use crate::{Probe, Step, Worker};
 
 /// What an overdraft costs, in cents.
 const PENALTY: i64 = 100;
@@ -50,6 +51,10 @@ impl<P: Protocol> Worker for SmallBankWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.bank.checking, 0)
     }
 }
 

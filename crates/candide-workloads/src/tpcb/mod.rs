@@ -18,6 +18,7 @@ use std::sync::{Mutex, MutexGuard};
 use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
+use crate::hottest::if_hot;
 use crate::replay::Replay;
 use crate::workload::{require, require_transactions};
 use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
@@ -107,6 +108,10 @@ impl Workload for TpcB {
 
     fn grows(&self) -> bool {
         true
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        if_hot("branches[0]", self.branches, 0.0)
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -4,9 +4,10 @@ use candide::{Abort, Protocol, Session, Stats, Tx};
 
 use super::request::Request;
 use super::tables::{Account, Bank, Branch, History, Teller, blank};
+use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::run_counted;
-use crate::{Step, Worker};
+use crate::{Probe, Step, Worker};
 
 /// What committed transactions have done.
 #[derive(Debug, Default)]
@@ -71,6 +72,10 @@ impl<P: Protocol> Worker for TpcBWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.bank.branches, 0)
     }
 }
 

@@ -60,6 +60,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use candide::{Database, Protocol, Session};
 
+use crate::hottest::if_hot;
 use crate::workload::require;
 use crate::{Consistency, Failure, Loaded, Loading, Workload};
 pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
@@ -102,6 +103,10 @@ impl Workload for Tpcc {
 
     fn grows(&self) -> bool {
         self.inserts
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        if_hot("warehouses[1]", u64::from(self.warehouses), 0.0)
     }
 
     fn validate(&self) -> Result<(), String> {

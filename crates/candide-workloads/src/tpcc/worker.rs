@@ -13,7 +13,8 @@ use super::new_order::Refusal;
 use super::rows::{DISTRICTS, ItemId, WarehouseId};
 use super::tables::district_index;
 use super::trail::{Announcer, Tracer};
-use crate::{Causes, Step, Worker, rng};
+use crate::hottest::probe;
+use crate::{Causes, Probe, Step, Worker, rng};
 
 /// The transaction types, as [`super::KINDS`] numbers them.
 const NEW_ORDER: usize = 0;
@@ -265,6 +266,10 @@ impl<P: Protocol> Worker for TpccWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.store.tables.warehouses, 1)
     }
 
     fn take_causes(&mut self) -> Option<Causes> {

@@ -8,10 +8,11 @@ use candide::{Abort, Database, Protocol, Session, Stats, Table, Tx, Whole};
 use serde::Serialize;
 
 use super::TwoTables;
+use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::{require, require_transactions};
 use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
-use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Worker, Workload, rng};
 
 /// The random stream of a thread's scans is that of its number with this bit: the number itself has that of its columns.
 const SCAN_STREAM: u64 = 1 << 40;
@@ -53,6 +54,10 @@ impl Workload for LongScan {
 
     fn differences(&self) -> Vec<&'static str> {
         vec!["where a scan begins is not published: here, anywhere with the same probability"]
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        Some("small[0]")
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -139,6 +144,10 @@ impl<P: Protocol> Worker for LongScanWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.tables.small, 0)
     }
 }
 

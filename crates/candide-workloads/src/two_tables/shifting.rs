@@ -10,10 +10,11 @@ use candide::{Abort, Database, Protocol, Session, Stats, Table};
 use serde::Serialize;
 
 use super::TwoTables;
+use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::{require, require_transactions};
 use crate::ycsb::{Access, Attempt, Joint, Layout, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables};
-use crate::{Consistency, Failure, Loaded, Loading, Step, Timeline, Worker, Workload};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Timeline, Worker, Workload};
 
 /// The phases, and the kinds of their transactions.
 const PHASES: [&str; 2] = ["read", "read-modify-write"];
@@ -78,6 +79,10 @@ impl Workload for Shifting {
 
     fn timeline(&self) -> Option<Timeline> {
         Some(Timeline { phases: &PHASES, phase: self.phase, slice: self.slice })
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        Some("small[0]")
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -172,5 +177,9 @@ impl<P: Protocol> Worker for ShiftingWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.small.table, 0)
     }
 }

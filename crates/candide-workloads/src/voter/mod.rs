@@ -87,6 +87,10 @@ impl Workload for Voter {
         true
     }
 
+    fn hottest(&self) -> Option<&'static str> {
+        Some("v_votes_by_contestant_number_state[1, CA]")
+    }
+
     fn validate(&self) -> Result<(), String> {
         let contestants = NAMES.len();
         require((1..=contestants).contains(&(self.contestants as usize)), || {

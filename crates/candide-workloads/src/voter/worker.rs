@@ -6,8 +6,9 @@ use super::area_codes::NOWHERE;
 use super::call::{Call, Calls};
 use super::tables::{AreaCode, Caller, Contest, Contestant, InState, StateCount, Vote};
 use super::{TELEPHONES, Voter};
+use crate::hottest::probe;
 use crate::workload::run_counted;
-use crate::{Step, Worker};
+use crate::{Probe, Step, Worker};
 
 /// What transactions have done.
 #[derive(Debug, Default)]
@@ -76,6 +77,12 @@ impl<P: Protocol> Worker for VoterWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        // Three areas in ten favour the first contestant, and no state has more areas.
+        let key = InState { contestant: 1, state: Bytes::new(*b"CA") };
+        probe(&mut self.session, &self.contest.state_counts, key)
     }
 }
 

@@ -10,7 +10,7 @@ use super::pages::Found;
 use super::rows::{
     LogEntry, Page, PageName, RecentChange, Revision, Text255, Time, User, UserId, Watch, WatchKey, WatcherKey, text,
 };
-use super::tables::EditNumbers;
+use super::tables::{AT_ONCE, EditNumbers};
 
 /// An edit, made of what its author had read.
 pub(super) struct Edit<'a> {
@@ -122,9 +122,14 @@ impl<P: Protocol> Site<P> {
 
     /// Tells those who watched the page, if they still do.
     pub(super) fn notify(&self, tx: &Tx<'_, P>, edit: &Edit<'_>, watchers: &[UserId]) -> Result<(), Abort> {
-        for &user in watchers {
-            let watch = WatchKey { user, page: *edit.name };
-            self.tables.watches.update_if_present(tx, &watch, Watch::NOTIFIED.set(edit.now))?;
+        for users in watchers.chunks(AT_ONCE) {
+            let user = |place: usize| users[place.min(users.len() - 1)];
+            let keys = std::array::from_fn::<_, AT_ONCE, _>(|place| WatchKey { user: user(place), page: *edit.name });
+            let watches = &self.tables.watches.find_many(tx, &keys)?[..users.len()];
+            watches.iter().for_each(|watch| watch.prefetch(Watch::NOTIFIED));
+            for watch in watches {
+                watch.update_if_present(Watch::NOTIFIED.set(edit.now))?;
+            }
         }
         Ok(())
     }

@@ -117,6 +117,10 @@ impl Workload for Wikipedia {
         true
     }
 
+    fn hottest(&self) -> Option<&'static str> {
+        Some("page[1]")
+    }
+
     fn validate(&self) -> Result<(), String> {
         // Numbers are drawn and titles are made with 32 bits.
         let most = u64::from(u32::MAX);

@@ -9,8 +9,8 @@ use super::rows::{
 };
 use crate::counter::Counter;
 
-/// So many parts of a text are looked up at once.
-const AT_ONCE: usize = 8;
+/// So many parts of a text, or watched pages, are looked up at once.
+pub(super) const AT_ONCE: usize = 8;
 
 /// All tables.
 pub struct Tables<P: Protocol> {

@@ -12,9 +12,10 @@ use super::request::{
 use super::rows::{PageId, RevisionId, UserId, time};
 use super::watching::Rows;
 use super::{Site, content};
+use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::{look_counted, run_counted};
-use crate::{Step, Worker};
+use crate::{Probe, Step, Worker};
 
 /// What committed transactions have done.
 #[derive(Debug, Default)]
@@ -139,5 +140,9 @@ impl<P: Protocol> Worker for WikipediaWorker<P> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.site.tables.pages, 1)
     }
 }

@@ -24,6 +24,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use candide::{Database, Protocol, Session, Table, TableOptions};
 
+use crate::hottest::if_hot;
 use crate::replay::Replay;
 use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
 pub use knobs::{Access, Contention, Mode, OPERATIONS_MAX, Verify, Writes, Ycsb};
@@ -63,6 +64,10 @@ impl<L: Layout> Workload for Ycsb<L> {
 
     fn differences(&self) -> Vec<&'static str> {
         self.differences.to_vec()
+    }
+
+    fn hottest(&self) -> Option<&'static str> {
+        if_hot("usertable[0]", self.rows, self.theta)
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -9,9 +9,10 @@ use super::layout::{Layout, Wide};
 use super::operation::Operation;
 use super::row::UserRow;
 use super::writer::Writer;
+use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::run_as;
-use crate::{Step, Worker};
+use crate::{Probe, Step, Worker};
 
 /// Runs the transactions of one thread.
 pub struct YcsbWorker<P: Protocol, L: Layout = Wide> {
@@ -51,6 +52,10 @@ impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
 
     fn stats(&self) -> Stats {
         self.session.stats()
+    }
+
+    fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+        probe(&mut self.session, &self.table, 0)
     }
 }
 

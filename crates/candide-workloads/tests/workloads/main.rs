@@ -2,6 +2,7 @@
 
 mod causes;
 mod common;
+mod hottest;
 mod micro;
 mod random;
 mod rubis;

@@ -60,9 +60,16 @@ impl Memory {
         }
     }
 
-    /// Enters `bytes` whatever the limit: for the few lines that finish what has begun (a bucket half moved).
-    pub(super) fn reserve_beyond_limit(&self, bytes: usize) {
-        self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// As [`Memory::reserve`], but whatever the limit if that is permitted: for what finishes what has begun (a bucket half moved, the
+    /// version of a delete). Says whether the limit is passed.
+    pub(super) fn reserve_for(&self, bytes: usize, beyond_limit: bool) -> Result<bool, OutOfMemory> {
+        match self.reserve(bytes) {
+            Err(OutOfMemory) if beyond_limit => {
+                self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+                Ok(true)
+            }
+            within => within.map(|()| false),
+        }
     }
 
     pub(super) fn unreserve(&self, bytes: usize) {

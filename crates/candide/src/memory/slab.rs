@@ -52,10 +52,11 @@ impl Slab {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Moves up to `wanted` blocks to `into`, at least one.
+    /// Moves up to `wanted` blocks to `into`, at least one; only one at a time of those for which the limit has been passed, and
+    /// only if that is permitted.
     fn take(&self, wanted: usize, into: &mut Vec<Block>, beyond_limit: bool) -> Result<(), OutOfMemory> {
         let mut store = lock(&self.store);
-        if store.is_empty() {
+        if store.is_empty(beyond_limit) {
             self.grow(&mut store, beyond_limit)?;
         }
         store.take(wanted, self.block_words, into);
@@ -206,31 +207,39 @@ mod real {
     pub(super) struct Store {
         free: Vec<Block>,
         fresh: std::ops::Range<usize>,
+        /// The rest of a span for which the limit has been passed: for who has to, and for nobody else.
+        beyond: std::ops::Range<usize>,
         /// Where blocks come from and go to one by one, if they do.
         system: Option<SystemBlocks>,
     }
 
     impl Store {
         pub(super) fn new(block_words: usize, by_system: bool) -> Store {
-            Store { free: Vec::new(), fresh: 0..0, system: by_system.then(|| SystemBlocks::new(block_words)) }
+            let system = by_system.then(|| SystemBlocks::new(block_words));
+            Store { free: Vec::new(), fresh: 0..0, beyond: 0..0, system }
         }
 
-        pub(super) fn is_empty(&self) -> bool {
-            self.free.is_empty() && self.fresh.is_empty()
+        pub(super) fn is_empty(&self, beyond_limit: bool) -> bool {
+            self.free.is_empty() && self.fresh.is_empty() && (!beyond_limit || self.beyond.is_empty())
         }
 
-        /// Moves up to `wanted` blocks to `into`.
+        /// Moves up to `wanted` blocks to `into`; one from beyond the limit if there are no others.
         pub(super) fn take(&mut self, wanted: usize, block_words: usize, into: &mut Vec<Block>) {
             let kept = self.free.len().saturating_sub(wanted);
-            let bytes = block_words * WORD_BYTES;
-            let fresh = (wanted - (self.free.len() - kept)).min(self.fresh.len() / bytes);
+            let more = wanted - (self.free.len() - kept);
             into.extend(self.free.drain(kept..));
-            let block = |number| Block::at((self.fresh.start + number * bytes) as u64).expect("no span begins at zero");
+            let (rest, most) = match self.fresh.is_empty() {
+                true => (&mut self.beyond, more.min(usize::from(more == wanted))),
+                false => (&mut self.fresh, more),
+            };
+            let bytes = block_words * WORD_BYTES;
+            let fresh = most.min(rest.len() / bytes);
+            let block = |number| Block::at((rest.start + number * bytes) as u64).expect("no span begins at zero");
             // The last one is the first to be used: so they are used in the order of their addresses.
             into.extend((0..fresh).rev().map(block));
-            self.fresh.start += fresh * bytes;
-            if self.fresh.len() < bytes {
-                self.fresh = 0..0;
+            rest.start += fresh * bytes;
+            if rest.len() < bytes {
+                *rest = 0..0;
             }
         }
 
@@ -254,14 +263,13 @@ mod real {
                 None if small => SPAN_BYTES,
                 None => CHUNK_BYTES,
             };
-            if beyond_limit {
-                self.memory.reserve_beyond_limit(bytes);
-            } else {
-                self.memory.reserve(bytes)?;
-            }
+            let is_beyond = self.memory.reserve_for(bytes, beyond_limit)?;
             let taken = match &mut store.system {
                 Some(system) => system.allocate().map(|block| store.free.push(block)),
-                None => self.memory.carve(bytes).map(|start| store.fresh = start..start + bytes),
+                None => self.memory.carve(bytes).map(|start| {
+                    let rest = if is_beyond { &mut store.beyond } else { &mut store.fresh };
+                    *rest = start..start + bytes;
+                }),
             };
             taken.inspect_err(|_| self.memory.unreserve(bytes))?;
             self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -289,7 +297,7 @@ mod modelled {
             Store::default()
         }
 
-        pub(super) fn is_empty(&self) -> bool {
+        pub(super) fn is_empty(&self, _beyond_limit: bool) -> bool {
             self.ready.is_empty()
         }
 
@@ -325,11 +333,7 @@ mod modelled {
     impl Slab {
         pub(super) fn grow(&self, store: &mut Store, beyond_limit: bool) -> Result<(), OutOfMemory> {
             let bytes = self.block_words * WORD_BYTES;
-            if beyond_limit {
-                self.memory.reserve_beyond_limit(bytes);
-            } else {
-                self.memory.reserve(bytes)?;
-            }
+            self.memory.reserve_for(bytes, beyond_limit)?;
             self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
             let words: Box<[AtomicU64]> = (0..self.block_words).map(|_| AtomicU64::new(0)).collect();
             let block = Block::at(Box::into_raw(words).cast::<AtomicU64>().expose_provenance() as u64);
@@ -379,6 +383,28 @@ mod tests {
         }
         assert_eq!(blocks, 512);
         assert_eq!(memory.reserved_bytes(), 64 << 10);
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_is_for_those_alone_who_may_pass_it() {
+        let memory = Arc::new(Memory::new(64 << 10));
+        let slab = Slab::new(SlabId(0), 16, &memory);
+        let mut caches = Vec::new();
+        while Cache::allocate(&mut caches, &slab).is_ok() {}
+        let mut cache = Cache::new(&slab);
+        cache.make_ready(&slab, 3, true).unwrap();
+        assert_eq!((cache.ready(), memory.reserved_bytes()), (3, 128 << 10));
+        // The rest of that span is no way around the limit.
+        assert!(Cache::allocate(&mut caches, &slab).is_err());
+        for _ in 0..512 - 3 {
+            cache.make_ready(&slab, cache.ready() + 1, true).unwrap();
+        }
+        assert_eq!((cache.ready(), memory.reserved_bytes()), (512, 128 << 10));
+        cache.make_ready(&slab, 513, true).unwrap();
+        assert_eq!(memory.reserved_bytes(), 192 << 10);
+        // What comes back is for all.
+        drop(cache);
+        assert!(Cache::allocate(&mut caches, &slab).is_ok());
     }
 
     #[test]

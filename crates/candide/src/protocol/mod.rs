@@ -230,6 +230,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
 
+    /// How many versions of a unit its chain holds right now, those included of commits that are under way; nothing if there is no
+    /// row. Observes nothing, and waits for nobody. `attempt` is not running.
+    #[doc(hidden)]
+    fn chain_length(attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
+        Self::peek(attempt, at).then_some(1)
+    }
+
     /// Takes note of a scan that begins, which will [get through](Protocol::scanned) a range of keys bit by bit, in their
     /// order if there is a direction; gives its number in the attempt.
     #[doc(hidden)]

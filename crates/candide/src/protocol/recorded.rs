@@ -396,6 +396,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::peek(&attempt.inner, at)
     }
 
+    fn chain_length(attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
+        P::chain_length(&attempt.inner, at)
+    }
+
     fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         if let Missing { table, key: Some(key), .. } = missing {
             attempt.reads.push(Access { table, key: key.into(), group: 0, version: None, present: false });

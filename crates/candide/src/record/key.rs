@@ -208,7 +208,11 @@ impl<const BYTES: usize> LongKey<BYTES> {
     }
 
     fn to_bytes(words: &[u64]) -> [u8; BYTES] {
-        std::array::from_fn(|index| words[index / 8].to_be_bytes()[index % 8])
+        let mut bytes = [0; BYTES];
+        for (bytes, word) in bytes.chunks_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_be_bytes()[..bytes.len()]);
+        }
+        bytes
     }
 }
 

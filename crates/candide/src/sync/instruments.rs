@@ -25,6 +25,8 @@ pub(crate) enum Point {
     LookedAgain,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
+    /// Commit: nobody has read what a version is to replace, and it has not been linked.
+    Linking,
     /// Commit: what a version follows has been found, and its read timestamp has not been raised.
     Following,
     /// Commit: everything is validated, updaters have not been evaluated.

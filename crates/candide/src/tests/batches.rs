@@ -2,6 +2,7 @@
 //! inserted one by one.
 
 use super::rows::Item;
+use super::steps::run;
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::Protocol;
 use crate::sync::Random;
@@ -241,4 +242,54 @@ impl ForProtocol for OwnAndOthers {
 #[test]
 fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do() {
     for_each_overlapping(&OwnAndOthers);
+}
+
+/// A row of a batch is inserted and deleted by somebody else while the batch goes on: its record, which the batch has linked, is not as new
+/// then as it was.
+struct UsedMeanwhile;
+
+impl ForProtocol for UsedMeanwhile {
+    fn run<P: Protocol>(&self) {
+        for deletes in [true, false] {
+            let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+            let lines = db.table::<Line>("lines").unwrap();
+            let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+            let key = |number| (1, 1, 9, number);
+            let mut insert = |used: Option<u16>| {
+                first.run_with(RunOptions::new().attempts_max(1), |tx| {
+                    let rows = (0..20).map(|number| {
+                        if used == Some(number) {
+                            run(&mut second, |tx| lines.insert(tx, line(key(number - 1), 7)));
+                            if deletes {
+                                run(&mut second, |tx| lines.delete(tx, &key(number - 1)));
+                            }
+                        }
+                        line(key(number), 1)
+                    });
+                    lines.insert_many(tx, rows)
+                })
+            };
+            let inserted = insert(Some(12));
+            assert!(inserted == Err(Abort::AttemptsExhausted) || deletes && inserted == Ok(()), "{inserted:?}");
+            if inserted.is_err() {
+                // Nothing is left of it that would be in the way.
+                let again = insert(None);
+                assert_eq!(again, if deletes { Ok(()) } else { Err(Abort::Duplicate) });
+            }
+            let there = run(&mut second, |tx| rows(tx, &lines));
+            let wanted =
+                if deletes { (0..20).map(|number| (key(number), 1)).collect() } else { BTreeMap::from([(key(11), 7)]) };
+            assert_eq!(there, wanted);
+            for _ in 0..6 {
+                db.inner.engine.epochs.pass();
+                [&mut first, &mut second].into_iter().for_each(|session| run(session, |_| Ok(())));
+            }
+            assert_eq!((lines.len_estimate(), db.memory().garbage), (wanted.len() as u64, 0));
+        }
+    }
+}
+
+#[test]
+fn a_batch_bears_that_its_rows_come_and_go_meanwhile() {
+    for_each_overlapping(&UsedMeanwhile);
 }

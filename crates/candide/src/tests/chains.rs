@@ -76,6 +76,21 @@ fn a_row_that_was_missing_is_not_inserted_below_who_missed_it() {
     assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok::<_, Abort>(()));
 }
 
+/// The same of who reads, and commits, when the writer has looked whether anybody has, and has not linked its version.
+#[test]
+fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
+    let (db, items) = database();
+    let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+    let rows = items.clone();
+    let meanwhile = move || assert_eq!(run(&mut second, |tx| rows.read(tx, &0, Item::COUNT)), 0);
+    let lost = acting(Point::Linking, meanwhile, || {
+        first
+            .run_with(ONCE(), |tx| items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1), Item::FLAG.set(true))))
+    });
+    assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
+    assert_eq!(counts(&db, &items), [0, 0]);
+}
+
 #[test]
 fn what_slips_in_below_a_commit_fails_it() {
     let (db, items) = database();
@@ -182,6 +197,28 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
     assert!(db.inner.engine.clock.parts() <= 6, "{}", db.inner.engine.clock.parts());
 }
 
+/// Of two sessions that are made after others have gone, one commits while the other one does: that is not the end of the other one's.
+#[test]
+fn sessions_do_not_share_a_place_that_was_left() {
+    let (db, items) = database();
+    run(&mut db.session().unwrap(), |tx| add(tx, &items, 0));
+    let [mut first, mut second] = [(); 2].map(|()| db.session().unwrap());
+    [&mut first, &mut second].into_iter().for_each(|session| run(session, |tx| add(tx, &items, 0)));
+    let (there, rows) = (db.clone(), items.clone());
+    let (opened, is_opened) = channel();
+    let meanwhile = move || {
+        run(&mut second, |tx| add(tx, &rows, 0));
+        thread::spawn(move || {
+            let snapshot = there.snapshot();
+            opened.send(snapshot.run(|tx| rows.read(tx, &1, Item::COUNT))).unwrap();
+        });
+        // It must not be opened, but if it is, there is time for that.
+        assert!(is_opened.recv_timeout(A_WHILE).is_err(), "a commit that belongs to it is going on");
+    };
+    acting(Point::Unlocked, meanwhile, || run(&mut first, |tx| add(tx, &items, 1)));
+    assert_eq!(counts(&db, &items), [4, 1]);
+}
+
 #[test]
 fn more_sessions_than_there_are_numbers_for_lose_nothing() {
     const THREADS: u64 = 4;
@@ -211,7 +248,7 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
 /// All of these, with timestamps from the system's clock.
 #[test]
 fn chains_by_the_clock() {
-    let all: [fn(); 8] = [
+    let all: [fn(); 9] = [
         who_writes_below_a_reader_starts_over,
         a_row_that_was_missing_is_not_inserted_below_who_missed_it,
         what_slips_in_below_a_commit_fails_it,
@@ -219,6 +256,7 @@ fn chains_by_the_clock() {
         who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it,
         who_turns_out_to_have_only_read_is_held_against_commits_that_go_on,
         sessions_that_are_gone_leave_their_places_to_others,
+        sessions_do_not_share_a_place_that_was_left,
         more_sessions_than_there_are_numbers_for_lose_nothing,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));

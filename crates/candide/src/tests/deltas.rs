@@ -172,6 +172,16 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
 }
 
+/// Nor does an update rest on a row that somebody is about to take away, and has found nobody to disturb.
+#[test]
+fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
+    let Scene { items, mut first, mut second, .. } = scene();
+    let rows = items.clone();
+    let meanwhile = move || assert_eq!(second.run_with(ONCE(), |tx| add(tx, &rows, 5)), CONFLICT);
+    acting(Point::Validated, meanwhile, || run(&mut first, |tx| items.delete(tx, &1)));
+    assert_eq!(run(&mut first, |tx| items.get(tx, &1, Item::COUNT)), None);
+}
+
 #[test]
 fn deltas_do_not_pile_up() {
     let Scene { db, items, mut first, .. } = scene();
@@ -256,13 +266,14 @@ fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
 /// All of these, with timestamps from the system's clock.
 #[test]
 fn deltas_by_the_clock() {
-    let all: [fn(); 9] = [
+    let all: [fn(); 10] = [
         updates_are_put_off_until_somebody_reads,
         updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked,
         nobody_is_linked_below_what_has_been_read,
         who_reads_waits_for_what_is_pending_below,
         what_fails_leaves_the_deltas_above_it_as_they_are,
         a_row_is_not_deleted_below_a_delta_that_rests_on_it,
+        an_update_does_not_rest_on_a_row_that_is_being_deleted,
         deltas_do_not_pile_up,
         snapshots_between_deltas_see_their_own,
         counters_of_many_threads_lose_nothing_and_abort_nobody,

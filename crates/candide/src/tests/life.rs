@@ -569,8 +569,12 @@ fn a_key_with_the_wrong_number_of_words_is_refused() {
     let db = Database::new();
     let table = db.table::<Wrong>("rows").unwrap();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| db.run(|tx| table.put(tx, Wrong)).is_ok()));
-    let message = *caught.unwrap_err().downcast::<&str>().unwrap();
-    assert_eq!(message, "`Key::words` gives another number of words than `Key::WORDS`");
+    let mut session = db.session().unwrap();
+    let looked = || table.versions_of(&mut session, &Long).is_ok();
+    for caught in [caught, std::panic::catch_unwind(std::panic::AssertUnwindSafe(looked))] {
+        let message = *caught.unwrap_err().downcast::<&str>().unwrap();
+        assert_eq!(message, "`Key::words` gives another number of words than `Key::WORDS`");
+    }
 }
 
 #[test]

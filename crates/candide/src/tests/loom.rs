@@ -276,6 +276,34 @@ fn loom_read_against_two_installs_in_versions() {
     });
 }
 
+/// Who counts the versions of a row while one is linked finds all of them, or all but that one.
+fn counting_against_install<P: Protocol>() {
+    let (db, table) = database::<P>(1);
+    let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+    let mut write = |count| assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::COUNT.set(count))));
+    write(1);
+    let counting = thread::spawn(move || {
+        let versions = inner.versions_of(&mut there, &0).unwrap();
+        drop(there);
+        versions
+    });
+    write(2);
+    let versions = counting.join().unwrap();
+    assert!(matches!(versions, Some(2 | 3)), "{versions:?}");
+    assert_eq!(table.versions_of(&mut here, &0), Ok(Some(3)));
+}
+
+/// Without the acquire of the cell's word, the header of the newest version is not visible yet, and the chain seems to end there.
+#[test]
+fn loom_counting_against_install_in_versions() {
+    explore_as_it_is(3, counting_against_install::<Mvcc>);
+}
+
+#[test]
+fn loom_counting_against_install_by_timestamps() {
+    explore_as_it_is(3, counting_against_install::<Mvto>);
+}
+
 /// Who only reads, and commits, has seen one moment: of a commit that goes on meanwhile all or nothing.
 #[test]
 fn loom_committed_reads_by_timestamps() {

@@ -14,6 +14,8 @@ mod batches;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
+mod chain_lengths;
+#[cfg(not(any(loom, shuttle)))]
 mod chains;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
@@ -39,6 +41,8 @@ mod mix;
 mod model;
 #[cfg(not(any(loom, shuttle)))]
 mod mvto_attacks;
+#[cfg(not(any(loom, shuttle)))]
+mod neighbours;
 #[cfg(not(loom))]
 mod parcels;
 #[cfg(not(any(loom, shuttle)))]

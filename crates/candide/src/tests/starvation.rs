@@ -1,7 +1,9 @@
-//! A long transaction among short ones that keep changing what it reads.
+//! A long transaction among short ones that keep changing what it reads; and how others give way to who has failed too often.
 
+use super::parcels::Parcel;
 use super::rows::Item;
-use super::{ForProtocol, for_each_concurrent};
+use super::steps::{CONFLICT, ONCE, run};
+use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::protocol::Protocol;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Random};
 use crate::{Abort, Database, RunOptions};
@@ -103,4 +105,34 @@ impl Drop for StopAtEnd<'_> {
 #[test]
 fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers() {
     for_each_concurrent(&Starving);
+}
+
+struct YieldsAmidAScan;
+
+impl ForProtocol for YieldsAmidAScan {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        let mut session = db.session().unwrap();
+        run(&mut session, |tx| parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number))));
+        db.inner.engine.token.try_take(999);
+        // Told outside: a panic of a doomed attempt is never seen.
+        let mut told = Vec::new();
+        let yielded = session.run_with(ONCE(), |tx| {
+            let mut scan = parcels.scan(tx, .., ());
+            told.push(scan.next().map(|row| row.map(drop)));
+            told.push(Some(parcels.insert_many(tx, (20..30).map(|number| Parcel::new(1, number)))));
+            told.extend((0..2).map(|_| scan.next().map(|row| row.map(drop))));
+            Ok(())
+        });
+        db.inner.engine.token.release(999);
+        let over = Some(Err(Abort::Yielded));
+        assert_eq!(told, [Some(Ok(())), over, over, None], "what it has at hand is not given out any more");
+        assert_eq!((yielded, parcels.len_estimate()), (CONFLICT, 10), "a link would disturb the token's holder");
+    }
+}
+
+#[test]
+fn a_link_gives_way_to_the_token_and_the_attempt_is_over() {
+    for_each_overlapping(&YieldsAmidAScan);
 }

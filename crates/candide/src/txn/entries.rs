@@ -187,6 +187,9 @@ impl<P: Protocol> State<P> {
                 return Err(Abort::NotUnique);
             }
         }
+        if !is_new {
+            self.make_room(engine, &index.entries)?;
+        }
         Ok(record)
     }
 
@@ -274,14 +277,19 @@ impl<P: Protocol> State<P> {
         let primary = record.key_words(table.layout.key_words());
         let primary = primary.as_slice();
         index.entry_key(primary, &row, &mut key);
-        let entry = self.record_for(engine, &index.entries, &key)?.record;
+        let Home { record: entry, is_new } = self.record_for(engine, &index.entries, &key)?;
         let at = index.entries.layout.at(entry, Unit::ROW);
         let mut is_own = !index.unique;
         let compare = |words: Words<'_>| {
             is_own |= index.unique && primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
         };
         match self.read(engine, at, compare)? {
-            false => self.stage_entry(engine, index, entry, primary, Intent::Insert),
+            false => {
+                if !is_new {
+                    self.make_room(engine, &index.entries)?;
+                }
+                self.stage_entry(engine, index, entry, primary, Intent::Insert)
+            }
             true if is_own => Ok(()),
             true => Err(Abort::NotUnique),
         }

@@ -57,7 +57,8 @@ pub(super) struct Unwound(pub(super) Abort);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Home {
     pub(crate) record: RecordAt,
-    /// Whether the transaction has just linked it: then it has not written it, and there is no row.
+    /// Whether the transaction has just linked it: then it has not written it, there is no row, and the record has room for one.
+    /// Otherwise who writes makes room before.
     pub(crate) is_new: bool,
 }
 
@@ -429,17 +430,15 @@ impl<P: Protocol> State<P> {
         table.check_key(key);
         let mut place = Place::default();
         match table.index.find_place(key, &mut place) {
-            Found::Record(record) => self.found_home(engine, table, record),
+            Found::Record(record) => Ok(Home { record, is_new: false }),
             Found::Nothing { .. } => self.link(engine, table, key, &mut place),
         }
     }
 
-    /// The record of a key, which is about to be written as a whole, with room for that.
-    fn found_home(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<Home, Abort> {
-        // Here, where it can be refused without a trace.
+    /// Makes sure that there is room for writing a row of a table as a whole, while that can be refused without a trace.
+    pub(crate) fn make_room(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.local);
-        P::make_room(context, &self.attempt, table.number, table.layout.units().count())?;
-        Ok(Home { record, is_new: false })
+        P::make_room(context, &self.attempt, table.number, table.layout.units().count())
     }
 
     /// The record for a key that has none, linked absent, if possible where the last one was; or the one that there is after all.
@@ -462,8 +461,8 @@ impl<P: Protocol> State<P> {
         let cells = table.layout.cells(record);
         cells.clone().for_each(P::unborn);
         match place.link_near(record, key, &mut |node| cells.clone().for_each(|at| P::born(node, at))) {
-            Ok(linked) => self.note_link(engine, table, record, linked),
-            Err(start) => self.link_afar(engine, table, (record, key), place, start),
+            Ok(linked) => Ok(self.note_link(table, record, linked)),
+            Err(start) => self.link_afar(table, (record, key), place, start),
         }
     }
 
@@ -471,7 +470,6 @@ impl<P: Protocol> State<P> {
     #[inline(never)]
     fn link_afar(
         &mut self,
-        engine: &Engine<P>,
         table: &TableCore,
         (record, key): (RecordAt, &[u64]),
         place: &mut Place,
@@ -489,18 +487,12 @@ impl<P: Protocol> State<P> {
             Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
             return Err(Abort::MemoryLimit);
         };
-        self.note_link(engine, table, record, linked)
+        Ok(self.note_link(table, record, linked))
     }
 
     /// Takes note of what came of linking a record.
     #[inline(always)]
-    fn note_link(
-        &mut self,
-        engine: &Engine<P>,
-        table: &TableCore,
-        record: RecordAt,
-        linked: Linked,
-    ) -> Result<Home, Abort> {
+    fn note_link(&mut self, table: &TableCore, record: RecordAt, linked: Linked) -> Home {
         let local = &mut self.local;
         match linked {
             Linked::New { node, before, after } => {
@@ -508,11 +500,11 @@ impl<P: Protocol> State<P> {
                 P::linked(&mut self.attempt, node, before, after, first);
                 local.linked.push(first);
                 local.count_linked(table, true);
-                Ok(Home { record, is_new: true })
+                Home { record, is_new: true }
             }
             Linked::Existing(existing) => {
                 Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
-                self.found_home(engine, table, existing)
+                Home { record: existing, is_new: false }
             }
         }
     }

@@ -9,7 +9,8 @@
 //! # Why the next child is the next leaf
 //! A node keeps the slices between the fences that it was found with, and its children and the keys between them, as long as it keeps
 //! its version (T1, T3). So its next child is what a descent would find for the slice beyond the separator: it is validated as on a
-//! descent (T5), and its fences come from the same keys.
+//! descent (T5), and its fences come from the same keys. The child may have inherited slices from beyond the node's own fences, without
+//! a change of the node: what is outside of a leaf's fences is left to the next descent, which leads to the same leaf.
 //!
 //! # Where it begins
 //! The words in which both ends of the range agree lead to the layer in which they differ, and the leaves on the way are
@@ -98,6 +99,11 @@ struct Values {
 }
 
 impl Values {
+    /// Lets go of them.
+    fn clear(&mut self) {
+        (self.next, self.count, self.words[0]) = (0, 0, 0);
+    }
+
     /// The next one, if it is a record.
     #[inline(always)]
     fn record(&mut self) -> Option<RecordAt> {
@@ -155,18 +161,18 @@ impl Trail for Option<Parent> {
     }
 }
 
-/// A cursor's place in one layer.
+/// A cursor's place in one layer. Kept small: where layers have few keys, it is put aside and taken up again for every other row.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,
-    depth: usize,
+    depth: u8,
     part: Part,
     /// How many of the values in the hand have been taken, if the range's ends cut through the keys of some of them; for the hand
     /// itself they are over. Otherwise their number.
-    taken: usize,
+    taken: u8,
     /// Those whose keys are cut through.
-    lower_cut: Option<usize>,
-    upper_cut: Option<usize>,
+    lower_cut: Option<u8>,
+    upper_cut: Option<u8>,
     /// Above the current leaf, if there is any and it is known.
     parent: Option<Parent>,
     /// The slice that the next leaf is found by; nothing if there is no next leaf.
@@ -182,9 +188,11 @@ pub(crate) struct Cursor {
     direction: Direction,
     /// What the current leaf has in the range.
     hand: Values,
-    /// The layer that the cursor is in, and those above it, with what the hand held there.
+    /// The layer that the cursor is in.
     frame: Option<Frame>,
+    /// The layers above it, with what the hand held there: so many from the first on. The others are room.
     above: Vec<(Frame, Values)>,
+    height: usize,
     /// Whether `frame` says where it is. It does from the beginning if there is nothing in the range.
     has_begun: bool,
 }
@@ -194,29 +202,52 @@ impl Cursor {
     fn enter(&mut self, root: Node, depth: usize, part: Part) {
         let target = Some(if self.direction == Direction::Forward { part.from } else { part.to });
         let (lower_cut, upper_cut, parent) = (None, None, None);
-        self.frame =
-            Some(Frame { root, depth, part, taken: 0, lower_cut, upper_cut, parent, target, has_observed: false });
+        self.frame = Some(Frame {
+            root,
+            depth: depth as u8,
+            part,
+            taken: 0,
+            lower_cut,
+            upper_cut,
+            parent,
+            target,
+            has_observed: false,
+        });
     }
 
     /// Enters a layer, to come back.
     fn push(&mut self, root: Node, depth: usize, part: Part) {
-        if let Some(frame) = self.frame {
-            self.above.push((frame, std::mem::take(&mut self.hand)));
+        if let Some(frame) = &self.frame {
+            match self.above.get_mut(self.height) {
+                // Part by part, in place.
+                Some((above, hand)) => {
+                    *above = *frame;
+                    *hand = self.hand;
+                }
+                None => self.above.push((*frame, self.hand)),
+            }
+            self.height += 1;
+            self.hand.clear();
         }
         self.enter(root, depth, part);
     }
 
     fn pop(&mut self) {
-        (self.frame, self.hand) = match self.above.pop() {
-            Some((frame, hand)) => (Some(frame), hand),
-            None => (None, Values::default()),
+        let Some(height) = self.height.checked_sub(1) else {
+            self.frame = None;
+            self.hand.clear();
+            return;
         };
+        let (frame, hand) = &self.above[height];
+        self.frame = Some(*frame);
+        self.hand = *hand;
+        self.height = height;
     }
 
     /// The slice that the next leaf is found by, if there is one in the layer and all that was in the hand has been taken.
     #[inline(always)]
     fn next_leaf(&self) -> Option<u64> {
-        let is_over = |frame: &&Frame| self.hand.next == self.hand.count && frame.taken == self.hand.count;
+        let is_over = |frame: &&Frame| self.hand.next == self.hand.count && usize::from(frame.taken) == self.hand.count;
         self.frame.as_ref().filter(is_over)?.target
     }
 
@@ -257,11 +288,11 @@ impl Frame {
             hand.next += 1;
             return Some((Value::of(hand.words[hand.next - 1]), (false, false)));
         }
-        if self.taken < hand.count {
+        if usize::from(self.taken) < hand.count {
             let number = self.taken;
             self.taken += 1;
             let cuts = (self.lower_cut == Some(number), self.upper_cut == Some(number));
-            return Some((Value::of(hand.words[number]), cuts));
+            return Some((Value::of(hand.words[usize::from(number)]), cuts));
         }
         None
     }
@@ -287,11 +318,12 @@ impl Frame {
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
-        // The leaf may hold slices on the near side of the target: it has inherited them, or they have been scanned.
-        let (first, last) = if FORWARD { (target, to) } else { (from, target) };
         let mut spin = Spin::default();
         loop {
             let Spot { leaf, version, low, high } = self.next_leaf::<FORWARD>(target)?;
+            // The leaf may hold slices on the near side of the target, which have been scanned, and others beyond its fences: it has
+            // inherited them, and the next target leads to it again.
+            let (first, last) = if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
             let permutation = leaf.permutation();
             let slice_at = |rank| leaf.slice(permutation.slot(rank));
             let live = permutation.count();
@@ -316,7 +348,7 @@ impl Frame {
                 continue;
             }
             hand.words[count % ROOM] = 0;
-            (hand.next, hand.count, self.taken) = (0, count, count);
+            (hand.next, hand.count, self.taken) = (0, count, count as u8);
             self.target = if FORWARD {
                 (high < to).then(|| high + 1)
             } else {
@@ -325,7 +357,8 @@ impl Frame {
             };
             self.has_observed = true;
             if lower_is_cut || upper_is_cut {
-                let (lowest, highest) = if FORWARD { (0, count - 1) } else { (count - 1, 0) };
+                let last = count as u8 - 1;
+                let (lowest, highest) = if FORWARD { (0, last) } else { (last, 0) };
                 self.lower_cut = lower_is_cut.then_some(lowest);
                 self.upper_cut = upper_is_cut.then_some(highest);
                 (hand.next, self.taken) = (count, 0);
@@ -348,7 +381,7 @@ impl OrderedIndex {
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         debug_assert_eq!(range.lower.words().len(), self.key_words);
         let has_begun = range.is_empty();
-        Cursor { range, direction, hand: Values::default(), frame: None, above: Vec::new(), has_begun }
+        Cursor { range, direction, hand: Values::default(), frame: None, above: Vec::new(), height: 0, has_begun }
     }
 
     /// The next record of a range. `observe` is called with each leaf, and the version at which it was read, before any
@@ -386,7 +419,7 @@ impl OrderedIndex {
             return Some(Advance::Next(record));
         }
         let Some(frame) = &mut cursor.frame else { return Some(Advance::End) };
-        let depth = frame.depth;
+        let depth = usize::from(frame.depth);
         match frame.take(&mut cursor.hand) {
             Some((Value::Record(record), (lower_cuts, upper_cuts))) => {
                 let is_in_range =
@@ -403,7 +436,7 @@ impl OrderedIndex {
             // Unlinked since the permutation was loaded (T2).
             Some((Value::Nothing, _)) => None,
             None if frame.target.is_some() => None,
-            None if cursor.above.is_empty() => Some(Advance::End),
+            None if cursor.height == 0 => Some(Advance::End),
             None => {
                 cursor.pop();
                 None

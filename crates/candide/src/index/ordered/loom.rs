@@ -280,6 +280,32 @@ fn loom_ordered_layer_removal_against_insert() {
     });
 }
 
+/// A layer ends, and a key comes under its prefix: who has missed that in what was left of the layer is told.
+#[test]
+fn loom_ordered_absence_in_a_layer_that_ends() {
+    explore(2, || {
+        let rows = Rows::new(&[[1, 1], [1, 2]]);
+        rows.unlink(&[1, 1]);
+        let missed = Arc::new(std::sync::Mutex::new(None));
+        let noted = missed.clone();
+        beside(
+            &rows,
+            |rows| {
+                rows.unlink(&[1, 2]);
+                assert!(rows.link(&[1, 3]));
+            },
+            move |rows| {
+                if let Found::Nothing { node, version } = rows.index.find(&[1, 3]) {
+                    *noted.lock().unwrap() = Some((node, version));
+                }
+            },
+        );
+        if let Some((node, version)) = *missed.lock().unwrap() {
+            assert_ne!(node.version(), version);
+        }
+    });
+}
+
 /// A leaf and its parent go while scans are on their way.
 #[test]
 fn loom_ordered_removal_against_scan() {

@@ -9,6 +9,7 @@ use node::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod concurrent;
+mod heirs;
 mod model;
 mod phantoms;
 

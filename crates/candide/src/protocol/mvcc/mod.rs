@@ -230,6 +230,12 @@ impl Protocol for Mvcc {
         seen_at(newest, attempt.time).is_some_and(|version| !version.is_absent())
     }
 
+    fn chain_length(_attempt: &Attempt, at: CellAt) -> Option<usize> {
+        // Acquire: the version's header (E3).
+        let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)))?;
+        (!newest.is_absent()).then(|| std::iter::successors(Some(newest), |version| version.older()).count())
+    }
+
     #[inline(always)]
     fn absent(_context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         if !attempt.only_reads {

@@ -272,6 +272,12 @@ impl Protocol for Mvto {
         seen.is_some_and(|version| !version.stamp().is_absent())
     }
 
+    fn chain_length(_attempt: &Attempt, at: CellAt) -> Option<usize> {
+        let newest = at.newest_linked(at.chain_word())?;
+        let standing = newest.and_older().map(Version::stamp).find(|stamp| stamp.is_committed())?;
+        (!standing.is_absent()).then(|| newest.and_older().count())
+    }
+
     fn absent(_context: &mut Context<'_, Mvto>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         if !attempt.looks_back {
             attempt.nodes.observe(missing);
@@ -786,6 +792,7 @@ fn link(
     let is_delta = block.is_some() && can_wait(writes, index, below);
     let stamp = Stamp::pending(ts, item.present);
     let is_first = cell.newest().is_none();
+    pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
     if !is_first && (item.present || at.is_first()) && !cell.word().has(Tid::QUEUED) {
         cell.raise(Tid::QUEUED); // T7

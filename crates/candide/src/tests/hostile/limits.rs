@@ -91,6 +91,12 @@ impl<P: Protocol> Room<P> {
         assert_eq!(self.db.health().oldest_pin, None);
     }
 
+    fn check_limit(&self, limit: usize) {
+        // And for the deleted rows of each of three tables, where deletes make versions.
+        let beyond = BEYOND + if P::VERSION_WORDS > 0 { 3 * (64 << 10) } else { 0 };
+        assert!(self.db.memory().reserved_bytes <= limit + beyond, "{:?} with a limit of {limit}", self.db.memory());
+    }
+
     /// Deletes everything; a delete needs no memory. Then nothing is left but what is free.
     fn clear(&mut self) {
         for key in std::mem::take(&mut self.rows).into_keys() {
@@ -120,7 +126,7 @@ fn perform<P: Protocol>(parcels: &Table<Parcel, P>, tx: &Tx<'_, P>, step: &Step)
             }
         }
         3 => match parcels.insert_if_absent(tx, Parcel::new(first.0, first.1)) {
-            // A closure that goes on: what was refused has not begun, and the rest counts.
+            // A closure that goes on: what was refused has not begun, and the rest counts. Who is there is not in want of room.
             Err(Abort::MemoryLimit) => {
                 assert_eq!(parcels.get(tx, &first, ())?, None);
                 return Ok(false);
@@ -191,13 +197,7 @@ impl ForProtocol for EveryLimit {
             let first = room.refused;
             refusals += first;
             assert!(number < limits || first == 0, "{first} refusals though {enough} bytes are enough");
-            // And for the deleted rows of each of three tables, where deletes make versions.
-            let beyond = BEYOND + if P::VERSION_WORDS > 0 { 3 * (64 << 10) } else { 0 };
-            assert!(
-                room.db.memory().reserved_bytes <= limit + beyond,
-                "{:?} with a limit of {limit}",
-                room.db.memory()
-            );
+            room.check_limit(limit);
             room.clear();
             // All that was deleted can be had again. (A little less: what is free may lie in another slab than what is wanted.)
             room.run(&script);
@@ -215,4 +215,35 @@ impl ForProtocol for EveryLimit {
 #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
 fn every_memory_limit_refuses_whole_and_leaks_nothing() {
     for_each(&EveryLimit);
+}
+
+struct InAndOut;
+
+impl ForProtocol for InAndOut {
+    fn run<P: Protocol>(&self) {
+        let limit = 1 << 20;
+        let mut room = Room::<P>::new(limit).unwrap();
+        let mut refused = 0;
+        for number in 0..10_000 {
+            let parcel = Parcel::new(1, number);
+            match room.session.run(|tx| room.parcels.insert(tx, parcel)) {
+                Ok(()) => assert_eq!(room.session.run(|tx| room.parcels.delete(tx, &parcel.key())), Ok::<_, Abort>(())),
+                Err(abort) => {
+                    assert_eq!(abort, Abort::MemoryLimit);
+                    refused += 1;
+                }
+            }
+        }
+        room.check_limit(limit);
+        assert!(refused > 0, "a megabyte was enough");
+        room.clear();
+        assert_eq!(room.session.run(|tx| room.parcels.insert(tx, Parcel::new(1, 1))), Ok::<_, Abort>(()));
+    }
+}
+
+/// No epoch passes, so nothing that was deleted comes back, and deletes go past the limit: inserts must not live on that.
+#[test]
+#[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
+fn deletes_past_the_limit_leave_no_room_for_inserts() {
+    for_each(&InAndOut);
 }

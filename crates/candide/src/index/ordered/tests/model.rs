@@ -174,3 +174,46 @@ fn a_place_finds_the_next_leaf() {
     rows.check();
     assert!(near > 900, "{near}");
 }
+
+/// Several go on with their keys in turn, each beside its last one. What the others do there in between, linking, dividing leaves and
+/// emptying them, leaves none of them with a place that is not the key's.
+fn fill_together(key_words: usize, node_words: usize, seed: u64) {
+    let rows = Rows::new(key_words, node_words);
+    let mut random = Random::seeded(seed);
+    let mut model = BTreeMap::<Vec<u64>, RecordAt>::new();
+    let mut runs: [(Own, u64); 4] = std::array::from_fn(|_| (Own::default(), random.below(400)));
+    for _ in 0..600 {
+        let (own, next) = &mut runs[below(&mut random, 4)];
+        *next = if below(&mut random, 40) == 0 { random.below(400) } else { *next + 1 + random.below(3) };
+        let key: Vec<u64> = (1..key_words).map(|_| 7).chain([*next]).collect();
+        match rows.try_link(own, &key, |_| ()).unwrap() {
+            (record, Linked::New { .. }) => {
+                assert!(model.insert(key.clone(), record).is_none(), "{key:?} has two records")
+            }
+            (_, Linked::Existing(existing)) => assert_eq!(model.get(&key), Some(&existing)),
+        }
+        assert_eq!(rows.find(&key), model.get(&key).copied(), "seed {seed}: {key:?}");
+        if below(&mut random, 100) == 0 {
+            let first = random.below(400);
+            model.retain(|key, record| {
+                let stays = !(first..first + 60).contains(&key[key_words - 1]);
+                if !stays {
+                    rows.unlink(own, *record);
+                }
+                stays
+            });
+        }
+    }
+    rows.check();
+    let (keys, _) = rows.scan(&KeyRange::all(), Direction::Forward);
+    assert!(keys.iter().eq(model.keys()), "seed {seed}");
+}
+
+#[test]
+fn a_place_is_not_believed_when_others_have_been_there() {
+    for seed in 0..60 {
+        fill_together(1, 0, seed);
+        fill_together(1, 2, seed);
+        fill_together(3, 0, seed);
+    }
+}

@@ -1,0 +1,264 @@
+//! How many versions a row is said to have.
+
+use super::rows::Item;
+use super::steps::{CONFLICT, ONCE, acting, run};
+use super::{ForProtocol, for_each, for_each_concurrent};
+use crate::history::Recorded;
+use crate::protocol::{Mvcc, Mvto, Occ, Protocol, Serial, Versioned};
+use crate::sync::{AtomicBool, Duration, Instant, Ordering, Point};
+use crate::{Abort, Database, Session, Table, TableOptions, Tx};
+
+type Items<P> = Table<Item, P>;
+
+fn versions<P: Protocol>(items: &Items<P>, session: &mut Session<P>, id: u64) -> Option<usize> {
+    items.versions_of(session, &id).unwrap_or_else(|abort| panic!("{}: {abort}", P::NAME))
+}
+
+fn add<P: Protocol>(tx: &Tx<'_, P>, items: &Items<P>) -> Result<(), Abort> {
+    items.update(tx, &1, Item::COUNT.wrapping_add(1))
+}
+
+struct RowsAndNone {
+    options: TableOptions,
+}
+
+impl ForProtocol for RowsAndNone {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
+        let items = db.table_with::<Item>("items", self.options).unwrap();
+        let mut session = db.session().unwrap();
+        assert_eq!(versions(&items, &mut session, 1), None, "nobody has looked for it");
+        assert_eq!(run(&mut session, |tx| items.get(tx, &1, ())), None);
+        assert_eq!(versions(&items, &mut session, 1), None);
+        run(&mut session, |tx| items.insert(tx, Item::new(1, 10)));
+        assert_eq!((versions(&items, &mut session, 1), versions(&items, &mut session, 2)), (Some(1), None));
+        run(&mut session, |tx| items.delete(tx, &1));
+        assert_eq!(versions(&items, &mut session, 1), None, "whatever is left of it");
+        run(&mut session, |tx| items.insert(tx, Item::new(1, 11)));
+        assert!(versions(&items, &mut session, 1).is_some_and(|versions| versions >= 1));
+        let refused: Result<(), Abort> = session.run(|tx| {
+            items.insert(tx, Item::new(2, 0))?;
+            Err(Abort::Guard)
+        });
+        assert_eq!((refused, versions(&items, &mut session, 2)), (Err(Abort::Guard), None), "it never was");
+        let stats = session.stats();
+        versions(&items, &mut session, 1);
+        assert_eq!(session.stats(), stats, "it is no transaction");
+        assert_eq!(db.health().oldest_pin, None, "nothing is held back");
+    }
+}
+
+#[test]
+fn a_row_has_a_version_and_no_row_has_none() {
+    let ordered = TableOptions::default().ordered();
+    for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
+        for_each(&RowsAndNone { options });
+        RowsAndNone { options }.run::<Recorded<Occ>>();
+        RowsAndNone { options }.run::<Recorded<Mvto>>();
+        RowsAndNone { options }.run::<Recorded<Serial>>();
+    }
+}
+
+struct Misuse;
+
+impl ForProtocol for Misuse {
+    fn run<P: Protocol>(&self) {
+        let [db, other] = [(); 2].map(|()| Database::<P>::builder().build().unwrap());
+        let items = db.table::<Item>("items").unwrap();
+        let (mut session, mut inner) = (db.session().unwrap(), db.session().unwrap());
+        let mut foreign = other.session().unwrap();
+        run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
+        assert_eq!(items.versions_of(&mut foreign, &1), Err(Abort::ForeignTable));
+        // Inside a transaction of the same database, by another session: what is not committed is not there.
+        let nested = session.run(|tx| {
+            items.delete(tx, &1)?;
+            items.insert(tx, Item::new(2, 0))?;
+            Ok::<_, Abort>([1, 2].map(|id| items.versions_of(&mut inner, &id)))
+        });
+        let waits_for_itself = P::NAME == "global-lock";
+        let wanted = if waits_for_itself { [Err(Abort::Nested); 2] } else { [Ok(Some(1)), Ok(None)] };
+        assert_eq!(nested, Ok(wanted), "{}", P::NAME);
+        assert_eq!([1, 2].map(|id| versions(&items, &mut inner, id).is_some()), [false, true], "{}", P::NAME);
+        // A transaction of another database is in nobody's way.
+        let elsewhere = foreign.run(|_| items.versions_of(&mut session, &2));
+        assert_eq!(elsewhere, Ok(Some(1)));
+    }
+}
+
+#[test]
+fn sessions_of_other_databases_and_transactions_around_it_are_told_apart() {
+    for_each_concurrent(&Misuse);
+}
+
+/// A database whose epochs are moved by hand, with row 1, and a session.
+fn by_hand<P: Versioned>(splitting: bool) -> (Database<P>, Items<P>, Session<P>) {
+    let db = Database::<P>::builder().timestamp_splitting(splitting).manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
+    (db, items, session)
+}
+
+/// Lets everything that is due be collected.
+fn collect<P: Versioned>(db: &Database<P>, session: &mut Session<P>) {
+    for _ in 0..3 {
+        db.inner.engine.epochs.pass();
+        run(session, |_| Ok(()));
+    }
+}
+
+fn a_snapshot_keeps_what_it_sees_under<P: Versioned>() {
+    let (db, items, mut session) = by_hand::<P>(true);
+    let snapshot = db.snapshot();
+    for updates in 1..=3 {
+        run(&mut session, |tx| add(tx, &items));
+        assert_eq!(versions(&items, &mut session, 1), Some(1 + updates), "{}", P::NAME);
+    }
+    collect(&db, &mut session);
+    assert_eq!(versions(&items, &mut session, 1), Some(2), "{}: the newest, and that of the snapshot", P::NAME);
+    run(&mut session, |tx| items.delete(tx, &1));
+    assert_eq!(versions(&items, &mut session, 1), None, "{}: it is there for the snapshot alone", P::NAME);
+    assert_eq!(snapshot.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(0));
+    run(&mut session, |tx| items.insert(tx, Item::new(1, 5)));
+    collect(&db, &mut session);
+    assert_eq!(versions(&items, &mut session, 1), Some(2), "{}", P::NAME);
+    drop(snapshot);
+    collect(&db, &mut session);
+    assert_eq!(versions(&items, &mut session, 1), Some(1), "{}: all others are collected", P::NAME);
+}
+
+#[test]
+fn a_snapshot_keeps_what_it_sees() {
+    a_snapshot_keeps_what_it_sees_under::<Mvcc>();
+    a_snapshot_keeps_what_it_sees_under::<Mvto>();
+}
+
+fn the_longest_chain_counts_under<P: Versioned>() {
+    for splitting in [true, false] {
+        let (_db, items, mut session) = by_hand::<P>(splitting);
+        for _ in 0..3 {
+            run(&mut session, |tx| items.update(tx, &1, Item::OTHER.wrapping_add(1)));
+        }
+        assert_eq!(versions(&items, &mut session, 1), Some(4), "{}", P::NAME);
+        for _ in 0..2 {
+            run(&mut session, |tx| add(tx, &items));
+        }
+        let wanted = if splitting { 4 } else { 6 };
+        assert_eq!(versions(&items, &mut session, 1), Some(wanted), "{}, splitting {splitting}", P::NAME);
+        for _ in 0..4 {
+            run(&mut session, |tx| add(tx, &items));
+        }
+        let wanted = if splitting { 7 } else { 10 };
+        assert_eq!(versions(&items, &mut session, 1), Some(wanted), "{}, splitting {splitting}", P::NAME);
+    }
+}
+
+#[test]
+fn of_several_column_groups_the_longest_chain_counts() {
+    the_longest_chain_counts_under::<Mvcc>();
+    the_longest_chain_counts_under::<Mvto>();
+}
+
+#[test]
+fn protocols_without_versions_have_one() {
+    struct One;
+
+    impl ForProtocol for One {
+        fn run<P: Protocol>(&self) {
+            if P::VERSION_WORDS > 0 {
+                return;
+            }
+            let db = Database::<P>::builder().build().unwrap();
+            let items = db.table::<Item>("items").unwrap();
+            let mut session = db.session().unwrap();
+            run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
+            for _ in 0..5 {
+                run(&mut session, |tx| add(tx, &items));
+                assert_eq!(versions(&items, &mut session, 1), Some(1), "{}", P::NAME);
+            }
+        }
+    }
+
+    for_each(&One);
+}
+
+#[test]
+fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
+    let (db, items, mut session) = by_hand::<Mvto>(true);
+    let (mut other, rows) = (db.session().unwrap(), items.clone());
+    let amid = move || {
+        assert_eq!(versions(&rows, &mut other, 1), Some(2), "what may be in a reader's way");
+        assert_eq!(versions(&rows, &mut other, 2), None, "it is not inserted yet");
+    };
+    acting(Point::Validated, amid, || {
+        run(&mut session, |tx| {
+            add(tx, &items)?;
+            items.insert(tx, Item::new(2, 0))
+        });
+    });
+    assert_eq!([1, 2].map(|id| versions(&items, &mut session, id)), [Some(2), Some(1)]);
+    // One that fails takes its version out again.
+    let amid = {
+        let (mut other, rows) = (db.session().unwrap(), items.clone());
+        move || run(&mut other, |tx| rows.update(tx, &1, Item::COUNT.sub(1)))
+    };
+    let lost =
+        acting(Point::Unlocked, amid, || session.run_with(ONCE(), |tx| items.modify(tx, &1, Item::COUNT, |_| ())));
+    assert_eq!((lost, versions(&items, &mut session, 1)), (CONFLICT, Some(3)));
+}
+
+fn nobody_is_in_its_way_under<P: Versioned>() {
+    const ROUNDS: u64 = 2_000;
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
+    let is_over = AtomicBool::new(false);
+    let longest = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let mut session = db.session().unwrap();
+            let mut longest = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                longest = versions(&items, &mut session, 1).expect("it is always there").max(longest);
+                // This one comes and goes.
+                let _ = versions(&items, &mut session, 2);
+            }
+            longest
+        });
+        let writers: Vec<_> = (0..2)
+            .map(|thread| {
+                let (db, items) = (&db, &items);
+                scope.spawn(move || {
+                    let mut session = db.session().unwrap();
+                    for round in 0..ROUNDS {
+                        let done = session.run(|tx| {
+                            add(tx, items)?;
+                            match (thread, round % 2) {
+                                (0, 0) => items.insert(tx, Item::new(2, 0)),
+                                (0, _) => items.delete(tx, &2),
+                                _ => items.modify(tx, &1, Item::OTHER, |other| *other += 1),
+                            }
+                        });
+                        done.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        looking.join().unwrap()
+    });
+    assert!(longest >= 1);
+    // The advancer collects what the sessions have left.
+    let begun = Instant::now();
+    while versions(&items, &mut session, 1) != Some(1) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?} are left", versions(&items, &mut session, 1));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn nobody_is_in_its_way() {
+    nobody_is_in_its_way_under::<Mvcc>();
+    nobody_is_in_its_way_under::<Mvto>();
+}

@@ -1,0 +1,73 @@
+//! Scans of ordered tables while leaves around them die and leave their keys to their neighbours.
+
+use super::parcels::Parcel;
+use super::rows::Item;
+use super::steps::{ONCE, run};
+use super::{ForProtocol, for_each_overlapping};
+use crate::protocol::Protocol;
+use crate::{Abort, Database};
+
+/// Rows in a leaf, and leaves below an inner node, where keys have ascended.
+const LEAF: u16 = 14;
+const LEAVES: u16 = 13;
+
+/// A leaf dies beside an inner node through which a scan is going. Its keys fall to a leaf below that node, where one of them is inserted
+/// and committed: the scan, which has yet to come there, gives it once or not at all.
+struct WhatALeafInherits;
+
+impl ForProtocol for WhatALeafInherits {
+    fn run<P: Protocol>(&self) {
+        for backwards in [false, true] {
+            let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+            let parcels = db.table::<Parcel>("parcels").unwrap();
+            let beside = db.table::<Item>("beside").unwrap();
+            let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+            run(&mut second, |tx| {
+                beside.insert(tx, Item::new(0, 0))?;
+                parcels.insert_many(tx, (0..4 * LEAVES * LEAF).map(|row| Parcel::new(1, 10 * row)))
+            });
+            let bury = |session: &mut _| {
+                for _ in 0..4 {
+                    db.inner.engine.epochs.pass();
+                    run(session, |_| Ok(()));
+                }
+            };
+            // The second node, or the first, becomes a leaf with one row; and the one beside it, in which the scan is, gets room.
+            let node = LEAVES * LEAF;
+            let (dying, room) = if backwards { (0..node, node) } else { (node..2 * node, node - 1) };
+            let last = dying.start;
+            let others = dying.skip(1).chain([room]);
+            run(&mut second, |tx| others.clone().try_for_each(|row| parcels.delete(tx, &(1, 10 * row))));
+            bury(&mut second);
+            run(&mut second, |tx| parcels.delete(tx, &(1, 10 * last)));
+            // It can be buried, but is not yet.
+            db.inner.engine.epochs.pass();
+
+            let scanned = first.run_with(ONCE(), |tx| {
+                beside.update(tx, &0, Item::COUNT.add(1))?;
+                let mut scan = match backwards {
+                    false => parcels.scan(tx, .., ()),
+                    true => parcels.scan_rev(tx, ..(1, 20 * node), ()),
+                };
+                let mut numbers = vec![scan.next().expect("there are rows")?.0.1];
+                let linked = parcels.len_estimate();
+                bury(&mut second);
+                assert_eq!(parcels.len_estimate(), linked - 1, "its leaf is gone");
+                run(&mut second, |tx| parcels.insert(tx, Parcel::new(1, 10 * last + 5)));
+                for row in scan {
+                    numbers.push(row?.0.1);
+                }
+                Ok::<_, Abort>(numbers)
+            });
+            let numbers = scanned.unwrap_or_else(|abort| panic!("{}: {abort}", P::NAME));
+            let new = numbers.iter().filter(|&&number| number == 10 * last + 5).count();
+            assert!(new <= 1, "{} gives a row {new} times", P::NAME);
+            assert!(numbers.is_sorted_by(|a, b| if backwards { a > b } else { a < b }));
+        }
+    }
+}
+
+#[test]
+fn a_scan_does_not_go_twice_through_what_a_leaf_inherits() {
+    for_each_overlapping(&WhatALeafInherits);
+}
