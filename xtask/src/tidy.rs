@@ -18,7 +18,7 @@ pub(crate) const REGISTRY: &str = "crates/candide-bench/src/registry.rs";
 /// The engine's modules, lowest first. Modules of one layer may use one another.
 const LAYERS: &[&[&str]] = &[
     &["sync"],
-    &["error", "factor"],
+    &["error", "factor", "timestamps"],
     &["stats"],
     &["memory"],
     &["epoch"],

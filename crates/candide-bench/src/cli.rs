@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use candide::Factor;
+use candide::{Factor, Timestamps};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -256,6 +256,10 @@ pub(crate) struct Common {
     /// Timestamp splitting: each column group has a timestamp of its own (on), or a row has one (off)
     #[arg(long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) ts: Vec<Switch>,
+
+    /// Where timestamps come from, under `mvto`: one `counter`, or the system's `clock`, which no thread has to write [default: counter]
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) timestamps: Vec<Timestamps>,
 
     /// Bad choices to measure the cost of, separated by commas: `no-backoff` (retry at once), `system-allocator` (rows and nodes
     /// one by one), `unwinding-aborts` (conflicts unwind the stack), `ordered-only` (no hash indexes), `contended-keys` (components

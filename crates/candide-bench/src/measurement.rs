@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use candide::Timestamps;
 use candide_workloads::{Cause, Consistency};
 use serde::Serialize;
 
@@ -24,6 +25,9 @@ pub(crate) struct Measurement {
     pub(crate) protocol: &'static str,
     pub(crate) cu: bool,
     pub(crate) ts: bool,
+    /// Where timestamps come from, under a protocol that leaves the choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timestamps: Option<&'static str>,
     pub(crate) factors: Vec<&'static str>,
     pub(crate) threads: usize,
     /// Measured time, of all runs together, as are all counts.
@@ -202,6 +206,7 @@ impl Measurement {
             protocol: variant.protocol.name(),
             cu: variant.cu,
             ts: variant.ts,
+            timestamps: variant.timestamps.map(Timestamps::name),
             factors: variant.factors.iter().map(|factor| factor.name()).collect(),
             threads,
             duration_s: total.elapsed.as_secs_f64(),
@@ -222,6 +227,11 @@ impl Measurement {
             memory,
             consistency,
         })
+    }
+
+    /// Where timestamps come from, if it is not a counter.
+    pub(crate) fn other_timestamps(&self) -> Option<&'static str> {
+        self.timestamps.filter(|&timestamps| timestamps != Timestamps::default().name())
     }
 
     /// The slowest and the fastest run.

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use crate::cli::Common;
 use crate::failure::Failure;
+use crate::registry::{Choice, Choices};
 use crate::subject::Variant;
 
 /// One database, loaded once and run with each of the thread counts.
@@ -39,17 +40,39 @@ impl Plan {
             }
             for cu in &common.cu {
                 for ts in &common.ts {
-                    let factors = common.factors.clone();
-                    let variant = Variant { protocol, cu: cu.is_on(), ts: ts.is_on(), factors };
-                    plan.cases.push(Case { variant, threads: threads.clone() });
+                    for timestamps in protocol.timestamps(&common.timestamps) {
+                        let factors = common.factors.clone();
+                        let variant = Variant { protocol, cu: cu.is_on(), ts: ts.is_on(), timestamps, factors };
+                        plan.cases.push(Case { variant, threads: threads.clone() });
+                    }
                 }
             }
         }
+        plan.notes.extend(unconcerned(common)?);
         if plan.cases.is_empty() {
             return Err(Failure::Usage(format!("{}; use --threads 1", plan.notes.join("; "))));
         }
         plan.notes.extend(crowding(&asked, cores));
         Ok(plan)
+    }
+}
+
+/// What is to be said if it was asked where timestamps come from: an error if none of the protocols leaves that choice, a note if some do
+/// not.
+fn unconcerned(common: &Common) -> Result<Option<String>, Failure> {
+    if common.timestamps.is_empty() {
+        return Ok(None);
+    }
+    let (with, without): (Vec<Choice>, Vec<Choice>) =
+        common.protocol.0.iter().partition(|protocol| protocol.leaves_timestamps());
+    let names = without.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
+    match (with.is_empty(), without.is_empty()) {
+        (true, _) => {
+            let able = Choices::with_timestamps().join(", ");
+            Err(Failure::Usage(format!("--timestamps means nothing to {names}; it is for {able}")))
+        }
+        (false, true) => Ok(None),
+        (false, false) => Ok(Some(format!("--timestamps means nothing to {names}"))),
     }
 }
 

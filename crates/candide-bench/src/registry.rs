@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use candide::{GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc};
+use candide::{GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Timestamps};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
@@ -64,6 +64,22 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// Whether one can choose where its timestamps come from.
+    pub(crate) fn leaves_timestamps(self) -> bool {
+        self.run(Sources).len() > 1
+    }
+
+    /// Where its timestamps come from, one setting after another: as was asked for, or as it likes best; nothing if it leaves no choice.
+    pub(crate) fn timestamps(self, asked: &[Timestamps]) -> Vec<Option<Timestamps>> {
+        match (self.leaves_timestamps(), asked) {
+            (false, _) => vec![None],
+            (true, []) => vec![Some(self.run(Sources)[0])],
+            (true, asked) => asked.iter().copied().map(Some).collect(),
+        }
+    }
+}
+
 /// Where the protocol called so is in the registry, which is the order in which reports show them.
 ///
 /// # Panics
@@ -82,6 +98,16 @@ impl Job for Name {
     }
 }
 
+struct Sources;
+
+impl Job for Sources {
+    type Output = &'static [Timestamps];
+
+    fn run<P: Protocol>(self) -> &'static [Timestamps] {
+        P::TIMESTAMPS
+    }
+}
+
 struct OneSession;
 
 impl Job for OneSession {
@@ -95,6 +121,13 @@ impl Job for OneSession {
 /// The protocols of one invocation, in the order they were given.
 #[derive(Debug, Clone)]
 pub(crate) struct Choices(pub(crate) Vec<Choice>);
+
+impl Choices {
+    /// The names of those that leave a choice where their timestamps come from.
+    pub(crate) fn with_timestamps() -> Vec<&'static str> {
+        Choice::ALL.iter().filter(|choice| choice.leaves_timestamps()).map(|choice| choice.name()).collect()
+    }
+}
 
 impl FromStr for Choices {
     type Err = String;

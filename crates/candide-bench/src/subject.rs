@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use candide::{Database, Factor, Protocol};
+use candide::{Database, Factor, Protocol, Timestamps};
 use candide_workloads::{Consistency, Loaded, Loading, Timeline, Workload};
 
 use crate::affinity::Cores;
@@ -21,6 +21,8 @@ pub(crate) struct Variant {
     pub(crate) cu: bool,
     /// Timestamp splitting.
     pub(crate) ts: bool,
+    /// Where timestamps come from, if the protocol leaves a choice.
+    pub(crate) timestamps: Option<Timestamps>,
     pub(crate) factors: Vec<Factor>,
 }
 
@@ -119,6 +121,8 @@ impl<W: Workload + 'static> Job for Load<'_, W> {
     fn run<P: Protocol>(self) -> Self::Output {
         let Load { workload, filling: &Filling { variant, cores, seed, agenda } } = self;
         let builder = Database::<P>::builder().commit_time_updates(variant.cu).timestamp_splitting(variant.ts);
+        let builder =
+            variant.timestamps.into_iter().fold(builder, |builder, timestamps| builder.timestamps(timestamps));
         let db = builder.factors(variant.factors.iter().copied()).build()?;
         let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
         let title = format!("loading {} {}", Workload::name(workload), P::NAME);

@@ -268,8 +268,9 @@ pub(crate) fn label(result: &Measurement) -> String {
 }
 
 fn protocol(result: &Measurement) -> String {
+    let timestamps = result.other_timestamps().map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
     let factors = if result.factors.is_empty() { "" } else { " (handicapped)" };
-    format!("{}{factors}", result.protocol)
+    format!("{}{timestamps}{factors}", result.protocol)
 }
 
 fn switch(on: bool) -> &'static str {

@@ -28,6 +28,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcc --order-ids here", "[possible values: per-attempt, once, district]");
     assert_refused("bench ycsb --cu maybe", "[possible values: on, off]");
     assert_refused("bench ycsb --factor luck", "no-backoff");
+    assert_refused("bench ycsb --protocol mvto --timestamps sundial", "there are counter, clock");
     assert_refused(
         "reproduce figure-4",
         "[possible values: factors, delivery, protocols, high-contention, separate-effects, granularity, tpcc-mocc]",
@@ -83,6 +84,10 @@ fn numbers_out_of_range_are_answered_with_the_range() {
 #[test]
 fn contradictions_are_explained() {
     assert_refused("bench ycsb --protocol serial --threads 2", "serial runs one transaction at a time");
+    assert_refused(
+        "bench ycsb --protocol occ,mvcc --timestamps clock",
+        "--timestamps means nothing to occ, mvcc; it is for mvto",
+    );
     assert_refused("bench tpcc --like dbx1000 --mix full", "the mix must be two, even or new-order");
     assert_refused("bench tpcc --like dbx1000 --order-ids once", "the numbers of orders the district's");
     assert_refused("bench smallbank --theta 0.5 --hotspot 10", "cannot be used with");

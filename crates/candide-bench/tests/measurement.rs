@@ -239,6 +239,24 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
 }
 
 #[test]
+fn where_timestamps_come_from_is_a_setting_of_protocols_that_leave_the_choice() {
+    let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2";
+    let (printed, report) = bench(&format!("{size} --protocol occ,mvto --timestamps counter,clock"), "timestamps");
+    let results = report["results"].as_array().expect("a list");
+    let settings: Vec<_> = results.iter().map(|result| (&result["protocol"], &result["timestamps"])).collect();
+    let (occ, mvto, counter, clock) = ("occ".into(), "mvto".into(), "counter".into(), "clock".into());
+    assert_eq!(settings, [(&occ, &Value::Null), (&mvto, &counter), (&mvto, &clock)]);
+    for result in results {
+        assert!(number(&result["committed"]) > 0.0);
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert!(
+        printed.contains("mvto by clock") && printed.contains("note: --timestamps means nothing to occ"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn rubis_reports_its_types_and_what_it_does_as_published() {
     let size = "rubis --items 500 --users 50 --runs 2 --threads 1,3";
     let (printed, report) = bench(&format!("{size} --protocol occ,tictoc,serial --stock 30"), "rubis");

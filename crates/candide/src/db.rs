@@ -17,6 +17,7 @@ use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats, Tally};
 use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique};
 use crate::table::Table;
+use crate::timestamps::{self, Timestamps};
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -101,6 +102,7 @@ impl<P: Protocol> Database<P> {
                 commit_time_updates: true,
                 factors: Factors::default(),
                 memory_limit_bytes: usize::MAX,
+                timestamps: None,
             },
             seed: None,
             first_epoch: None,
@@ -278,6 +280,14 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
+    /// Where timestamps come from, under a protocol that draws them and leaves the choice
+    /// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)): today [`Mvto`](crate::Mvto). By default the first that it knows.
+    #[must_use]
+    pub fn timestamps(mut self, timestamps: Timestamps) -> Self {
+        self.options.timestamps = Some(timestamps);
+        self
+    }
+
     /// Makes some of the bad choices that there are, besides those already made; for experiments.
     #[must_use]
     pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
@@ -312,8 +322,11 @@ impl<P: Protocol> Builder<P> {
     /// The database.
     ///
     /// # Errors
-    /// None with today's options; limits that cannot work are found when tables are created.
+    /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
+        if let Some(wanted) = self.options.timestamps.filter(|wanted| !P::TIMESTAMPS.contains(wanted)) {
+            return Err(Error::Timestamps { protocol: P::NAME, wanted });
+        }
         let id = process_unique();
         let epochs = match self.first_epoch {
             Some(first) => Epochs::manual(first),
@@ -335,7 +348,7 @@ impl<P: Protocol> Builder<P> {
                     tables: RwLock::new(Vec::new()).into(),
                     token: Token::new(),
                 },
-                clock: P::Clock::default(),
+                clock: P::clock(self.options.timestamps.unwrap_or_else(|| timestamps::first_of(P::TIMESTAMPS))),
             },
             types: Mutex::new(Vec::new()),
             sessions: Mutex::new(Vec::new()),

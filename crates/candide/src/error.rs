@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::timestamps::Timestamps;
 use std::fmt;
 
 /// Why an operation or a transaction did not do what was asked.
@@ -178,6 +179,13 @@ pub enum Error {
         /// The limit in bytes.
         limit_bytes: usize,
     },
+    /// The protocol draws no timestamps, or not from there. [`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS) says what it can.
+    Timestamps {
+        /// The protocol's name.
+        protocol: &'static str,
+        /// Where they should have come from.
+        wanted: Timestamps,
+    },
     /// The protocol allows one session at a time, and one exists. Drop it first, or choose another protocol.
     SecondSession {
         /// The protocol's name.
@@ -236,6 +244,9 @@ impl fmt::Display for Error {
             }
             Error::SecondSession { protocol } => {
                 write!(f, "protocol {protocol} allows one session at a time; drop the other one first")
+            }
+            Error::Timestamps { protocol, wanted } => {
+                write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave that to the protocol")
             }
             Error::NotQuiescent => f.write_str("transactions are running; end them before a raw iteration"),
             Error::IndexExists { table, index } => {

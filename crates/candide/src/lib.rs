@@ -545,6 +545,7 @@ mod sync;
 mod table;
 #[cfg(test)]
 mod tests;
+mod timestamps;
 mod txn;
 
 pub use bulk::LoadOptions;
@@ -568,6 +569,7 @@ pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use stream::StreamError;
 pub use table::{Row, Table};
+pub use timestamps::Timestamps;
 pub use txn::{Conflict, RunOptions, Tx};
 
 /// A page for each protocol: what it guarantees, where it comes from, its phases and invariants, why it is serializable, and what it costs.

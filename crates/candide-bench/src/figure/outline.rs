@@ -115,5 +115,5 @@ impl Outline {
 /// A protocol, with one timestamp to a row and updates that read what they change, as everybody has it.
 pub(super) fn plain(protocol: &str) -> Variant {
     let protocol = Choice::named(protocol).expect("figures are of protocols that there are");
-    Variant { protocol, cu: false, ts: false, factors: Vec::new() }
+    Variant { protocol, cu: false, ts: false, timestamps: protocol.timestamps(&[])[0], factors: Vec::new() }
 }

@@ -35,6 +35,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         protocol: all[protocol].name(),
         cu,
         ts,
+        timestamps: None,
         factors: Vec::new(),
         threads,
         duration_s: 0.6,

@@ -21,9 +21,10 @@ impl Entry<'_> {
     /// Protocol, threads, and what is switched off.
     pub(crate) fn setting(self) -> String {
         let Measurement { protocol, threads, cu, ts, .. } = *self.result;
+        let by = self.result.other_timestamps().map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
         let off: String =
             [(cu, ", CU off"), (ts, ", TS off")].iter().filter(|(on, _)| !on).map(|(_, words)| *words).collect();
-        format!("{protocol} with {}{off}", counted(threads, "thread"))
+        format!("{protocol}{by} with {}{off}", counted(threads, "thread"))
     }
 }
 
@@ -37,6 +38,8 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Facet<'a> {
     pub(crate) cu: bool,
     pub(crate) ts: bool,
+    /// Where timestamps come from, if it is not a counter.
+    pub(crate) timestamps: Option<&'static str>,
     /// Whether there is anything to tell it from.
     is_switched: bool,
     pub(crate) series: Vec<Series<'a>>,
@@ -46,6 +49,13 @@ pub(crate) struct Facet<'a> {
 pub(crate) struct Series<'a> {
     pub(crate) protocol: &'static str,
     pub(crate) entries: Vec<Entry<'a>>,
+}
+
+/// What results of a subject are told apart by: whether CU and TS are on, and where timestamps come from, if it is not a counter.
+type Switches = (bool, bool, Option<&'static str>);
+
+fn switches_of(result: &Measurement) -> Switches {
+    (result.cu, result.ts, result.other_timestamps())
 }
 
 /// Every subject of a report, in the order of its results.
@@ -122,22 +132,27 @@ impl<'a> Subject<'a> {
 
     /// Its results by the switches, in the order in which they were run.
     pub(crate) fn facets(&self) -> Vec<Facet<'a>> {
-        let mut switches: Vec<(bool, bool)> = Vec::new();
+        let mut switches: Vec<Switches> = Vec::new();
         for Entry { result, .. } in &self.entries {
-            if !switches.contains(&(result.cu, result.ts)) {
-                switches.push((result.cu, result.ts));
+            if !switches.contains(&switches_of(result)) {
+                switches.push(switches_of(result));
             }
         }
         let is_switched = self.is_switched();
-        switches.into_iter().map(|(cu, ts)| Facet { cu, ts, is_switched, series: self.series(cu, ts) }).collect()
+        let facet = |(cu, ts, timestamps)| {
+            let series = self.series((cu, ts, timestamps));
+            Facet { cu, ts, timestamps, is_switched, series }
+        };
+        switches.into_iter().map(facet).collect()
     }
 
-    fn series(&self, cu: bool, ts: bool) -> Vec<Series<'a>> {
+    fn series(&self, switches: Switches) -> Vec<Series<'a>> {
         let with = |protocol: &str| {
-            let chosen =
-                self.entries.iter().copied().filter(|entry| {
-                    (entry.result.cu, entry.result.ts) == (cu, ts) && entry.result.protocol == protocol
-                });
+            let chosen = self
+                .entries
+                .iter()
+                .copied()
+                .filter(|entry| switches_of(entry.result) == switches && entry.result.protocol == protocol);
             let mut entries: Vec<Entry<'a>> = chosen.collect();
             entries.sort_by_key(|entry| entry.result.threads);
             entries
@@ -148,7 +163,7 @@ impl<'a> Subject<'a> {
 
     /// Whether any switch is off in any result.
     pub(crate) fn is_switched(&self) -> bool {
-        self.entries.iter().any(|entry| !(entry.result.cu && entry.result.ts))
+        self.entries.iter().any(|entry| switches_of(entry.result) != (true, true, None))
     }
 
     /// Its protocols, in the order of the registry.
@@ -183,6 +198,7 @@ impl<'a> Facet<'a> {
             return String::new();
         }
         let word = |on: bool| if on { "on" } else { "off" };
-        format!("CU {}, TS {}", word(self.cu), word(self.ts))
+        let timestamps = self.timestamps.map_or_else(String::new, |timestamps| format!(", timestamps by {timestamps}"));
+        format!("CU {}, TS {}{timestamps}", word(self.cu), word(self.ts))
     }
 }

@@ -13,6 +13,7 @@ use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, SlabId};
 use crate::record::{CellAt, Layout, RecordAt};
 use crate::stats::{Tally, TallyPart};
 use crate::sync::{AtomicU64, Mutant, Ordering, Random, mutant};
+use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) commit_time_updates: bool,
     pub(crate) factors: Factors,
     pub(crate) memory_limit_bytes: usize,
+    /// If it matters to the protocol.
+    pub(crate) timestamps: Option<Timestamps>,
 }
 
 /// A table without its row type.

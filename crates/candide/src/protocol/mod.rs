@@ -35,6 +35,7 @@ use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::record::{CellAt, Op, WordRange, Words};
+use crate::timestamps::Timestamps;
 use std::fmt::Debug;
 
 /// What a read saw.
@@ -139,6 +140,10 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// What it makes of them, a value, an error or a panic, is never shown to the caller.
     const OPAQUE: bool;
 
+    /// What it can draw timestamps from, as [`Builder::timestamps`](crate::Builder::timestamps) is asked for, the default first; empty if
+    /// it draws none.
+    const TIMESTAMPS: &'static [Timestamps] = &[];
+
     /// Words of a cell.
     #[doc(hidden)]
     const CELL_WORDS: usize;
@@ -165,6 +170,12 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// What a session keeps for the protocol.
     #[doc(hidden)]
     type Attempt: Default + Send;
+
+    /// What a new database keeps, which draws timestamps from there, if it draws any.
+    #[doc(hidden)]
+    fn clock(_timestamps: Timestamps) -> Self::Clock {
+        Self::Clock::default()
+    }
 
     /// Waits for the right to run a transaction, before the session is pinned; paired with [`Protocol::leave`].
     ///

@@ -36,6 +36,7 @@ use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::record::{CellAt, Edge, Op, WordRange, Words};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::timestamps::Timestamps;
 pub use candide_check::{Access, Event, Forgotten, Key, Scan, Transaction};
 use crossbeam_utils::CachePadded;
 use std::collections::{HashMap, HashSet};
@@ -90,8 +91,15 @@ struct Share {
 
 impl<C: Default> Default for Recorder<C> {
     fn default() -> Recorder<C> {
+        Recorder::around(C::default())
+    }
+}
+
+impl<C> Recorder<C> {
+    /// Around what the protocol keeps.
+    fn around(clock: C) -> Recorder<C> {
         Recorder {
-            clock: C::default(),
+            clock,
             time: CachePadded::new(AtomicU64::new(1)),
             shares: std::array::from_fn(|_| CachePadded::new(Mutex::new(Share::default()))),
             tombstones: Mutex::new(HashMap::new()),
@@ -299,8 +307,13 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const SPARE_WORDS: usize = P::SPARE_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
     const HAS_VERSIONS: bool = P::HAS_VERSIONS;
+    const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
     type Clock = Recorder<P::Clock>;
     type Attempt = Attempt<P::Attempt>;
+
+    fn clock(timestamps: Timestamps) -> Self::Clock {
+        Recorder::around(P::clock(timestamps))
+    }
 
     fn enter(clock: &Self::Clock) -> Result<(), Abort> {
         P::enter(&clock.clock)

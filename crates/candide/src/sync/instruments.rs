@@ -148,6 +148,14 @@ pub(crate) enum Mutant {
     MoveUntracked,
     /// Timestamp order: a commit does not tell anyone that it is going to draw a timestamp.
     CommitUnannounced,
+    /// Timestamps from the clock: a time is taken to the end of a tick that goes on.
+    TickNotOver,
+    /// Timestamps from the clock: no fence between telling others of a commit and drawing its timestamp.
+    DrawnUnfenced,
+    /// Timestamps from the clock: a commit waits for the tick of its timestamp to be over when it has validated.
+    TickAwaitedLate,
+    /// Timestamps from the clock: nobody waits for the tick of a timestamp to be over.
+    TickNotAwaited,
     /// Timestamp order: what looks back does not wait for commits that are going on.
     UnsettledSnapshot,
     /// Timestamp order: a commit does not raise the read timestamps of what it has read.
@@ -209,7 +217,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 60] = [
+    const NAMES: [(&str, Mutant); 64] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -263,6 +271,10 @@ mod active {
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
         ("commit-unannounced", Mutant::CommitUnannounced),
         ("unsettled-snapshot", Mutant::UnsettledSnapshot),
+        ("tick-not-over", Mutant::TickNotOver),
+        ("tick-awaited-late", Mutant::TickAwaitedLate),
+        ("drawn-unfenced", Mutant::DrawnUnfenced),
+        ("tick-not-awaited", Mutant::TickNotAwaited),
         ("flattened-over-pending", Mutant::FlattenedOverPending),
         ("flattened-unraised", Mutant::FlattenedUnraised),
         ("deleted-under-delta", Mutant::DeletedUnderDelta),

@@ -7,6 +7,7 @@
 mod instruments;
 mod random;
 mod spin;
+mod system_clock;
 #[cfg(loom)]
 mod weaken;
 
@@ -17,6 +18,7 @@ pub(crate) use instruments::with_hook;
 pub(crate) use instruments::{Mutant, Point, mutant, pass};
 pub(crate) use random::Random;
 pub(crate) use spin::{Exclusive, Spin};
+pub(crate) use system_clock::{SystemClock, TICK_BITS};
 
 #[cfg(loom)]
 pub(crate) use loom::{

@@ -4,7 +4,9 @@ use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
 use crate::protocol::Mvto;
 use crate::sync::{Duration, Point};
+use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Table, Tx};
+use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -215,4 +217,47 @@ fn sessions_do_not_share_a_place_that_was_left() {
     };
     acting(Point::Unlocked, meanwhile, || run(&mut first, |tx| add(tx, &items, 1)));
     assert_eq!(counts(&db, &items), [4, 1]);
+}
+
+#[test]
+fn more_sessions_than_there_are_numbers_for_lose_nothing() {
+    const THREADS: u64 = 4;
+    const SESSIONS: u64 = 80;
+    const ROUNDS: u64 = 10;
+    let (db, items) = database();
+    // Nobody's session goes before all have theirs.
+    let all = Barrier::new(THREADS as usize);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, items, all) = (&db, &items, &all);
+            scope.spawn(move || {
+                let mut sessions: Vec<_> = (0..SESSIONS).map(|_| db.session().unwrap()).collect();
+                for _ in 0..ROUNDS {
+                    for session in &mut sessions {
+                        assert_eq!(session.run(|tx| add(tx, items, thread % 2)), Ok::<_, Abort>(()));
+                    }
+                }
+                all.wait();
+            });
+        }
+    });
+    assert_eq!(counts(&db, &items), [(THREADS / 2 * SESSIONS * ROUNDS) as i64; 2]);
+    assert!(db.inner.engine.clock.parts() > 256);
+}
+
+/// All of these, with timestamps from the system's clock.
+#[test]
+fn chains_by_the_clock() {
+    let all: [fn(); 9] = [
+        who_writes_below_a_reader_starts_over,
+        a_row_that_was_missing_is_not_inserted_below_who_missed_it,
+        what_slips_in_below_a_commit_fails_it,
+        a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it,
+        who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it,
+        who_turns_out_to_have_only_read_is_held_against_commits_that_go_on,
+        sessions_that_are_gone_leave_their_places_to_others,
+        sessions_do_not_share_a_place_that_was_left,
+        more_sessions_than_there_are_numbers_for_lose_nothing,
+    ];
+    by_the_clock(|| all.iter().for_each(|test| test()));
 }

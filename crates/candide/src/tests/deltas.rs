@@ -7,6 +7,7 @@ use crate::protocol::Mvto;
 use crate::protocol::mvto::DELTAS_MAX;
 use crate::record::CellAt;
 use crate::sync::{Duration, Instant, Point};
+use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Session, Table, Tx, Whole};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -260,4 +261,22 @@ fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{} versions are left", chain(&items).len());
         std::thread::yield_now();
     }
+}
+
+/// All of these, with timestamps from the system's clock.
+#[test]
+fn deltas_by_the_clock() {
+    let all: [fn(); 10] = [
+        updates_are_put_off_until_somebody_reads,
+        updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked,
+        nobody_is_linked_below_what_has_been_read,
+        who_reads_waits_for_what_is_pending_below,
+        what_fails_leaves_the_deltas_above_it_as_they_are,
+        a_row_is_not_deleted_below_a_delta_that_rests_on_it,
+        an_update_does_not_rest_on_a_row_that_is_being_deleted,
+        deltas_do_not_pile_up,
+        snapshots_between_deltas_see_their_own,
+        counters_of_many_threads_lose_nothing_and_abort_nobody,
+    ];
+    by_the_clock(|| all.iter().for_each(|test| test()));
 }

@@ -3,7 +3,7 @@
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
 use super::mix::{Judge, Mix};
-use super::{ForProtocol, for_each};
+use super::{ForProtocol, for_each, for_each_by_the_clock};
 use crate::history::Recorded;
 use crate::protocol::Protocol;
 use crate::sync::{Duration, Random};
@@ -56,7 +56,9 @@ impl ForProtocol for RandomHistories {
 
 #[test]
 fn random_histories_are_what_protocols_promise() {
-    for_each(&RandomHistories { steps: 3_000, settings: vec![(true, None), (false, None)] });
+    let histories = RandomHistories { steps: 3_000, settings: vec![(true, None), (false, None)] };
+    for_each(&histories);
+    for_each_by_the_clock(&histories);
 }
 
 #[test]

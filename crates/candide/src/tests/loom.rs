@@ -7,6 +7,7 @@ use crate::epoch::Epochs;
 use crate::index::TableIndex;
 use crate::protocol::{GlobalLock, Mvcc, Mvto, Occ, Protocol, TicToc};
 use crate::sync::{AtomicU64, Ordering, thread};
+use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, Tx, Whole};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -156,6 +157,11 @@ fn loom_write_skew_in_versions() {
 #[test]
 fn loom_write_skew_by_timestamps() {
     explore(3, write_skew::<Mvto>);
+}
+
+#[test]
+fn loom_write_skew_by_the_clock() {
+    by_the_clock(|| explore(2, write_skew::<Mvto>));
 }
 
 /// A row is read while another one takes its place.
@@ -349,6 +355,53 @@ fn loom_report_against_commits_by_timestamps() {
     });
 }
 
+/// The same where timestamps come from the clock; who reports may have made time go on with a commit, or it is the other one who does.
+fn report_against_a_commit(commits: bool, reports_here: bool) {
+    let (db, table) = database::<Mvto>(3);
+    let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
+    // Nobody has to look for the places of sessions any more, under a lock that would be an order, too.
+    for session in [&mut mine, &mut other] {
+        assert!(attempt(session, |tx| table.update(tx, &2, Item::COUNT.set(4))));
+    }
+    let before = mine.run_read_only(|tx| table.read(tx, &2, Item::COUNT));
+    assert_eq!(before, Ok::<_, Abort>(4));
+    let items = table.clone();
+    let writes = move || {
+        let both = |tx: &Tx<'_, Mvto>| [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)));
+        assert!(attempt(&mut other, both), "nobody reads what would stand in its way");
+        drop(other);
+    };
+    let items = table.clone();
+    let reports = move || {
+        assert!(!commits || attempt(&mut mine, |tx| items.update(tx, &2, Item::COUNT.set(5))));
+        let counts = mine.run_read_only(|tx| {
+            assert_eq!(items.read(tx, &2, Item::COUNT)?, 4 + i64::from(commits), "what has been committed is there");
+            Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?])
+        });
+        let counts = counts.unwrap_or_else(|e: Abort| panic!("{e}"));
+        assert!(counts[0] == counts[1], "{counts:?}");
+        drop(mine);
+    };
+    let other = if reports_here {
+        let other = thread::spawn(writes);
+        reports();
+        other
+    } else {
+        let other = thread::spawn(reports);
+        writes();
+        other
+    };
+    other.join().unwrap();
+    assert_eq!(count(&db, &table, [0, 1]), [1, 1], "who begins after a commit sees it");
+}
+
+#[test]
+fn loom_report_against_a_commit_by_the_clock() {
+    for (commits, reports_here) in [(true, true), (true, false), (false, true), (false, false)] {
+        by_the_clock(|| explore(2, move || report_against_a_commit(commits, reports_here)));
+    }
+}
+
 /// Updates that are put off are made a row, and what was below them is freed, by one session while another one reads the row, which it
 /// may have found as it was before.
 #[test]
@@ -470,6 +523,41 @@ fn loom_absent_read_against_insert_in_versions() {
 #[test]
 fn loom_absent_read_against_insert_by_timestamps() {
     explore(2, absent_read_against_insert::<Mvto>);
+}
+
+#[test]
+fn loom_absent_read_against_insert_by_the_clock() {
+    by_the_clock(|| explore(2, absent_read_against_insert::<Mvto>));
+}
+
+/// The same where time stands still unless somebody waits for it, and who inserts has the smaller number.
+#[test]
+fn loom_absent_read_against_insert_in_one_tick() {
+    let scene = || {
+        let (db, table) = database::<Mvto>(1);
+        let (mut inserting, mut missing) = (db.session().unwrap(), db.session().unwrap());
+        for session in [&mut inserting, &mut missing] {
+            assert!(attempt(session, |tx| table.update(tx, &0, Item::COUNT.set(0))));
+        }
+        let inner = table.clone();
+        let inserting = thread::spawn(move || {
+            let inserted = attempt(&mut inserting, |tx| {
+                let count = inner.read(tx, &0, Item::COUNT)?;
+                inner.insert(tx, Item::new(9, count))
+            });
+            drop(inserting);
+            inserted
+        });
+        let missed = attempt(&mut missing, |tx| {
+            let there = table.get(tx, &9, Item::COUNT)?.is_some();
+            table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+        });
+        if inserting.join().unwrap() && missed {
+            let rows = count(&db, &table, [0, 9]);
+            assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
+        }
+    };
+    by_the_clock(|| explore(2, scene));
 }
 
 /// Two that update one row under a lock which is all there is: the second works on what the first has left.

@@ -80,7 +80,7 @@ pub(crate) use protocols::{ForProtocol, for_each_overlapping};
 #[cfg(shuttle)]
 pub(crate) use protocols::{ForVersioned, for_each_versioned};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{for_each, for_each_concurrent};
+pub(crate) use protocols::{for_each, for_each_by_the_clock, for_each_concurrent};
 
 /// Which protocols a test runs under.
 #[cfg(not(loom))]
@@ -90,6 +90,8 @@ mod protocols {
     #[cfg(not(shuttle))]
     use crate::protocol::{GlobalLock, Serial};
     use crate::protocol::{Mvcc, Mvto, Occ, Protocol, TicToc};
+    #[cfg(not(shuttle))]
+    use crate::timestamps::by_the_clock;
 
     /// A test body that is generic over the protocol.
     pub(crate) trait ForProtocol {
@@ -101,7 +103,8 @@ mod protocols {
     #[cfg(not(shuttle))]
     pub(crate) fn for_each(test: &impl ForProtocol) {
         report::<Serial>(test);
-        for_each_concurrent(test);
+        report::<GlobalLock>(test);
+        for_each_that_overlaps(test);
     }
 
     /// Runs a test under every protocol that allows several sessions.
@@ -111,8 +114,22 @@ mod protocols {
         for_each_overlapping(test);
     }
 
-    /// Runs a test under every protocol whose transactions overlap, in whatever order they certify.
+    /// Runs a test under every protocol whose transactions overlap, in whatever order they certify, and wherever they may take their
+    /// timestamps from.
     pub(crate) fn for_each_overlapping(test: &impl ForProtocol) {
+        for_each_that_overlaps(test);
+        // A scene chooses for each of its schedules.
+        #[cfg(not(shuttle))]
+        for_each_by_the_clock(test);
+    }
+
+    /// Runs a test under every protocol that can take its timestamps from the system's clock, and does.
+    #[cfg(not(shuttle))]
+    pub(crate) fn for_each_by_the_clock(test: &impl ForProtocol) {
+        by_the_clock(|| report::<Mvto>(test));
+    }
+
+    fn for_each_that_overlaps(test: &impl ForProtocol) {
         report::<Occ>(test);
         report::<TicToc>(test);
         report::<Mvcc>(test);

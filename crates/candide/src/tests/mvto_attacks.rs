@@ -5,6 +5,7 @@ use super::steps::{ONCE, acting, run};
 use super::{ForProtocol, for_each_overlapping};
 use crate::protocol::{Mvto, Protocol};
 use crate::sync::{Point, with_hook};
+use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
@@ -168,4 +169,17 @@ impl ForProtocol for HandleOnTheBuried {
 #[test]
 fn a_record_that_was_buried_says_nothing_of_later_times() {
     for_each_overlapping(&HandleOnTheBuried);
+}
+
+/// All of these, with timestamps from the system's clock.
+#[test]
+fn attacks_by_the_clock() {
+    let all: [fn(); 5] = [
+        a_guard_on_a_row_that_goes_is_asked_of_the_row,
+        who_only_reads_is_told_of_what_does_not_belong_together,
+        who_is_read_from_under_again_and_again_gets_through,
+        who_only_reads_is_not_disturbed_by_what_comes_later,
+        who_holds_a_row_is_not_shown_what_it_was,
+    ];
+    by_the_clock(|| all.iter().for_each(|test| test()));
 }

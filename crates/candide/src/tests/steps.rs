@@ -1,7 +1,7 @@
 //! Transactions that nothing stands in the way of, and steps of others at exact points of theirs.
 
 use crate::protocol::Protocol;
-use crate::sync::{Point, with_hook};
+use crate::sync::{Duration, Point, with_hook};
 use crate::{Abort, RunOptions, Session, Tx};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -23,6 +23,8 @@ pub(crate) fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOn
         if point == at
             && let Some(act) = act.take()
         {
+            // Where timestamps come from the clock: what is drawn from now on is of a later tick.
+            std::thread::sleep(Duration::from_nanos(1));
             act();
             done.set(true);
         }

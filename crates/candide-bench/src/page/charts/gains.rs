@@ -40,7 +40,12 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
 }
 
 fn gains(subject: &Subject<'_>) -> Vec<Gains> {
-    let results = || subject.entries.iter().map(|entry| entry.result);
+    // Of one kind of timestamps: what another is worth is no gain of a switch.
+    let timestamps = subject.first().other_timestamps();
+    let results = || {
+        let results = subject.entries.iter().map(|entry| entry.result);
+        results.filter(|result| result.other_timestamps() == timestamps)
+    };
     // A switch that was never off is on in what is compared with, too, and nothing is said of it.
     let (cu, ts) = (results().all(|result| result.cu), results().all(|result| result.ts));
     let switched = [("CU", (true, ts)), ("TS", (cu, true)), ("CU and TS", (true, true))];

@@ -58,7 +58,9 @@ fn finding(subject: &Subject<'_>) -> String {
     let Some(fastest) = subject.entries.iter().max_by(by_throughput) else { return String::new() };
     let best = fastest.result;
     let alone = subject.entries.iter().map(|entry| entry.result).find(|other| {
-        (other.protocol, other.cu, other.ts, other.threads) == (best.protocol, best.cu, best.ts, 1) && best.threads > 1
+        (other.protocol, other.cu, other.ts, other.threads) == (best.protocol, best.cu, best.ts, 1)
+            && other.other_timestamps() == best.other_timestamps()
+            && best.threads > 1
     });
     let gain = alone
         .filter(|alone| alone.throughput_tps > 0.0)

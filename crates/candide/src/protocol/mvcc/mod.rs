@@ -85,6 +85,7 @@ use crate::index::{NodeAt, NodeChange};
 use crate::record::version::{self, Version};
 use crate::record::{CellAt, Op, Tid, Words};
 use crate::sync::{AtomicU64, Mutant, Ordering, Point, mutant, pass};
+use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 
 /// An attempt that has written nothing so far moves its time on while it has read at most so much: one that reads much and writes
@@ -157,6 +158,7 @@ impl Protocol for Mvcc {
     const CELL_WORDS: usize = version::CHAIN_WORDS;
     const NODE_WORDS: usize = 0;
     const VERSION_WORDS: usize = version::VERSION_WORDS;
+    const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
     type Clock = Clock;
     type Attempt = Attempt;
 

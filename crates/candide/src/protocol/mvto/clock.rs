@@ -1,21 +1,40 @@
-//! The clock of transactions in timestamp order: one counter, who may still commit at a timestamp that has been drawn, and the
-//! snapshots that look back.
+//! The clock of transactions in timestamp order: where timestamps come from, who may still commit at one that has been drawn, and
+//! the snapshots that look back.
 
 #![forbid(unsafe_code)]
 
+use super::ticks::Ticks;
 use crate::epoch::Epoch;
 use crate::protocol::snapshots::Snapshots;
-use crate::sync::{AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Spin, full_fence, lock, mutant};
+use crate::sync::{
+    AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Spin, full_fence, lock, mutant, store_then_full_fence,
+};
+use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 
 /// What a part says while its session is not committing.
 const IDLE: u64 = u64::MAX;
 
-/// The last timestamp drawn, whose commits are going on, and what looks back.
+/// Where timestamps come from.
+#[derive(Debug)]
+enum Source {
+    /// The last one drawn.
+    Counter(CachePadded<AtomicU64>),
+    /// What everybody reads and nobody writes.
+    Clock(Ticks),
+}
+
+impl Default for Source {
+    fn default() -> Source {
+        Source::Counter(CachePadded::default())
+    }
+}
+
+/// Where timestamps come from, whose commits are going on, and what looks back.
 #[derive(Debug, Default)]
 pub struct Clock {
-    last: CachePadded<AtomicU64>,
+    source: Source,
     /// One for each session there is; those of sessions that are gone go to new ones.
     parts: Mutex<Vec<Arc<Part>>>,
     /// How many there are.
@@ -27,6 +46,8 @@ pub struct Clock {
 #[derive(Debug)]
 pub(super) struct Part {
     above: CachePadded<AtomicU64>,
+    /// Which of them it is.
+    number: u64,
     is_taken: AtomicBool,
 }
 
@@ -51,25 +72,59 @@ impl Part {
 }
 
 impl Clock {
-    /// The last timestamp drawn.
+    /// One that takes timestamps from there.
+    pub(super) fn new(timestamps: Timestamps) -> Clock {
+        let source = match timestamps {
+            Timestamps::Counter => Source::default(),
+            Timestamps::Clock => Source::Clock(Ticks::new()),
+        };
+        Clock { source, ..Clock::default() }
+    }
+
+    /// The time: whoever draws a timestamp later draws a later one, and no commit that is over has one.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
-        self.last.load(Ordering::Acquire) // E15
-    }
-
-    /// The next timestamp, for a commit of the session whose part this is.
-    #[inline(always)]
-    pub(super) fn next_for(&self, part: &Part) -> u64 {
-        if !mutant(Mutant::CommitUnannounced) {
-            // Whoever takes a time of our timestamp or later has it from the counter, which brings this along (E15). Release: what has
-            // become of the versions of commits before, as in `rest` (E19).
-            part.above.store(self.last.load(Ordering::Relaxed), Ordering::Release);
+        match &self.source {
+            Source::Counter(last) => last.load(Ordering::Acquire), // E15
+            Source::Clock(ticks) => ticks.time(),
         }
-        // Both ways: what whoever drew before us had linked in indexes is ours to see; what we have, theirs who draw later (E15).
-        self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// The last timestamp drawn. Whoever pins after an epoch that is read after this begins no earlier.
+    /// The time, when it is not below a timestamp that has been seen.
+    pub(super) fn now_from(&self, ts: u64) -> u64 {
+        match &self.source {
+            Source::Counter(_) => self.now(),
+            Source::Clock(ticks) => ticks.time_from(ts),
+        }
+    }
+
+    /// The next timestamp, for a commit of the session whose part this is, and whose attempt has had the time from the clock.
+    #[inline(always)]
+    pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
+        match &self.source {
+            Source::Counter(last) => {
+                if !mutant(Mutant::CommitUnannounced) {
+                    // Whoever takes a time of our timestamp or later has it from the counter, which brings this along (E15). Release:
+                    // what has become of the versions of commits before, as in `rest` (E19).
+                    part.above.store(last.load(Ordering::Relaxed), Ordering::Release);
+                }
+                // Both ways: what whoever drew before us had linked in indexes is ours to see; what we have, theirs who draw later (E15).
+                last.fetch_add(1, Ordering::AcqRel) + 1
+            }
+            Source::Clock(ticks) => draw_from(ticks, part, time),
+        }
+    }
+
+    /// Waits until whoever takes a time comes at or after a timestamp, and whoever draws one after it.
+    #[inline(always)]
+    pub(super) fn pass(&self, ts: u64) {
+        match &self.source {
+            Source::Counter(_) => {}
+            Source::Clock(ticks) => ticks.pass(ts),
+        }
+    }
+
+    /// The time. Whoever pins after an epoch that is read after this begins no earlier.
     pub(super) fn before_stamp(&self) -> u64 {
         let now = self.now();
         full_fence(); // E10
@@ -88,9 +143,13 @@ impl Clock {
             part.is_taken.store(true, Ordering::Relaxed);
             return part.clone();
         }
-        let part = Arc::new(Part { above: CachePadded::new(AtomicU64::new(IDLE)), is_taken: AtomicBool::new(true) });
+        let part = Arc::new(Part {
+            above: CachePadded::new(AtomicU64::new(IDLE)),
+            number: parts.len() as u64,
+            is_taken: AtomicBool::new(true),
+        });
         parts.push(part.clone());
-        // Relaxed: whoever has a timestamp that the new session has drawn sees this by the counter (E15).
+        // Relaxed: whoever has a timestamp that the new session has drawn sees this by the counter, or the fences (E15).
         self.parts_made.store(parts.len() as u64, Ordering::Relaxed);
         part
     }
@@ -122,6 +181,24 @@ impl Clock {
         self.await_settled(&mut Others::default(), now);
         now
     }
+}
+
+/// `Clock::next_for` from the system's clock.
+#[inline(never)]
+fn draw_from(ticks: &Ticks, part: &Part, time: u64) -> u64 {
+    if mutant(Mutant::CommitUnannounced) {
+        return ticks.draw(part.number);
+    }
+    // Whoever takes a time that is not below our timestamp has passed its fence after this one, and sees this (E15, E19).
+    if mutant(Mutant::DrawnUnfenced) {
+        part.above.store(time, Ordering::Release);
+    } else {
+        store_then_full_fence(&part.above, time);
+    }
+    let ts = ticks.draw(part.number);
+    // Who has taken its time meanwhile need not wait for us. Release: as in `rest` (E19).
+    part.above.store(ts - 1, Ordering::Release);
+    ts
 }
 
 /// A session's copy of the list of parts.

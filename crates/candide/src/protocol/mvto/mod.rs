@@ -9,18 +9,19 @@
 //! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps until when versions have been read.
 //! Differences: who changes a chain latches its cell for a few instructions, so that versions of failed commits leave it at once; what
 //! only reads is validated at the time it began instead of being run in the past; nodes have plain versions, since every timestamp
-//! is drawn after the links of its transaction; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
+//! is drawn after the links of its transaction, be it from a counter or from the system's clock (`ticks.rs`), of which Cicada has one for
+//! each thread; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
 //! what may fail, and a user's updater, is applied by the commit; and a read for update keeps other writers out.
 //!
 //! # Phases
-//! Executing, an attempt reads at its *time*, the counter's when it began. If it meets a newer version and may still write, it moves
+//! Executing, an attempt reads at its *time*, the clock's when it began. If it meets a newer version and may still write, it moves
 //! its time on, when all it has read is what it was; if that is not so, it goes on as a reader of old versions, or fails if it has
 //! written.
 //!
-//! 1 draw the timestamp - 2 link pending versions - 3 raise what has been read, and what the versions follow, to the timestamp - 4 fence,
-//! and look whether all of that is still so - 5 evaluate updaters - 6 fill the versions in, and commit them. One that wrote
-//! nothing looks again, once no commit at its time or before is going on; if one is, it does what 3 and 4 do instead of waiting, unless
-//! somebody has the token. What it has not found in an index it need not look for again: who inserts that comes later.
+//! 1 draw the timestamp - 2 link pending versions - 3 raise what has been read, and what the versions follow, to the timestamp - 4 let
+//! its tick pass, fence, and look whether all of that is still so - 5 evaluate updaters - 6 fill the versions in, and commit them. One
+//! that wrote nothing looks again, once no commit at its time or before is going on; if one is, it does what 3 and 4 do instead of
+//! waiting, unless somebody has the token. What it has not found in an index it need not look for again: who inserts that comes later.
 //!
 //! Updates that cannot fail become deltas: versions that say what is to be done to the row below, and become rows when somebody reads them
 //! (`flatten.rs`). They wait for nobody and rest on nothing but that there is a row.
@@ -41,7 +42,7 @@
 //!   fence, and then no version between `v` and `t` was linked but aborted ones; or it only reads, no commit at `t` or before was going
 //!   on any more, and the same.
 //! * **T4** What a write expects of its row, and the row that an updater is applied to, are read in the sense of T3.
-//! * **T5** The attempt's time is taken from the counter after its session was pinned, and never falls; its timestamp is above it.
+//! * **T5** The attempt's time is taken from the clock after its session was pinned, and never falls; its timestamp is above it.
 //! * **T6** A version stays in its chain while somebody can come to see it (`collect.rs`).
 //! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED, or in the `linked` list of the attempt that
 //!   linked it; but for the other units of an absent record, which are collected together with the first.
@@ -63,7 +64,10 @@
 //! drawn, and every time taken, within the call, so the order agrees with real time.
 //!
 //! What has been read of a record is forgotten when it is buried: whoever inserts its key again draws a timestamp later than
-//! all that read it.
+//! all that read it and have found, in phase 4 or as they read, that it is not dead.
+//!
+//! Where it says that a timestamp is above what had been drawn or taken before, or else something is seen: a counter sees to that by the
+//! order in which it is changed, and the system's clock by fences, and by the end of a tick in phase 4 (K1 to K4 of `ticks.rs`).
 //!
 //! # Aborts
 //! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or what had been read was replaced before the attempt
@@ -71,9 +75,10 @@
 //! `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes. Who writes raises what it has read, a write to each row's line. A
-//! version costs three words and two to spare, a cell five. A commit that fails has linked its versions. A delta is made a row by whoever
-//! comes after; sixteen may lie on one another.
+//! One counter, which every begin reads and every writing commit changes; or else the system's clock, which every begin reads once and
+//! every writing commit twice, with a fence each, and what is left of a tick of 64 ns, which a commit waits for while its versions are
+//! pending. Who writes raises what it has read, a write to each row's line. A version costs three words and two to spare, a cell five.
+//! A commit that fails has linked its versions. A delta is made a row by whoever comes after; sixteen may lie on one another.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -83,6 +88,7 @@
 mod clock;
 mod collect;
 mod flatten;
+mod ticks;
 
 pub use clock::Clock;
 
@@ -98,6 +104,7 @@ use crate::index::{NodeAt, NodeChange};
 use crate::record::chain::{self, Latched, Stamp, Version, VersionId};
 use crate::record::{CellAt, Op, Tid, Words};
 use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::timestamps::Timestamps;
 use clock::{Others, Part};
 pub(crate) use flatten::DELTAS_MAX;
 use flatten::flatten;
@@ -189,8 +196,13 @@ impl Protocol for Mvto {
     const NODE_WORDS: usize = 0;
     const VERSION_WORDS: usize = chain::VERSION_WORDS;
     const SPARE_WORDS: usize = chain::SPARE_WORDS;
+    const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter, Timestamps::Clock];
     type Clock = Clock;
     type Attempt = Attempt;
+
+    fn clock(timestamps: Timestamps) -> Clock {
+        Clock::new(timestamps)
+    }
 
     #[inline(always)]
     fn begin(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
@@ -381,7 +393,7 @@ impl Protocol for Mvto {
         } else if attempt.only_reads {
             Err(context.phantom(table))
         } else {
-            move_on(context, attempt)
+            move_on(context, attempt, time)
         }
     }
 
@@ -540,16 +552,16 @@ fn read_older<'a>(
             Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) || attempt.looks_back => continue,
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
         };
-        let is_replaced = newest.is_some_and(|newest| {
+        let replaced = newest.and_then(|newest| {
             let mut newer = newest.and_older().map(Version::stamp).take_while(|stamp| stamp.ts() > attempt.time);
-            newer.any(Stamp::is_committed)
+            newer.find(|stamp| stamp.is_committed())
         });
-        if !is_replaced || attempt.only_reads {
+        let Some(replaced) = replaced.filter(|_| !attempt.only_reads) else {
             return read_row(context, attempt, at, seen);
-        }
+        };
         let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
         if is_worth_it {
-            match move_on(context, attempt) {
+            match move_on(context, attempt, replaced.ts()) {
                 Ok(()) => continue,
                 Err(abort) if attempt.will_write() => return Err(abort),
                 Err(_) => {}
@@ -574,9 +586,9 @@ fn read_row<'a>(
     Ok(seen)
 }
 
-/// Moves an attempt's time on to now, if all it has read permits it.
-fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Result<(), Abort> {
-    let now = context.clock.now();
+/// Moves an attempt's time on to now, and to a timestamp that has been seen, if all it has read permits it.
+fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> Result<(), Abort> {
+    let now = context.clock.now_from(ts);
     look_at_all(context, attempt, now + 1, true)?;
     (attempt.time, attempt.has_moved) = (now, true);
     Ok(())
@@ -653,11 +665,14 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
     let part = attempt.part.take().unwrap_or_else(|| context.clock.join());
 
     // 1 timestamp
-    let ts = context.clock.next_for(&part);
+    let ts = context.clock.next_for(&part, attempt.time);
     pass(Point::Unlocked);
     let committed = commit_at(context, attempt, writes, ts);
     if !matches!(committed, Ok(())) {
         unlink_all(context, writes);
+    }
+    if !matches!(committed, Ok(())) || mutant(Mutant::TickAwaitedLate) {
+        context.clock.pass(ts);
     }
     part.rest();
     attempt.part = Some(part);
@@ -685,12 +700,15 @@ fn commit_at(
     }
     pass(Point::Locked);
 
-    // 3 raise, 4 fence and look
+    // 3 raise, 4 let the tick pass, fence and look
     if !mutant(Mutant::NotRaised) {
         raise_reads(attempt, 2 * ts);
     }
     for index in 0..writes.items().len() {
         raise_below(context, writes, index, ts).map_err(Failure::Outcome)?;
+    }
+    if !mutant(Mutant::TickAwaitedLate) {
+        context.clock.pass(ts);
     }
     if !mutant(Mutant::NoFence) {
         full_fence(); // E1

@@ -29,7 +29,7 @@ mod table;
 mod uncontrolled;
 mod zombie;
 
-use super::{ForProtocol, for_each};
+use super::{ForProtocol, for_each, for_each_by_the_clock};
 use crate::protocol::Protocol;
 use judge::keeps;
 use script::{Anomaly, End, Promise, Run, rows_of};
@@ -131,7 +131,13 @@ impl ForProtocol for Matrix {
 fn each_protocol_prevents_what_it_promises_to_and_nothing_else() {
     let matrix = Matrix::default();
     for_each(&matrix);
-    table::compare(ANOMALIES, &matrix.columns.into_inner());
+    table::compare(ANOMALIES, &matrix.columns.borrow());
+    // The same comes of them wherever timestamps are from.
+    let by_the_clock = Matrix::default();
+    for_each_by_the_clock(&by_the_clock);
+    for column in by_the_clock.columns.into_inner() {
+        assert!(matrix.columns.borrow().contains(&column), "{column:?}");
+    }
 }
 
 /// Without concurrency control each script goes wrong in one way of doing without, and the judge knows it.

@@ -34,6 +34,7 @@ impl Fate {
 }
 
 /// One protocol.
+#[derive(Debug, PartialEq)]
 pub(super) struct Column {
     pub(super) name: &'static str,
     /// In the order of [`Promise::ALL`].

@@ -26,6 +26,8 @@ pub(super) struct Budget {
     pub(super) until: Option<Instant>,
     /// Whether the number of each is printed before it is run, so that it is known if the process does not survive it.
     pub(super) traced: bool,
+    /// The bits of a seed by which schedules of the same steps differ.
+    pub(super) options: u64,
 }
 
 /// What came of running schedules.
@@ -82,6 +84,7 @@ struct Log {
     run: u64,
     current: Choices,
     seen: HashSet<u64>,
+    options: u64,
 }
 
 impl Log {
@@ -89,7 +92,7 @@ impl Log {
     fn close(&mut self) {
         if !self.current.steps.is_empty() {
             let mut hasher = DefaultHasher::new();
-            (self.current.seed & super::stage::OPTIONS).hash(&mut hasher);
+            (self.current.seed & self.options).hash(&mut hasher);
             self.current.steps.hash(&mut hasher);
             self.seen.insert(hasher.finish());
             self.run += 1;
@@ -222,7 +225,7 @@ pub(super) fn explore(budget: Budget, seed: u64, scene: impl Fn(u64) + Send + Sy
 
 /// Plays a scene once as it was played before.
 pub(super) fn replay(choices: Choices, scene: impl Fn(u64) + Send + Sync + 'static) -> Explored {
-    let (seed, budget) = (choices.seed, Budget { schedules: 1, until: None, traced: false });
+    let (seed, budget) = (choices.seed, Budget { schedules: 1, until: None, traced: false, options: 0 });
     run(vec![Box::new(Replay { choices, step: 0 })], budget, Random::seeded(0), Some(seed), scene)
 }
 
@@ -233,7 +236,7 @@ fn run(
     fixed: Option<u64>,
     scene: impl Fn(u64) + Send + Sync + 'static,
 ) -> Explored {
-    let log = Arc::new(Mutex::new(Log::default()));
+    let log = Arc::new(Mutex::new(Log { options: budget.options, ..Log::default() }));
     let watch = Watch { ways, budget, seeds, log: log.clone() };
     let mut config = shuttle::Config::new();
     config.stack_size = STACK_BYTES;
@@ -286,7 +289,7 @@ fn shuttle_finds_a_lost_increment_and_replays_it() {
         });
         assert_eq!(count.load(Ordering::SeqCst), 2, "an increment is lost");
     };
-    let explored = explore(Budget { schedules: 1_000, until: None, traced: false }, 1, scene);
+    let explored = explore(Budget { schedules: 1_000, until: None, traced: false, options: 0 }, 1, scene);
     let (choices, text) = explored.failure.expect("one in a few schedules shows it");
     assert!(text.contains("an increment is lost") && explored.run < 100, "{text} after {}", explored.run);
     let again = replay(Choices::parse(&choices.to_string()).expect("printed a moment ago"), scene);
@@ -297,7 +300,7 @@ fn shuttle_finds_a_lost_increment_and_replays_it() {
         thread::yield_now();
         other.join().unwrap();
     };
-    let explored = explore(Budget { schedules: 200, until: None, traced: false }, 1, small);
+    let explored = explore(Budget { schedules: 200, until: None, traced: false, options: 0 }, 1, small);
     assert!(explored.failure.is_none() && explored.run == 200, "{explored:?}");
     assert!((2..=16).contains(&explored.distinct), "{explored:?}");
 }

@@ -122,7 +122,8 @@ impl Schedules {
         let (name, shows, seen) = (scene.name, scene.shows.clone(), Seen::default());
         let noted = seen.clone();
         let until = self.time.map(|time| Instant::now() + time);
-        let budget = Budget { schedules: self.schedules, until, traced: variable("CANDIDE_TRACE").is_some() };
+        let traced = variable("CANDIDE_TRACE").is_some();
+        let budget = Budget { schedules: self.schedules, until, traced, options: stage::options::<P>() };
         let Explored { run, distinct, failure } = explore(budget, self.seed, move |seed| scene.play(seed, &noted));
         let seen = seen.lock().unwrap();
         let failed = u64::from(failure.is_some());

@@ -16,7 +16,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The bits of a seed that say how the database is built.
-pub(super) const OPTIONS: u64 = 7;
+pub(super) fn options<P: Protocol>() -> u64 {
+    if P::TIMESTAMPS.len() > 1 { 15 } else { 7 }
+}
 
 /// What happened in how many schedules.
 pub(super) type Seen = Arc<Mutex<BTreeMap<&'static str, u64>>>;
@@ -98,7 +100,10 @@ pub(super) struct Stage<P: Protocol> {
 
 impl<P: Protocol> Stage<P> {
     fn new(seed: u64, seen: Seen) -> Stage<P> {
-        let builder = Database::builder().timestamp_splitting(seed & 1 == 0).commit_time_updates(seed & 2 == 0);
+        let mut builder = Database::builder().timestamp_splitting(seed & 1 == 0).commit_time_updates(seed & 2 == 0);
+        if options::<P>() & seed & 8 != 0 {
+            builder = builder.timestamps(P::TIMESTAMPS[1]);
+        }
         let db: Database<Recorded<P>> = builder.build().unwrap();
         // All of them now: who makes a table waits, as the system's threads do, for who goes through the list of tables.
         let options = if seed & 4 == 0 { TableOptions::default() } else { TableOptions::default().ordered() };

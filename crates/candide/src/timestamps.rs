@@ -1,0 +1,98 @@
+//! Where a protocol takes its timestamps from.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Where a protocol that draws timestamps takes them from, if it leaves a choice ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)).
+/// Whatever is chosen, the guarantees are the same.
+///
+/// ```
+/// use candide::{Database, Error, Mvto, Occ, Timestamps};
+///
+/// let db = Database::<Mvto>::builder().timestamps(Timestamps::Clock).build()?;
+/// # let _ = db;
+/// let none = Database::<Occ>::builder().timestamps(Timestamps::Clock).build();
+/// assert!(matches!(none, Err(Error::Timestamps { protocol: "occ", .. })));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Timestamps {
+    /// One counter, which every writing commit adds one to: cheap where few threads commit at a time, and a line that all of
+    /// them want where many do.
+    #[default]
+    Counter,
+    /// The system's monotonic clock in ticks of 64 ns, which no thread writes: a transaction reads it once, and twice more if it writes,
+    /// with a full fence each for beginning and for committing; and a commit does not end before the tick does in which it began.
+    /// A database lasts for nine years: then its transactions panic. All of it rests on that clock never going back, wherever it is
+    /// read, as [`Instant`](std::time::Instant) promises.
+    Clock,
+}
+
+impl Timestamps {
+    /// All of them.
+    pub const ALL: [Timestamps; 2] = [Timestamps::Counter, Timestamps::Clock];
+
+    /// Its name, as the command line spells it; [`Timestamps::from_str`] knows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Timestamps::Counter => "counter",
+            Timestamps::Clock => "clock",
+        }
+    }
+}
+
+impl fmt::Display for Timestamps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Timestamps {
+    type Err = String;
+
+    /// # Errors
+    /// If nothing is called so; the text says what is.
+    fn from_str(name: &str) -> Result<Timestamps, String> {
+        Timestamps::ALL.into_iter().find(|timestamps| timestamps.name() == name).ok_or_else(|| {
+            let names = Timestamps::ALL.map(Timestamps::name).join(", ");
+            format!("timestamps come from nothing called {name:?}; there are {names}")
+        })
+    }
+}
+
+/// What a database takes that was not told: the first that its protocol knows.
+pub(crate) fn first_of(known: &[Timestamps]) -> Timestamps {
+    #[cfg(test)]
+    if in_tests::are_by_the_clock() && known.contains(&Timestamps::Clock) {
+        return Timestamps::Clock;
+    }
+    known.first().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+pub(crate) use in_tests::by_the_clock;
+
+/// Tests that are about something else, once more with timestamps from the clock.
+#[cfg(test)]
+mod in_tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BY_THE_CLOCK: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn are_by_the_clock() -> bool {
+        BY_THE_CLOCK.get()
+    }
+
+    /// Databases that `body` builds on this thread take their timestamps from the clock, if their protocols can.
+    pub(crate) fn by_the_clock<T>(body: impl FnOnce() -> T) -> T {
+        BY_THE_CLOCK.set(true);
+        let result = body();
+        BY_THE_CLOCK.set(false);
+        result
+    }
+}
