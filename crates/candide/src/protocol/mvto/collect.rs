@@ -31,10 +31,10 @@ pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[C
     debug_assert!(cell.word().has(Tid::QUEUED));
     // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
     // longer the chain, and the chain grow meanwhile.
-    let noted = at.linked(VersionId::of_word(due.note)).or(cell.newest());
+    let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
     prune(context, &at, &mut cell, noted, due.time);
-    due.note = note(&cell).word();
     if !is_settled(&cell, due.time) {
+        due.note = note(&cell).word();
         cell.release();
         return Burial::NotYet;
     }
