@@ -115,7 +115,15 @@ const CHECKS: &[Check] = &[
     check("flattened-unraised", "tests::deltas::nobody_is_linked_below_what_has_been_read"),
     check("deleted-under-delta", "tests::deltas::a_row_is_not_deleted_below_a_delta_that_rests_on_it"),
     check("delta-cut-loose", "tests::deltas::snapshots_between_deltas_see_their_own"),
+    check("broken-word-applied", "tests::total_updaters::an_updater_that_fails_half_way_leaves_nothing_behind"),
     check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more"),
+    check("never-parked", "tests::parked::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes"),
+    check("parked-lost", "tests::parked::what_was_parked_by_one_and_queued_by_another_is_collected_once"),
+    check("parked-forgotten", "tests::parked::what_was_parked_by_one_and_queued_by_another_is_collected_once"),
+    check("parked-buried", "tests::parked::a_record_of_which_something_is_parked_is_not_buried"),
+    check("hot-kept", "tests::hot::what_is_written_all_the_time_is_collected_by_whoever_goes_on"),
+    check("hot-by-old-list", "tests::hot::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees"),
+    check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
     check("collected-early", "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them"),
 ];
 

@@ -27,11 +27,11 @@
 //! - **The maps give no atomicity beyond one key.** Each of their operations stands for itself, and a scan sees what is written
 //!   meanwhile half or not at all. A Candide transaction is serializable with all others, whatever number of rows it reads
 //!   and writes. What is measured here is what that costs where nobody needs it.
-//! - A transaction of one read is not what transactions are for. There are therefore two lines: `candide` with one
-//!   operation per transaction, and `candide-10` with ten. `candide-many` looks up the ten with `find_many`, which
-//!   overlaps their cache misses; no peer has the like.
+//! - A closure of one read is not what transactions are for. There are therefore several lines: `candide` with one
+//!   operation per transaction, `candide-now` whose lookups are by `get_now`, a transaction without a closure, and `candide-10` with ten
+//!   operations in each. `candide-many` looks up the ten with `find_many`, which overlaps their cache misses; no peer has the like.
 //! - Peers get the best of the doubt: what one must hold to use a map, an epoch's guard or a lock, is taken once for ten
-//!   lookups or inserts, which is fair beside `candide-10` and generous beside `candide`. `dashmap` and `scc::HashMap` have
+//!   lookups or inserts, which is fair beside `candide-10` and generous beside `candide` and `candide-now`. `dashmap` and `scc::HashMap` have
 //!   nothing to hold. A scan takes its own.
 //! - Candide hashes with a multiplication per word. The hash maps are given `foldhash`, which is much the same;
 //!   `--hasher sip` gives them the standard library's, which is what they use unless told otherwise, and which protects

@@ -86,8 +86,8 @@ impl fmt::Display for Machine {
 
 fn notes(options: &Options) -> Vec<String> {
     let mut notes = vec![
-        "the maps give no atomicity beyond one key; `candide` is one operation per transaction, `candide-10` ten, \
-         `candide-many` ten found by find_many"
+        "the maps give no atomicity beyond one key; `candide` is one operation per transaction, `candide-now` the same by \
+         get_now, `candide-10` ten, `candide-many` ten found by find_many"
             .to_string(),
         "peers take what they must hold, a guard or a lock, once for ten lookups or inserts".to_string(),
     ];

@@ -9,13 +9,15 @@ use crate::index::{HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
-    Common, DefaultProtocol, Engine, IndexCore, IndexPlan, Indexes, Local, LookBack, Occ, Options, Protocol, Stage,
-    TableCore, Token,
+    Common, DefaultProtocol, Engine, Hot, IndexCore, IndexPlan, Indexes, Local, LookBack, Occ, Options, Protocol,
+    Stage, TableCore, Token,
 };
 use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats, Tally};
-use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique};
+use crate::sync::{
+    AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique, try_lock,
+};
 use crate::table::Table;
 use crate::timestamps::{self, Timestamps};
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
@@ -63,6 +65,8 @@ pub(crate) struct Inner<P: Protocol> {
     slabs_made: AtomicU64,
     lines: Arc<Slab>,
     collector: Mutex<Collector>,
+    /// What the advancer has taken of entries that are for all, and made of them.
+    common_garbage: Mutex<Garbage>,
     /// Held by who adds or drops a secondary index.
     pub(crate) index_changes: Mutex<()>,
     seed: u64,
@@ -191,10 +195,11 @@ impl<P: Protocol> Database<P> {
 
     /// What the database's memory is used for.
     pub fn memory(&self) -> MemoryUse {
-        let memory = &self.inner.engine.memory;
+        let inner = &self.inner;
+        let of_sessions: usize = lock(&inner.sessions).iter().map(|member| lock(&member.public.garbage).len()).sum();
         MemoryUse {
-            reserved_bytes: memory.reserved_bytes(),
-            garbage: lock(&self.inner.sessions).iter().map(|member| lock(&member.public.garbage).len()).sum(),
+            reserved_bytes: inner.engine.memory.reserved_bytes(),
+            garbage: of_sessions + inner.common_garbage(),
         }
     }
 
@@ -347,6 +352,7 @@ impl<P: Protocol> Builder<P> {
                     memory,
                     tables: RwLock::new(Vec::new()).into(),
                     token: Token::new(),
+                    hot: Hot::default(),
                 },
                 clock: P::clock(self.options.timestamps.unwrap_or_else(|| timestamps::first_of(P::TIMESTAMPS))),
             },
@@ -358,6 +364,7 @@ impl<P: Protocol> Builder<P> {
             slabs_made: AtomicU64::new(1),
             lines,
             collector: Mutex::new(collector),
+            common_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
             seed: self.seed.unwrap_or_else(Random::process_seed),
         });
@@ -583,13 +590,14 @@ impl<P: Protocol> Inner<P> {
         lock(&self.sessions).iter().for_each(|member| each(&member.public, member.gone));
     }
 
+    /// How much garbage is nobody's own.
+    pub(crate) fn common_garbage(&self) -> usize {
+        lock(&self.common_garbage).len() + self.engine.hot.len()
+    }
+
     /// Keeps the advancer from collecting, unless it is, or is kept from it already.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_>> {
-        match self.collector.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        try_lock(&self.collector)
     }
 
     /// Transactions committed so far.
@@ -611,20 +619,32 @@ impl<P: Protocol> Inner<P> {
 impl<P: Protocol> Collect for Inner<P> {
     fn collect(&self, idle_before: Epoch) -> bool {
         // Raw iteration may be going on; later is early enough.
-        let Ok(mut collector) = self.collector.try_lock() else { return true };
+        let Some(mut collector) = try_lock(&self.collector) else { return true };
         let Collector { slot, local } = &mut *collector;
-        let mut sessions = lock(&self.sessions);
+        let Some(mut sessions) = try_lock(&self.sessions) else { return true };
         let mut left = false;
         for member in sessions.iter() {
-            let mut garbage = lock(&member.public.garbage);
-            if !garbage.is_empty() && (member.gone || member.public.slot.idle_since(idle_before)) {
+            // Who is just collecting may take long, and epochs would not pass meanwhile.
+            let Some(mut garbage) = try_lock(&member.public.garbage) else {
+                left = true;
+                continue;
+            };
+            if !garbage.is_empty() && (member.gone || member.public.slot.leaves_garbage_since(idle_before)) {
                 self.engine.epochs.pin(slot);
-                garbage.collect(&self.engine, local);
+                garbage.collect(&self.engine, local, slot, 0);
                 self.engine.epochs.unpin(slot);
             }
             left |= !garbage.is_empty();
         }
         sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
+        let mut common = lock(&self.common_garbage);
+        if !common.is_empty() || !self.engine.hot.is_empty() {
+            self.engine.epochs.pin(slot);
+            // What has not waited for long is for those who run transactions; passes are more urgent.
+            common.collect(&self.engine, local, slot, idle_before);
+            self.engine.epochs.unpin(slot);
+        }
+        left |= !common.is_empty() || !self.engine.hot.is_empty();
         // What was freed goes to the slabs, where sessions find it.
         local.caches.clear();
         left

@@ -6,11 +6,15 @@
 //! epoch read after something was unlinked and a full fence. The *bound* is the smallest pin that a pass of the
 //! advancer saw (or the new epoch, if it saw none). What has a stamp below the bound is free.
 //!
+//! Who reads in a snapshot sees what that keeps, however long it takes, and needs nothing else but memory that stays: such pins are
+//! *for memory* only. The *horizon* is the smallest of the others, and so never below the bound. What nobody has been able to come to see
+//! since before the horizon, but in snapshots, nobody will.
+//!
 //! # Invariants
 //! * **P1** A pin is published, and a full fence passed, before its session loads any link.
 //! * **P2** A stamp is read after the unlinking and a full fence.
 //! * **P3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots; no bound exceeds its `m`.
-//! * **P4** The bound never falls.
+//! * **P4** The bound never falls, nor does the horizon.
 //!
 //! # Why a block with a stamp below the bound is out of reach
 //! Let reader R hold a block that U unlinked with stamp `f`, and let pass A publish a bound above `f`. The epoch that A
@@ -54,7 +58,7 @@ pub(crate) const EPOCH_MAX: Epoch = (1 << 38) - 1;
 pub(crate) struct Epochs {
     clock: CachePadded<Clock>,
     /// Written by passes, read by whoever frees.
-    bound: CachePadded<AtomicU64>,
+    bounds: CachePadded<Bounds>,
     slots: Mutex<Vec<Arc<Slot>>>,
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
@@ -90,46 +94,78 @@ struct Clock {
     parked: AtomicBool,
 }
 
+#[derive(Debug)]
+struct Bounds {
+    bound: AtomicU64,
+    horizon: AtomicU64,
+}
+
 #[derive(Debug, Default)]
 struct Sleep {
     woken: bool,
     stopping: bool,
 }
 
-/// Who keeps garbage that idle sessions left. Called by the advancer after each pass.
+/// Who keeps garbage that idle sessions have left. Called by the advancer after each pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
-    /// Frees what is behind the bound in the garbage of sessions that have not pinned since `idle_before`; says whether
-    /// any garbage is left anywhere.
+    /// Collects the garbage of sessions that have not pinned since `idle_before`, or only for memory and before that; says whether any
+    /// garbage is left anywhere.
     fn collect(&self, idle_before: Epoch) -> bool;
 }
 
-/// A session's published pin: `epoch << 1 | pinned`. Written by its session alone.
+/// What a session holds back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pin {
+    Nothing = 0,
+    /// What it can come to read.
+    All = 1,
+    /// Only the memory of what it may be looking at: it reads in a snapshot.
+    Memory = 2,
+}
+
+/// A session's published pin: `epoch << 2 | pin`. Written by its session alone.
 #[derive(Debug)]
 pub(crate) struct Slot(CachePadded<AtomicU64>);
 
 impl Slot {
-    /// The epoch of the last pin, and whether it is still held.
-    fn look(&self) -> (Epoch, bool) {
+    const PIN_BITS: u32 = 2;
+
+    fn word(epoch: Epoch, pin: Pin) -> u64 {
+        epoch << Slot::PIN_BITS | pin as u64
+    }
+
+    /// The epoch of the last pin, and what of it is still held.
+    fn look(&self) -> (Epoch, Pin) {
         // Acquire pairs with `unpin` (E5): what the session read under its pin happened before what we free.
         let word = self.0.load(Ordering::Acquire);
-        (word >> 1, word & 1 == 1)
+        let pin = [Pin::Nothing, Pin::All, Pin::Memory]
+            .into_iter()
+            .find(|&pin| Slot::word(word >> Slot::PIN_BITS, pin) == word);
+        (word >> Slot::PIN_BITS, pin.expect("only pins are stored"))
     }
 
     /// The epoch in which the session began the transaction it is in, if it is in one.
     pub(crate) fn pinned_epoch(&self) -> Option<Epoch> {
-        let (epoch, pinned) = self.look();
-        pinned.then_some(epoch)
+        let (epoch, pin) = self.look();
+        (pin != Pin::Nothing).then_some(epoch)
     }
 
     /// Whether the session is in a transaction.
     pub(crate) fn is_pinned(&self) -> bool {
-        self.look().1
+        self.pinned_epoch().is_some()
+    }
+
+    /// Whether nobody else need wait with the session's garbage: it has not been pinned since `epoch` began, or is in a transaction from
+    /// before that, which reads in a snapshot and may take long.
+    pub(crate) fn leaves_garbage_since(&self, epoch: Epoch) -> bool {
+        let (last, pin) = self.look();
+        pin != Pin::All && last < epoch
     }
 
     /// Whether the session has not been pinned since `epoch` began.
     pub(crate) fn idle_since(&self, epoch: Epoch) -> bool {
-        let (last, pinned) = self.look();
-        !pinned && last < epoch
+        let (last, pin) = self.look();
+        pin == Pin::Nothing && last < epoch
     }
 }
 
@@ -138,7 +174,7 @@ impl Epochs {
     pub(crate) fn manual(first: Epoch) -> Arc<Epochs> {
         Arc::new(Epochs {
             clock: CachePadded::new(Clock { epoch: AtomicU64::new(first), parked: AtomicBool::new(false) }),
-            bound: CachePadded::new(AtomicU64::new(0)),
+            bounds: CachePadded::new(Bounds { bound: AtomicU64::new(0), horizon: AtomicU64::new(0) }),
             slots: Mutex::new(Vec::new()),
             collectors: StdMutex::new(Vec::new()),
             advancer: StdMutex::new(None),
@@ -171,14 +207,27 @@ impl Epochs {
     #[inline]
     pub(crate) fn bound(&self) -> Epoch {
         // Acquire pairs with the pass's publication (E6).
-        self.bound.load(Ordering::Acquire)
+        self.bounds.bound.load(Ordering::Acquire)
+    }
+
+    /// What was there to be seen in a smaller epoch, and not since, is seen by nobody any more but in snapshots.
+    #[inline]
+    pub(crate) fn horizon(&self) -> Epoch {
+        // Acquire as for the bound (E6).
+        self.bounds.horizon.load(Ordering::Acquire)
     }
 
     /// Whether garbage of this stamp is free.
     #[inline]
     pub(crate) fn is_free(&self, stamp: Epoch) -> bool {
-        let bound = self.bound();
+        let bound = if mutant(Mutant::FreedByHorizon) { self.horizon() } else { self.bound() };
         stamp < bound || (mutant(Mutant::ReclaimEarly) && stamp == bound)
+    }
+
+    /// A number that rises whenever the bound or the horizon does.
+    #[inline]
+    pub(crate) fn progress(&self) -> u64 {
+        self.bound() + self.horizon()
     }
 
     /// The stamp for what this thread has unlinked up to now (P2).
@@ -189,7 +238,7 @@ impl Epochs {
 
     /// A slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
-        let slot = Arc::new(Slot(CachePadded::new(AtomicU64::new(self.now() << 1))));
+        let slot = Arc::new(Slot(CachePadded::new(AtomicU64::new(Slot::word(self.now(), Pin::Nothing)))));
         lock(&self.slots).push(slot.clone());
         slot
     }
@@ -207,8 +256,19 @@ impl Epochs {
     /// Pins the session (P1).
     #[inline]
     pub(crate) fn pin(&self, slot: &Slot) {
+        self.pin_as(slot, Pin::All);
+    }
+
+    /// Pins the session, for memory only: it reads in a snapshot, which is open until the pin has ended.
+    #[inline]
+    pub(crate) fn pin_for_memory(&self, slot: &Slot) {
+        self.pin_as(slot, Pin::Memory);
+    }
+
+    #[inline(always)]
+    fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        store_then_full_fence(&slot.0, epoch << 1 | 1); // E10
+        store_then_full_fence(&slot.0, Slot::word(epoch, pin)); // E10
         // The fence makes this a handshake with the advancer, which announces and then looks at the slots (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
@@ -219,8 +279,9 @@ impl Epochs {
     #[inline]
     pub(crate) fn unpin(&self, slot: &Slot) {
         let pinned = slot.0.load(Ordering::Relaxed);
-        debug_assert!(pinned & 1 == 1);
-        slot.0.store(pinned & !1, Ordering::Release); // E5
+        let unpinned = Slot::word(pinned >> Slot::PIN_BITS, Pin::Nothing);
+        debug_assert_ne!(pinned, unpinned);
+        slot.0.store(unpinned, Ordering::Release); // E5
     }
 
     /// Moves the epoch past `epoch`, for a committer that has used all of its numbers. Does nothing at the last one.
@@ -231,18 +292,24 @@ impl Epochs {
         }
     }
 
-    /// One pass: a new epoch, a new bound (P3, P4).
+    /// One pass: a new epoch, a new bound and horizon (P3, P4).
     pub(crate) fn pass(&self) {
         self.advance_past(self.now());
-        let mut smallest = self.now();
+        let mut bound = self.now();
+        let mut horizon = bound;
         full_fence(); // E10
         for slot in lock(&self.slots).iter() {
-            let (epoch, pinned) = slot.look();
-            if pinned {
-                smallest = smallest.min(epoch);
+            let (epoch, pin) = slot.look();
+            if pin != Pin::Nothing {
+                bound = bound.min(epoch);
+            }
+            if pin == Pin::All {
+                horizon = horizon.min(epoch);
             }
         }
-        self.bound.fetch_max(smallest, Ordering::AcqRel); // E6
+        // In this order, so that the horizon is never below the bound.
+        self.bounds.horizon.fetch_max(horizon, Ordering::AcqRel); // E6
+        self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6
     }
 
     /// Waits until every transaction of the process that is running now has ended, with passes of its own.
@@ -348,6 +415,27 @@ mod tests {
         epochs.pass();
         assert!(epochs.is_free(stamp));
         assert!(idle.idle_since(11));
+    }
+
+    #[test]
+    fn a_pin_for_memory_holds_the_bound_and_not_the_horizon() {
+        let epochs = Epochs::manual(10);
+        let slots = [(); 2].map(|()| epochs.register());
+        epochs.pin_for_memory(&slots[0]);
+        let stamp = epochs.stamp();
+        (0..5).for_each(|_| epochs.pass());
+        assert_eq!((epochs.bound(), epochs.horizon(), epochs.is_free(stamp)), (10, 15, false));
+        assert_eq!((slots[0].pinned_epoch(), slots[0].idle_since(20)), (Some(10), false));
+        // Another one holds both.
+        epochs.pin(&slots[1]);
+        (0..5).for_each(|_| epochs.pass());
+        assert_eq!((epochs.bound(), epochs.horizon()), (10, 15));
+        epochs.unpin(&slots[0]);
+        (0..5).for_each(|_| epochs.pass());
+        assert_eq!((epochs.bound(), epochs.horizon(), epochs.is_free(stamp)), (15, 15, true));
+        epochs.unpin(&slots[1]);
+        epochs.pass();
+        assert_eq!((epochs.bound(), epochs.horizon(), slots[1].pinned_epoch()), (26, 26, None));
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl<P: Protocol> Database<P> {
     /// ```
     pub fn health(&self) -> Health {
         let inner = &self.inner;
-        let (mut sessions, mut garbage, mut oldest) = (0, 0, None::<(u64, u64)>);
+        let (mut sessions, mut garbage, mut oldest) = (0, inner.common_garbage(), None::<(u64, u64)>);
         inner.for_each_session(|public, gone| {
             sessions += usize::from(!gone);
             garbage += lock(&public.garbage).len();

@@ -124,9 +124,9 @@
 //!
 //! [`Table::get`] gives an option and [`Table::read`] the outcome [`Abort::NotFound`]. [`Table::find`] gives a [`Row`],
 //! through which many operations on one row look it up once. [`Table::find_many`] finds the rows of several keys and
-//! waits for their cache misses all at once. [`Table::get_for_update`] also locks what it reads: for
-//! transactions that read a row everybody writes and then take their time, and would otherwise have to run again many
-//! times.
+//! waits for their cache misses all at once. [`Table::get_now`] reads one row by itself, without a closure.
+//! [`Table::get_for_update`] also locks what it reads: for transactions that read a row everybody writes and then take
+//! their time, and would otherwise have to run again many times.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -474,7 +474,7 @@
 //!   `hash` otherwise.
 //! * **Reading** copies the words of the projection and no others, so name columns rather than [`Whole`] where rows are
 //!   large; and looks at each group's version again at commit. A transaction of one read of one group looks at nothing
-//!   again.
+//!   again; by [`Table::get_now`] it is hardly more than the lookup.
 //! * **Writing** locks each group at commit, and stores what changes. A delete leaves a record that is removed milliseconds
 //!   later. An insert takes memory from the session's own store, and the index writes one slot.
 //! * **A row** takes its key, its columns, and eight bytes for each group, rounded up to a multiple of 16 bytes, of 64 if
@@ -501,8 +501,8 @@
 //! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
 //! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
 //! the one to the other. Under `Mvcc` whoever only reads is never repeated; under it and
-//! `Mvto` a database has [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as [`Column::wrapping_add`], are put off until
-//! somebody reads, and keep nobody waiting.
+//! `Mvto` a database has [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as [`Column::wrapping_add`], and
+//! [updaters](Updater::TOTAL) that say so, are put off until somebody reads, and keep nobody waiting.
 //! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for each](protocols) why it keeps that.
 //!
 //! # Limits

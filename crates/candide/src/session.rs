@@ -6,7 +6,7 @@ use crate::db::Inner;
 use crate::error::{Abort, Error};
 use crate::index::{Advance, Direction, Found, NodeAt};
 use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
-use crate::record::{RecordAt, WordRange};
+use crate::record::{RecordAt, Unit, WordRange, Words};
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -80,6 +80,18 @@ impl<P: Protocol> Session<P> {
     /// As [`Session::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
     pub fn run_read_only<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
         self.run_with(RunOptions::new().read_only(), body)
+    }
+
+    /// Reads a unit without the rest of a transaction, if that will do; see [`Core::read_alone`].
+    #[inline(always)]
+    pub(crate) fn read_alone(
+        &mut self,
+        table: &TableCore,
+        key: &[u64],
+        unit: Unit,
+        copy: impl FnMut(Words<'_>),
+    ) -> Option<bool> {
+        self.core.read_alone(&self.inner.engine, table, key, unit, copy)
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner<P>> {

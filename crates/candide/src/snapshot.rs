@@ -88,7 +88,8 @@ impl<P: Versioned> Snapshot<P> {
     }
 
     /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables and of indexes. Memory that
-    /// others free waits until `body` is over, so long reports are better read in several calls.
+    /// others free waits until `body` is over, so long reports are better read in several calls; versions that no snapshot sees leave
+    /// their rows all the same.
     ///
     /// # Errors
     /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock, [`Abort::NoIndex`] from an index that

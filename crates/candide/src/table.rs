@@ -11,6 +11,7 @@ use crate::record::{
     CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Units, Update, Updater, Whole, Words,
     image_words,
 };
+use crate::session::Session;
 use crate::sync::{Mutant, mutant, thread};
 use crate::txn::{Core, FreeColumnsOnly, Home, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
@@ -111,6 +112,55 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let state = &mut *tx.state.borrow_mut();
         let found = self.find_found(tx, state, key)?;
         self.get_found(tx, state, key, found, projection)
+    }
+
+    /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
+    ///
+    /// The same as [`Session::run`] with a closure of one [`get`](Table::get), and less work: most often there is nothing to begin or to
+    /// commit. The columns belong together, whatever others do meanwhile; what two calls give need not.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, Whole};
+    /// # #[derive(Record, Debug, Clone, Copy, PartialEq)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// let db = Database::new();
+    /// let counters = db.table::<Counter>("counters")?;
+    /// let mut session = db.session()?;
+    /// session.run(|tx| counters.insert(tx, Counter { id: 7, hits: 1 }))?;
+    /// assert_eq!(counters.get_now(&mut session, &7, Counter::HITS)?, Some(1));
+    /// assert_eq!(counters.get_now(&mut session, &8, Whole)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Abort::ForeignTable`] if session and table are not of the same database, and [`Abort::Nested`] if the session would wait for
+    /// this very thread. Conflicts are retried.
+    #[inline]
+    pub fn get_now<Pr: Projection<R>>(
+        &self,
+        session: &mut Session<P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        if let Some(unit) = self.core.layout.units_of(projection.groups()).only() {
+            let mut words = Pr::EMPTY;
+            let copy = |from: Words<'_>| projection.copy(unit, from, &mut words);
+            if let Some(is_there) = self.in_words(key, |key| session.read_alone(&self.core, key, unit, copy)) {
+                return Ok(is_there.then(|| projection.value(key, &words)));
+            }
+        }
+        self.get_in_transaction(session, key, projection)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_in_transaction<Pr: Projection<R>>(
+        &self,
+        session: &mut Session<P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        session.run(|tx| self.get(tx, key, projection))
     }
 
     /// Reads columns of a row.
@@ -651,12 +701,12 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         let layout = &self.table.core.layout;
         for unit in layout.units_of(projection.groups()) {
             let at = layout.at(record, unit);
-            // Of many columns some share a line.
-            if Pr::COLUMNS > 2 && at.prefetch_small() {
+            // Of many columns some share a line. Versions are elsewhere.
+            if Pr::COLUMNS > 2 && P::VERSION_WORDS == 0 && at.prefetch_small() {
                 continue;
             }
             at.prefetch_cell();
-            projection.runs(unit, &mut |first, count| at.prefetch(first, count));
+            projection.runs(unit, &mut |first, count| P::prefetch(at, first, count));
         }
     }
 

@@ -310,6 +310,12 @@ impl<P: Protocol> Operations<P> {
         })?;
         self.each("get a row of two groups, hash", found, |tx, id| hash.get(tx, id, Whole).map(keep))?;
         self.each("get a column, ordered", found, |tx, id| ordered.get(tx, id, Listed::PRICE).map(keep))?;
+        self.each_alone("get a column by itself, hash", found, |session, id| {
+            hash.get_now(session, id, Product::PRICE).map(keep)
+        })?;
+        self.each_alone("get a column by itself, ordered", found, |session, id| {
+            ordered.get_now(session, id, Listed::PRICE).map(keep)
+        })?;
         let missing = Given::Absent;
         self.each("get what is absent, hash", missing, |tx, id| hash.get(tx, id, Product::PRICE).map(keep))?;
         self.each("get what is absent, ordered", missing, |tx, id| ordered.get(tx, id, Listed::PRICE).map(keep))?;
@@ -448,6 +454,18 @@ impl<P: Protocol> Operations<P> {
         })
     }
 
+    /// An operation that is a transaction by itself.
+    fn each_alone(
+        &mut self,
+        name: &str,
+        given: Given,
+        operation: impl Fn(&mut Session<P>, &u64) -> Result<(), Abort>,
+    ) -> Done {
+        [FEW, SEVERAL].into_iter().try_for_each(|size| {
+            self.repeated(name, size, given, |session, ids| ids.iter().try_for_each(|id| operation(session, id)))
+        })
+    }
+
     /// Transactions of one kind.
     fn transactions(
         &mut self,
@@ -456,12 +474,20 @@ impl<P: Protocol> Operations<P> {
         given: Given,
         body: impl Fn(&Tx<'_, P>, &[u64]) -> Result<(), Abort>,
     ) -> Done {
+        self.repeated(name, size, given, |session, ids| session.run(|tx| body(tx, ids)))
+    }
+
+    /// What a session does.
+    fn repeated(
+        &mut self,
+        name: &str,
+        size: usize,
+        given: Given,
+        act: impl Fn(&mut Session<P>, &[u64]) -> Result<(), Abort>,
+    ) -> Done {
         let many = if given == Given::One { 1 } else { size };
         let repeat = |session: &mut Session<P>, keys: &mut Keys, times: usize| {
-            (0..times).try_for_each(|_| {
-                let ids = keys.next(many);
-                session.run(|tx| body(tx, ids))
-            })
+            (0..times).try_for_each(|_| act(session, keys.next(many)))
         };
         for counted in [None, Some(self.transactions)] {
             let keys = if given == Given::Absent { &mut self.absent } else { &mut self.present };

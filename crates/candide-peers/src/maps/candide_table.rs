@@ -75,6 +75,8 @@ pub(super) trait Usage: Sync + 'static {
 
 /// One operation per transaction.
 pub(super) struct Single;
+/// The same; lookups need no closure.
+pub(super) struct Alone;
 /// All of a batch in one transaction.
 pub(super) struct Batched;
 /// All of a batch in one transaction, looked up together.
@@ -148,6 +150,18 @@ impl<K: Key, I: IndexKind, U: Usage> Rows<'_, K, I, U> {
         U::insert(self, keys).expect("the keys are new");
     }
 
+    /// A transaction for each row.
+    #[inline]
+    fn insert_each(&mut self, keys: &[K]) -> Result<(), Abort> {
+        keys.iter().try_for_each(|key| self.session.run(|tx| self.table.insert(tx, Row::new(key))))
+    }
+
+    /// A transaction for all.
+    #[inline]
+    fn insert_together(&mut self, keys: &[K]) -> Result<(), Abort> {
+        self.session.run(|tx| keys.iter().try_for_each(|key| self.table.insert(tx, Row::new(key))))
+    }
+
     #[inline]
     fn lookup_all(&mut self, keys: &[K]) -> Option<u64> {
         U::lookup(self, keys).expect("lookups fail only for a while")
@@ -201,19 +215,26 @@ impl Usage for Single {
 
     #[inline]
     fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
-        keys.iter().try_for_each(|key| rows.session.run(|tx| rows.table.insert(tx, Row::new(key))))
+        rows.insert_each(keys)
     }
 
     #[inline]
     fn lookup<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<Option<u64>, Abort> {
-        let mut sum = 0u64;
-        for key in keys {
-            match rows.session.run(|tx| rows.table.get(tx, key, Row::VALUE))? {
-                Some(value) => sum = sum.wrapping_add(value),
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(sum))
+        sum_of(keys, |key| rows.session.run(|tx| rows.table.get(tx, key, Row::VALUE)))
+    }
+}
+
+impl Usage for Alone {
+    const NAMES: [&'static str; 2] = ["candide-now", "candide-ordered-now"];
+
+    #[inline]
+    fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
+        rows.insert_each(keys)
+    }
+
+    #[inline]
+    fn lookup<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<Option<u64>, Abort> {
+        sum_of(keys, |key| rows.table.get_now(&mut rows.session, key, Row::VALUE))
     }
 }
 
@@ -222,7 +243,7 @@ impl Usage for Batched {
 
     #[inline]
     fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
-        rows.session.run(|tx| keys.iter().try_for_each(|key| rows.table.insert(tx, Row::new(key))))
+        rows.insert_together(keys)
     }
 
     #[inline]
@@ -238,7 +259,7 @@ impl Usage for Together {
 
     #[inline]
     fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
-        rows.session.run(|tx| keys.iter().try_for_each(|key| rows.table.insert(tx, Row::new(key))))
+        rows.insert_together(keys)
     }
 
     #[inline]
@@ -259,6 +280,19 @@ impl Usage for Together {
             Ok(sum)
         }))
     }
+}
+
+/// Adds up what is found one by one; `None` if a row is missing.
+#[inline]
+fn sum_of<K>(keys: &[K], mut get: impl FnMut(&K) -> Result<Option<u64>, Abort>) -> Result<Option<u64>, Abort> {
+    let mut sum = 0u64;
+    for key in keys {
+        match get(key)? {
+            Some(value) => sum = sum.wrapping_add(value),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(sum))
 }
 
 /// Turns the outcome that a row is missing into `None`.

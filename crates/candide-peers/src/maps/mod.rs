@@ -15,7 +15,7 @@ mod skipmap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use candide_table::{Batched, Hash, Single, Sorted, Together};
+use candide_table::{Alone, Batched, Hash, Single, Sorted, Together};
 
 use crate::cli::Hasher;
 use crate::contender::{Contender, held};
@@ -49,9 +49,11 @@ impl Maps for Wide {
 fn of_any_key<K: Key>(hasher: Hasher) -> Vec<Box<dyn Contender<K>>> {
     let mut maps = vec![
         held::<Hash<K, Single>, K>(),
+        held::<Hash<K, Alone>, K>(),
         held::<Hash<K, Batched>, K>(),
         held::<Hash<K, Together>, K>(),
         held::<Sorted<K, Single>, K>(),
+        held::<Sorted<K, Alone>, K>(),
         held::<Sorted<K, Batched>, K>(),
         held::<Sorted<K, Together>, K>(),
         held::<scc_tree::TreeIndex<K>, K>(),

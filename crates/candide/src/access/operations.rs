@@ -4,8 +4,8 @@
 
 use super::write_set::{Mark, WriteItem};
 use crate::error::Abort;
-use crate::record::{Op, UserUpdate, Words, delta};
-use crate::sync::AtomicU64;
+use crate::record::delta::{PutOff, Room};
+use crate::record::{Op, UserUpdate, Words};
 
 /// The number of no operation.
 pub(super) const NONE: u32 = u32::MAX;
@@ -92,17 +92,27 @@ impl Operations {
 
     /// How many words an item's operations take if they are put off; `None` if one of them may fail, or cannot be said in words.
     pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
-        self.of(item).try_fold(0, |words, (_, op)| op.is_total().then(|| words + 1 + op.operands()))
+        self.of(item).try_fold(0, |words, (_, op)| {
+            let more = if op.is_user() { self.user(op).words_put_off() } else { op.words_put_off() };
+            more.map(|more| words + more)
+        })
     }
 
     /// Writes an item's operations as what is put off.
-    pub(super) fn write_delta(&self, item: &WriteItem, words: &[AtomicU64]) {
-        delta::write(self.of(item).map(|(_, op)| (*op, self.operands(op.operand, op.operands()))), words);
+    pub(super) fn write_delta(&self, item: &WriteItem, room: Room<'_>) {
+        room.fill(self.of(item).map(|(_, op)| match op.is_user() {
+            true => PutOff::User(self.user(op)),
+            false => PutOff::BuiltIn(*op, self.operands(op.operand, op.operands())),
+        }));
+    }
+
+    fn user(&self, op: &Op) -> &UserUpdate {
+        &self.users[op.operand as usize]
     }
 
     fn apply_one(&self, item: &WriteItem, op: &Op, image: &mut [u64]) -> Result<(), Abort> {
         if op.is_user() {
-            return self.users[op.operand as usize].apply(item.at.record(), image);
+            return self.user(op).apply(item.at.record(), image);
         }
         let word = usize::from(op.word);
         if op.is_plain() {

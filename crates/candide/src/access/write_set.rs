@@ -12,6 +12,7 @@
 use super::filter::{Filter, mix};
 use super::operations::{NONE, Operations};
 use crate::error::Abort;
+use crate::record::delta::Room;
 use crate::record::{CellAt, Op, UserUpdate, Words};
 use crate::sync::{AtomicU64, Ordering};
 use std::any::Any;
@@ -349,8 +350,8 @@ impl WriteSet {
     }
 
     /// Writes an item's operations as what is put off.
-    pub(crate) fn write_delta(&self, index: usize, words: &[AtomicU64]) {
-        self.operations.write_delta(&self.items[index], words);
+    pub(crate) fn write_delta(&self, index: usize, room: Room<'_>) {
+        self.operations.write_delta(&self.items[index], room);
     }
 
     /// Applies an item's operations to an image of its unit.

@@ -21,11 +21,14 @@ pub(crate) use array::WordArray;
 pub(crate) use region::Memory;
 pub(crate) use slab::{Cache, Slab, SlabId};
 
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::ptr::NonNull;
 
 /// Bytes of a word.
 pub(crate) const WORD_BYTES: usize = 8;
+
+/// Words of a cache line.
+const LINE_WORDS: usize = 8;
 
 /// The memory limit of the database leaves no room for a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +81,40 @@ impl Block {
         unsafe { std::slice::from_raw_parts(self.0.add(first).as_ptr(), count) }
     }
 
+    /// Copies words `first..first + count` of another block into this one, several at a time: as atomics they would be one by one.
+    ///
+    /// # Safety
+    /// As for [`Block::words`], for each of the words of both; and until this returns nobody else uses those of this block, nor
+    /// writes those of the other one, whose last writes the caller has seen.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_words(self, from: Block, first: usize, count: usize) {
+        if MODELLED {
+            // SAFETY: by this function's contract.
+            let (new, old) = unsafe { (self.words(first, count), from.words(first, count)) };
+            new.iter().zip(old).for_each(|(new, old)| new.store(old.load(Ordering::Relaxed), Ordering::Relaxed));
+        } else {
+            let (new, old) = (self.hint(first).cast::<u64>().cast_mut(), from.hint(first).cast::<u64>());
+            // SAFETY: in bounds and alive, and nothing races with it, by this function's contract; outside of models an atomic word is
+            // represented like a word. Two blocks do not overlap.
+            unsafe { std::ptr::copy_nonoverlapping(old, new, count) };
+        }
+    }
+
     /// The block that begins `words` words further on; as with any block, its use needs a proof of its own.
     #[inline(always)]
     pub(crate) fn offset(self, words: usize) -> Block {
         Block(NonNull::new(self.0.as_ptr().wrapping_add(words)).expect("an address within a block is not zero"))
+    }
+
+    /// Brings words `first..first + count` of what may be a block nearer.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, first: usize, count: usize) {
+        for line in 0..count.div_ceil(LINE_WORDS) {
+            prefetch(self.hint(first + line * LINE_WORDS));
+        }
+        if count > 1 {
+            prefetch(self.hint(first + count - 1));
+        }
     }
 
     /// The raw address of what may be a block, for prefetching.

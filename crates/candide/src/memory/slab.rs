@@ -152,6 +152,12 @@ impl Cache {
         Ok(())
     }
 
+    /// Brings so many words of the block nearer that will be the `number`th to be taken of those that are ready.
+    #[inline]
+    pub(crate) fn prefetch_ready(&self, number: usize, words: usize) {
+        self.free[self.free.len() - number].prefetch(0, words);
+    }
+
     /// One of the blocks that are ready.
     ///
     /// # Panics
@@ -370,6 +376,23 @@ mod tests {
             Cache::allocate(&mut caches, &slab).unwrap();
         }
         assert_eq!(slab.reserved_bytes(), reserved);
+    }
+
+    #[test]
+    fn as_many_words_are_copied_as_are_asked_for() {
+        let slab = Slab::new(SlabId(0), 16, &Arc::new(Memory::new(usize::MAX)));
+        let mut caches = Vec::new();
+        let [new, old] = [7, 8].map(|value| {
+            let block = Cache::allocate(&mut caches, &slab).unwrap();
+            // SAFETY: the block is ours, and has 16 words.
+            unsafe { block.words(0, 16) }.iter().for_each(|word| word.store(value, Ordering::Relaxed));
+            block
+        });
+        // SAFETY: both are ours, and nobody else's.
+        unsafe { new.copy_words(old, 3, 12) };
+        // SAFETY: as above.
+        let words = unsafe { new.words(0, 16) }.iter().map(|word| word.load(Ordering::Relaxed));
+        assert_eq!(words.collect::<Vec<_>>(), [7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7]);
     }
 
     #[test]

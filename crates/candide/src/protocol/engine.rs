@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::hot::Hot;
 use super::indexes::Indexes;
 use super::{LookBack, Protocol};
 use crate::access::WriteSet;
@@ -32,7 +33,7 @@ pub(crate) struct Options {
 
 /// A table without its row type.
 #[derive(Debug)]
-pub(crate) struct TableCore {
+pub struct TableCore {
     pub(crate) database: u64,
     pub(crate) number: u16,
     pub(crate) name: Box<str>,
@@ -76,6 +77,7 @@ pub(crate) struct Common {
     /// Padded: taking the lock writes, and the fields around it are read by every transaction.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
+    pub(crate) hot: Hot,
 }
 
 impl Common {
@@ -132,6 +134,8 @@ pub(crate) struct Local {
     pub(crate) linked: Vec<CellAt>,
     /// First cells of absent records that this session has to bury.
     pub(crate) burials: Vec<CellAt>,
+    /// Units that have been written for the first time since an open snapshot, whose timestamp comes with them.
+    pub(crate) parked: Vec<(u64, CellAt)>,
     pub(crate) retired: Vec<Retired>,
     /// What the index has left behind in the operation at hand, until it is known of which table.
     pub(crate) retired_parts: Vec<Retire>,
@@ -156,6 +160,7 @@ impl Local {
             random: Random::seeded(database << 32 ^ id),
             linked: Vec::new(),
             burials: Vec::new(),
+            parked: Vec::new(),
             retired: Vec::new(),
             retired_parts: Vec::new(),
             divided: Vec::new(),
@@ -166,6 +171,12 @@ impl Local {
 }
 
 impl Local {
+    /// Whether it has left something behind that its garbage has to take over.
+    #[inline]
+    pub(crate) fn leaves_some(&self) -> bool {
+        !self.burials.is_empty() || !self.retired.is_empty() || !self.parked.is_empty()
+    }
+
     /// Counts a record that has come into the index of a table, or gone from it.
     #[inline]
     pub(crate) fn count_linked(&mut self, table: &TableCore, up: bool) {
@@ -346,6 +357,24 @@ impl<P: Protocol> Context<'_, P> {
         }
         slabs[usize::from(number)] = Some(slab.id());
         Cache::of(&mut self.local.caches, slab).make_ready(slab, count, beyond_limit)
+    }
+
+    /// The same when [`Context::version_block`] will be called for the `number`th time; brings so many words of that block nearer.
+    #[inline]
+    pub(crate) fn prepare_version(
+        &mut self,
+        table: u16,
+        number: usize,
+        words: usize,
+        beyond_limit: bool,
+    ) -> Result<(), OutOfMemory> {
+        match self.local.version_cache(table).filter(|cache| cache.ready() >= number) {
+            Some(cache) => {
+                cache.prefetch_ready(number, words);
+                Ok(())
+            }
+            None => self.fetch_version_blocks(table, number, beyond_limit),
+        }
     }
 
     /// A block for a version of a table's unit, one of those made ready. Allocates nothing.

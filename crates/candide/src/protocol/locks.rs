@@ -6,7 +6,8 @@
 //!   only between INSTALL and the release, and a cell with LOCK alone has the words of its version: readers and validation
 //!   pass it, and only who wants to lock has to wait.
 //! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it releases. An absent cell is
-//!   released QUEUED, or is in the `linked` list of the attempt that linked it. So what a holder found is what it gives back.
+//!   released QUEUED, or is in the `linked` list of the attempt that linked it. So what a holder found is what it gives back. The same
+//!   goes for PARKED, which stands for QUEUED while a snapshot is open.
 //! * **K3** A DEAD cell stays locked for ever.
 //! * **K4** Only cells of rows that are there are held. (So burial never meets a held cell of an absent record, and the attempt
 //!   that linked a record never holds it absent.) A row with a held cell stays: deleting it takes the locks of all its cells.
@@ -192,7 +193,7 @@ pub(super) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteI
 #[inline(always)]
 pub(super) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
     debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
-    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED) {
+    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED | Tid::PARKED) {
         tid.0 |= Tid::QUEUED;
         context.local.burials.push(at);
     }
@@ -205,7 +206,7 @@ pub(super) fn left_absent(first: CellAt) -> bool {
     // settled: where versions carry timestamps, the exchange may fail because somebody extends one.
     let cell = first.cell_word(0);
     let mut tid = Tid(cell.load(Ordering::Relaxed));
-    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED) {
+    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED | Tid::PARKED) {
         match cell.compare_exchange(tid.0, tid.0 | Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return true,
             Err(now) => tid = Tid(now),

@@ -4,6 +4,7 @@
 //! no indexes. Shared code sees no protocol's words. Each protocol is one file, with its proof at the top.
 
 mod engine;
+mod hot;
 mod indexes;
 mod locks;
 pub mod mvcc;
@@ -18,6 +19,7 @@ pub mod tictoc;
 
 pub use engine::Context;
 pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
+pub(crate) use hot::Hot;
 pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
 pub use mvcc::Mvcc;
 pub use mvto::Mvto;
@@ -99,6 +101,8 @@ pub struct Due {
     pub(crate) time: u64,
     /// What the protocol has noted for the next time that it is looked at; zero before the first.
     pub(crate) note: u64,
+    /// It has waited for a snapshot to close ([`Burial::Kept`]).
+    pub(crate) is_parked: bool,
 }
 
 /// What can be done about what is queued.
@@ -110,6 +114,8 @@ pub enum Burial {
     Alive,
     /// Someone may still depend on it; try again later.
     NotYet,
+    /// Nothing is left to do before the open snapshot of this timestamp has closed.
+    Kept(u64),
 }
 
 /// One concurrency-control algorithm: `Database<P>` runs its transactions by it.
@@ -163,6 +169,10 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// unlinks what it deletes; and nothing runs at the same time.
     #[doc(hidden)]
     const HAS_VERSIONS: bool = true;
+    /// Whether a unit that [`Protocol::read_at_once`] has read at the beginning of an attempt is what a transaction of this one read
+    /// would have committed with: there is nothing left to validate, to tell others, or to give back.
+    #[doc(hidden)]
+    const READS_ALONE: bool = false;
 
     /// What the database keeps for the protocol.
     #[doc(hidden)]
@@ -446,6 +456,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[inline(always)]
     fn begin_collecting(_context: &mut Context<'_, Self>) {}
 
+    /// Brings words `first..first + count` of a unit nearer, where whoever reads or updates them next finds them.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn prefetch(at: CellAt, first: usize, count: usize) {
+        at.prefetch(first, count);
+    }
+
     /// Brings nearer what [`Protocol::bury`] will look at. The caller is pinned, and the entries are its own.
     #[doc(hidden)]
     fn approach(due: impl Iterator<Item = CellAt> + Clone) {
@@ -453,9 +470,15 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     }
 
     /// Does what is queued: tries to make an absent record dead, or collects old versions. `units` are all of the record, the
-    /// first one first. `bound` is the reclamation bound, which has passed the entry's epoch.
+    /// first one first. The horizon of epochs has passed the entry's epoch.
     #[doc(hidden)]
-    fn bury(context: &mut Context<'_, Self>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial;
+    fn bury(
+        context: &mut Context<'_, Self>,
+        due: &mut Due,
+        table: &TableCore,
+        units: &[CellAt],
+        horizon: Epoch,
+    ) -> Burial;
 
     /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
     #[doc(hidden)]

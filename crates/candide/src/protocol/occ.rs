@@ -52,7 +52,7 @@
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -93,6 +93,7 @@ impl Protocol for Occ {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
+    const READS_ALONE: bool = true;
     type Clock = ();
     type Attempt = Attempt;
 
@@ -195,8 +196,14 @@ impl Protocol for Occ {
         locks::left_absent(first)
     }
 
-    fn bury(_context: &mut Context<'_, Occ>, _due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
-        locks::bury(units, |tid| tid.epoch() >= bound)
+    fn bury(
+        _context: &mut Context<'_, Occ>,
+        _due: &mut Due,
+        _table: &TableCore,
+        units: &[CellAt],
+        horizon: Epoch,
+    ) -> Burial {
+        locks::bury(units, |tid| tid.epoch() >= horizon)
     }
 }
 

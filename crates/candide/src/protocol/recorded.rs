@@ -29,7 +29,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
+use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -218,7 +218,10 @@ fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Recorded<P>>) -> Context<
 }
 
 fn key_of<P: Protocol>(context: &Context<'_, P>, at: CellAt) -> Key {
-    let table = context.engine.table(at.table());
+    key_in(&context.engine.table(at.table()), at)
+}
+
+fn key_in(table: &TableCore, at: CellAt) -> Key {
     at.record().key_words(table.layout.key_words()).as_slice().into()
 }
 
@@ -554,14 +557,25 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::begin_collecting(&mut inner(context));
     }
 
+    fn prefetch(at: CellAt, first: usize, count: usize) {
+        P::prefetch(at, first, count);
+    }
+
     fn approach(due: impl Iterator<Item = CellAt> + Clone) {
         P::approach(due);
     }
 
-    fn bury(context: &mut Context<'_, Self>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
-        let burial = P::bury(&mut inner(context), due, units, bound);
+    fn bury(
+        context: &mut Context<'_, Self>,
+        due: &mut Due,
+        table: &TableCore,
+        units: &[CellAt],
+        horizon: Epoch,
+    ) -> Burial {
+        let burial = P::bury(&mut inner(context), due, table, units, horizon);
         if burial == Burial::Dead {
-            let row = (units[0].table(), key_of(context, units[0]));
+            // Who collects has the list of tables, and may not ask for it again.
+            let row = (units[0].table(), key_in(table, units[0]));
             // A record that was never committed is not remembered.
             let version = lock(&context.clock.tombstones).remove(&row);
             if let Some(version) = version {

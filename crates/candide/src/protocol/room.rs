@@ -5,6 +5,7 @@
 use super::{Context, Protocol};
 use crate::access::Intent;
 use crate::error::Abort;
+use crate::record::CellAt;
 
 /// By table: how many blocks.
 #[derive(Debug, Default)]
@@ -30,9 +31,10 @@ impl Room {
     pub(super) fn add<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
-        table: u16,
+        at: CellAt,
         intent: Intent,
     ) -> Result<(), Abort> {
+        let table = at.table();
         let place = self.0.iter().position(|&(of, _)| of == table).unwrap_or_else(|| {
             self.0.push((table, 0));
             self.0.len() - 1
@@ -40,6 +42,7 @@ impl Room {
         self.0[place].1 += 1;
         // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
         let beyond_limit = intent != Intent::Update;
-        context.prepare_versions(table, self.0[place].1, beyond_limit).map_err(|_| Abort::MemoryLimit)
+        let words = if intent == Intent::Delete { 0 } else { P::VERSION_WORDS + at.payload_words() };
+        context.prepare_version(table, self.0[place].1, words, beyond_limit).map_err(|_| Abort::MemoryLimit)
     }
 }

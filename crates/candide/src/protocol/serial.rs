@@ -28,7 +28,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -321,7 +321,13 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         false
     }
 
-    fn bury(_context: &mut Context<'_, Self>, _due: &mut Due, _units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(
+        _context: &mut Context<'_, Self>,
+        _due: &mut Due,
+        _table: &TableCore,
+        _units: &[CellAt],
+        _horizon: Epoch,
+    ) -> Burial {
         unreachable!("no record is ever queued: a commit unlinks what it deleted")
     }
 }

@@ -2,8 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+use super::{Context, Protocol};
+use crate::access::WriteSet;
 use crate::epoch::Epoch;
-use crate::sync::{Mutex, lock};
+use crate::record::{CellAt, Tid};
+use crate::sync::{Mutant, Mutex, lock, mutant};
 
 /// The timestamps of open snapshots, in rising order, with the epochs in which they were opened.
 #[derive(Debug, Default)]
@@ -35,5 +38,32 @@ impl Snapshots {
     /// The epoch in which the oldest was opened.
     pub(super) fn oldest(&self) -> Option<Epoch> {
         lock(&self.0).iter().map(|&(_, epoch)| epoch).min()
+    }
+}
+
+impl<P: Protocol> Context<'_, P> {
+    /// As [`Context::reserve_for`], for [`Context::queue_or_park`].
+    #[inline(always)]
+    pub(super) fn reserve_to_park(&mut self, writes: &WriteSet) {
+        if !self.local.snapshots.is_empty() {
+            self.local.parked.reserve(writes.items().len());
+        }
+    }
+
+    /// Queues a unit that has got another version, whose cell says `word`; or parks it at once, if what it replaces is the only one,
+    /// of a timestamp that `only` gives, and an open snapshot sees that. Gives the flag that the cell is to have.
+    #[inline(always)]
+    pub(super) fn queue_or_park(&mut self, at: CellAt, word: Tid, only: impl FnOnce() -> Option<u64>) -> u64 {
+        // That it was open when this session collected last is enough: what is parked for one that has closed is looked at.
+        if let Some(&snapshot) = self.local.snapshots.first()
+            && !word.has(Tid::PARKED)
+            && only().is_some_and(|only| only <= snapshot)
+            && !mutant(Mutant::NeverParked)
+        {
+            self.local.parked.push((snapshot, at));
+            return Tid::PARKED;
+        }
+        self.local.burials.push(at);
+        Tid::QUEUED
     }
 }

@@ -72,7 +72,7 @@
 #![forbid(unsafe_code)]
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen};
+use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -143,6 +143,7 @@ impl Protocol for TicToc {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = 2;
     const NODE_WORDS: usize = 2;
+    const READS_ALONE: bool = true;
     type Clock = ();
     type Attempt = Attempt;
 
@@ -298,7 +299,13 @@ impl Protocol for TicToc {
         Ok(())
     }
 
-    fn bury(_context: &mut Context<'_, TicToc>, _due: &mut Due, units: &[CellAt], _bound: Epoch) -> Burial {
+    fn bury(
+        _context: &mut Context<'_, TicToc>,
+        _due: &mut Due,
+        _table: &TableCore,
+        units: &[CellAt],
+        _horizon: Epoch,
+    ) -> Burial {
         // Versions do not say when a row was deleted, but REQUEUE does (L6).
         locks::bury(units, |_| false)
     }

@@ -17,12 +17,13 @@
 //!   one in the record never is.
 //! * **C3** Timestamps of a chain descend. A version's does not change; its state is PENDING, until its owner makes it COMMITTED or
 //!   ABORTED, for good. The payload is written by the owner before that. A committed delta comes to be no delta, once, by who has
-//!   latched the cell; nobody else looks at the words of a delta that is committed.
+//!   latched the cell; nobody else looks at the words of a delta that is committed, nor anybody but its owner at those of one that is not.
 //! * **C4** Who changes a cell's word or an `older` has latched the cell: INSTALL, by one exchange. It waits for nobody until it lets go.
 
+use super::delta::{self, Room};
 use super::{CellAt, Tid};
 use crate::memory::Block;
-use crate::sync::{AtomicU64, Ordering, prefetch};
+use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::marker::PhantomData;
 
 /// Words of a version before its payload.
@@ -196,9 +197,34 @@ impl CellAt {
 
     /// Brings the newest version nearer.
     pub(crate) fn prefetch_newest_linked(&self) {
+        self.newest_by_hint_linked().inspect(|version| prefetch(version.block.hint(0)));
+    }
+
+    /// Brings words `first..first + count` of the newest version nearer, and its header.
+    #[inline(always)]
+    pub(crate) fn prefetch_in_newest_linked(&self, first: usize, count: usize) {
+        if let Some(Version { block, .. }) = self.newest_by_hint_linked() {
+            prefetch(block.hint(0));
+            block.prefetch(VERSION_WORDS + first, count);
+        }
+    }
+
+    /// Brings all of the newest version nearer.
+    #[inline]
+    pub(crate) fn prefetch_all_of_newest_linked(&self) {
+        if let Some(Version { block, words, .. }) = self.newest_by_hint_linked() {
+            block.prefetch(0, VERSION_WORDS + words);
+        }
+    }
+
+    #[inline(always)]
+    fn newest_by_hint_linked(&self) -> Option<Version<'_>> {
+        if MODELLED {
+            // A model would try all that the load may give.
+            return None;
+        }
         // Relaxed: what lies below may be nonsense as long as it is only a hint.
-        let word = Tid(self.cell_word(NEWEST).load(Ordering::Relaxed));
-        self.newest_linked(word).inspect(|version| prefetch(version.block.hint(0)));
+        self.newest_linked(Tid(self.cell_word(NEWEST).load(Ordering::Relaxed)))
     }
 
     /// The block that a version of this unit occupies; none if it is in the record.
@@ -265,8 +291,15 @@ impl<'a> Version<'a> {
         unsafe { self.block.words(VERSION_WORDS, self.words) }
     }
 
+    /// Room for what a delta says: the caller's own, which is pending.
+    pub(crate) fn delta_room(self) -> Room<'a> {
+        assert!(self.stamp().is_pending());
+        // SAFETY: a pending delta's words are its owner's (C3), who has asked for this.
+        unsafe { Room::new(self.delta_words()) }
+    }
+
     /// The words of a delta. Not of a version in the record, which has no more room than the unit.
-    pub(crate) fn delta(self) -> &'a [AtomicU64] {
+    fn delta_words(self) -> &'a [AtomicU64] {
         assert!(self.stamp().is_delta());
         // SAFETY: as in `payload`; a delta is in a block (`link`), and blocks have so much room behind (C1).
         unsafe { self.block.words(VERSION_WORDS, self.words + SPARE_WORDS) }
@@ -282,11 +315,13 @@ impl<'a> Version<'a> {
         stamp.store(stamp.load(Ordering::Relaxed) & !Stamp::DELTA, Ordering::Release);
     }
 
-    /// Takes over the words of another version of the unit. The caller owns this one, which is pending.
+    /// Takes over the words of another version of the unit, a row that stands. The caller owns this one, which is pending.
     pub(crate) fn copy_from(self, other: Version<'_>) {
-        for (new, old) in self.payload().iter().zip(other.payload()) {
-            new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        assert!(self.stamp().is_pending() && other.stamp().is_readable());
+        debug_assert_eq!(self.words, other.words);
+        // SAFETY: as in `payload`. Nobody else looks at the words of this version before it is settled, and those of the other one are not
+        // written any more (C3).
+        unsafe { self.block.copy_words(other.block, VERSION_WORDS, self.words) };
     }
 
     /// Says that it stands: the caller's own, which was pending.
@@ -340,8 +375,19 @@ impl<'a> Latched<'a> {
         new.word(STAMP).store(stamp.0, Ordering::Relaxed);
         new.rts().store(stamp.ts(), Ordering::Relaxed);
         new.word(OLDER).store(below.map_or(0, |below| below.block.address()), Ordering::Relaxed);
+        if stamp.is_delta() {
+            delta::clear(new.delta_words());
+        }
         self.replace(above, Some(new));
         new
+    }
+
+    /// Applies a delta of this chain that is committed to an image of the unit.
+    pub(crate) fn apply_delta(&self, version: Version<'_>, image: &mut Vec<u64>) {
+        assert!(version.stamp().is_committed());
+        // SAFETY: `link` has cleared these words, and nobody has written them since but its owner, by `delta_room`, before it was
+        // committed (C3), which we have seen. Nobody will before we let go of the cell.
+        unsafe { delta::apply(version.delta_words(), self.at, image) }
     }
 
     /// Takes versions out of the chain: whatever is between `above` (or the cell) and `below`.

@@ -1,16 +1,22 @@
 //! Updates that are put off: what a transaction does to one unit, as words of a version, to be applied when somebody reads it.
 //!
-//! Only what cannot fail can be put off, whatever the row will be by then. A delta is a row of operations, each with a head and its
-//! operands, and a zero where there is room left:
+//! Only what cannot fail can be put off, whatever the row will be by then; of a user's updater, what is declared total. A delta is a row
+//! of operations, each with a head and its operands, and a zero where there is room left:
 //!
 //! ```text
 //! | words: 16 | word: 16 | bits: 8 | shift: 8 | signed: 8 | code: 8 |   | operand |   ...
+//! | function: 48 | what the function has to know: 8 | USER: 8 |          | word of the value |   ...
 //! ```
+//!
+//! An updater that fails all the same can be told so by nobody: its transaction is over. Then it has no effect on the row. Whoever applies
+//! it, who happens to read, or collects, notices nothing of that; but the panic has been reported as any is.
 
-#![forbid(unsafe_code)]
+use super::{CellAt, Code, Op, UserUpdate};
+use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Code, Op};
-use crate::sync::{AtomicU64, Ordering};
+/// In the place of a code: a user's updater.
+const USER: u8 = Code::TOTAL.len() as u8;
 
 impl Code {
     /// The codes of what can be put off; a head says which by its place here.
@@ -18,9 +24,10 @@ impl Code {
 }
 
 impl Op {
-    /// Whether it succeeds on every row, and what it does can be said in words.
-    pub(crate) fn is_total(&self) -> bool {
-        Code::TOTAL.contains(&self.code) && !self.at_least && !self.at_most
+    /// As how many words it can be put off: if it succeeds on every row. What a user's takes, the user's says.
+    pub(crate) fn words_put_off(&self) -> Option<usize> {
+        let is_total = Code::TOTAL.contains(&self.code) && !self.at_least && !self.at_most;
+        is_total.then(|| 1 + self.operands())
     }
 
     /// How many operands it takes, of those that can be put off.
@@ -47,40 +54,102 @@ impl Op {
     }
 }
 
-/// Writes operations with their operands into words that nobody else reads yet, which are enough for them.
-pub(crate) fn write<'a>(ops: impl Iterator<Item = (Op, &'a [u64])>, words: &[AtomicU64]) {
-    let mut words = words.iter();
-    let mut push = |value: u64| match words.next() {
-        Some(word) => word.store(value, Ordering::Relaxed),
-        None => unreachable!("the room was measured"),
-    };
-    for (op, operands) in ops {
-        push(op.head());
-        operands.iter().for_each(|&operand| push(operand));
+/// An operation that is put off.
+pub(crate) enum PutOff<'a> {
+    /// With its operands.
+    BuiltIn(Op, &'a [u64]),
+    User(&'a UserUpdate),
+}
+
+/// Room for a delta, in which nobody else looks or writes.
+pub(crate) struct Room<'a>(&'a [AtomicU64]);
+
+impl<'a> Room<'a> {
+    /// # Safety
+    /// The words are the caller's, as for [`write_as_is`](crate::sync::write_as_is), until the room has been dropped.
+    pub(super) unsafe fn new(words: &'a [AtomicU64]) -> Room<'a> {
+        Room(words)
     }
-    if let Some(end) = words.next() {
+
+    /// Writes operations, for which there is room enough: each has said how many words it takes.
+    pub(crate) fn fill<'b>(self, ops: impl Iterator<Item = PutOff<'b>>) {
+        let mut left = self.0;
+        for op in ops {
+            let taken = match op {
+                PutOff::BuiltIn(op, operands) => {
+                    left[0].store(op.head(), Ordering::Relaxed);
+                    let words = &left[1..][..operands.len()];
+                    words.iter().zip(operands).for_each(|(word, &operand)| word.store(operand, Ordering::Relaxed));
+                    1 + operands.len()
+                }
+                // SAFETY: the words are ours (`new`).
+                PutOff::User(update) => unsafe { update.write(USER, left) },
+            };
+            left = &left[taken..];
+        }
+        clear(left);
+    }
+}
+
+/// Has no operation follow.
+pub(super) fn clear(words: &[AtomicU64]) {
+    if let Some(end) = words.first() {
         end.store(0, Ordering::Relaxed);
     }
 }
 
-/// Applies what has been written so to an image of the unit.
-pub(crate) fn apply(words: &[AtomicU64], image: &mut [u64]) {
-    let mut words = words.iter().map(|word| word.load(Ordering::Relaxed));
-    while let Some(head) = words.next().filter(|&head| head != 0) {
+/// Applies what has been written so to an image of the unit at `at`.
+///
+/// # Safety
+/// Only [`Room::fill`] and [`clear`] have written the words, for this unit, and that happened before, and nobody writes them meanwhile.
+pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec<u64>) {
+    while let Some((head, behind)) = words.split_first() {
+        let head = head.load(Ordering::Relaxed);
+        if head == 0 {
+            break;
+        }
+        if head as u8 == USER {
+            // SAFETY: an updater was written here, for this unit, and nobody writes, by this function's contract.
+            let (update, behind) = unsafe { UserUpdate::read(head, behind, at) };
+            apply_user(&update, at, image);
+            words = behind;
+            continue;
+        }
         let op = Op::of_head(head);
+        let (operands, behind) = behind.split_at(op.operands());
+        let mut operands = operands.iter().map(|word| word.load(Ordering::Relaxed));
+        let mut operand = || operands.next().expect("operands follow their head");
         let first = usize::from(op.word);
-        let mut operand = || words.next().expect("operands follow their head");
         if op.is_plain() {
             image[first..][..usize::from(op.words)].fill_with(operand);
         } else {
             image[first] = op.compute(&[operand()], image[first]).expect("it is total");
         }
+        words = behind;
+    }
+}
+
+/// Applies a user's updater, or leaves the image as it is if that fails, even half way.
+fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
+    let count = image.len();
+    image.extend_from_within(..);
+    let (row, before) = image.split_at_mut(count);
+    let applied = catch_unwind(AssertUnwindSafe(|| update.apply(at.record(), row)));
+    if !matches!(applied, Ok(Ok(()))) && !mutant(Mutant::BrokenWordApplied) {
+        row.copy_from_slice(before);
+    }
+    image.truncate(count);
+    if let Err(panic) = applied {
+        // What it brings may panic again when it is dropped, and bring something else.
+        catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(std::mem::forget);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Group, Layout, RecordAt};
     use super::*;
+    use crate::memory::Block;
 
     #[test]
     fn what_is_put_off_does_the_same_later() {
@@ -99,15 +168,22 @@ mod tests {
             (number(Code::Min, false, 32, 32, 2), vec![3]),
             (number(Code::Set, false, 8, 0, 0), vec![0x42]),
         ];
+        let block = Block::at(ops[0].1.as_ptr().expose_provenance() as u64).expect("it has operands");
+        // SAFETY: none of its words is looked at.
+        let record = unsafe { RecordAt::new(block) };
+        let at = Layout::new(0, 1, None, &[Group::new("only", 4)], true, 0).unwrap().first_of(record);
         for spare in [0, 1, 5] {
-            let room = ops.iter().map(|(op, _)| 1 + op.operands()).sum::<usize>() + spare;
+            let room = ops.iter().map(|(op, _)| op.words_put_off().unwrap()).sum::<usize>() + spare;
             // Whatever was there before.
             let words: Vec<AtomicU64> = (0..room).map(|_| AtomicU64::new(u64::MAX)).collect();
-            write(ops.iter().map(|(op, operands)| (*op, operands.as_slice())), &words);
+            let put_off = ops.iter().map(|(op, operands)| PutOff::BuiltIn(*op, operands));
+            // SAFETY: the words are ours.
+            unsafe { Room::new(&words) }.fill(put_off);
             let (mut later, mut now) = (vec![0x55_0201; 4], vec![0x55_0201; 4]);
-            apply(&words, &mut later);
+            // SAFETY: they have just been written, and are still ours.
+            unsafe { apply(&words, &at, &mut later) };
             for (op, operands) in &ops {
-                assert!(op.is_total());
+                assert_eq!(op.words_put_off(), Some(1 + operands.len()));
                 let word = usize::from(op.word);
                 match op.is_plain() {
                     true => now[word..][..operands.len()].copy_from_slice(operands),
@@ -122,8 +198,8 @@ mod tests {
     #[test]
     fn what_may_fail_is_not_put_off() {
         let add = Op { code: Code::Add, ..Op::set_words(0, 1) };
-        assert!(!add.is_total());
-        assert!(!Op { code: Code::Max, at_most: true, ..add }.is_total());
-        assert!(!Op::DELETE.is_total() && !Op { code: Code::User, ..add }.is_total());
+        for op in [add, Op { code: Code::Max, at_most: true, ..add }, Op::DELETE, Op { code: Code::User, ..add }] {
+            assert_eq!(op.words_put_off(), None);
+        }
     }
 }

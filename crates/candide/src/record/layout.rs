@@ -207,6 +207,11 @@ impl CellAt {
         self.place.unit()
     }
 
+    /// The unit, of a table whose groups are units of their own, or are not.
+    pub(super) fn unit_of(self, split: bool) -> Unit {
+        Unit { split, index: self.place.unit() as u8 }
+    }
+
     /// Whether this is the record's first unit, whose cell speaks for the record's place in the index.
     pub(crate) fn is_first(self) -> bool {
         self.place.unit() == 0
@@ -261,13 +266,7 @@ impl CellAt {
     /// Brings words `first..first + count` of the payload nearer.
     #[inline(always)]
     pub(crate) fn prefetch(&self, first: usize, count: usize) {
-        let begin = self.payload_start() + first;
-        for line in 0..count.div_ceil(8) {
-            prefetch(self.record.0.hint(begin + line * 8));
-        }
-        if count > 1 {
-            prefetch(self.record.0.hint(begin + count - 1));
-        }
+        self.record.0.prefetch(self.payload_start() + first, count);
     }
 }
 
@@ -333,6 +332,11 @@ impl Unit {
 
     pub(crate) fn index(self) -> usize {
         usize::from(self.index)
+    }
+
+    /// Whether each group of its table is a unit of its own.
+    pub(super) fn is_split(self) -> bool {
+        self.split
     }
 
     /// Whether this unit guards `group`.

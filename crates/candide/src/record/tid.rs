@@ -36,6 +36,8 @@ impl Tid {
     /// The room for a version in the record has been used, and will not be again. For protocols that link versions before they know
     /// whether they stand.
     pub(crate) const SPENT: u64 = 1 << 7;
+    /// What is left to collect of the unit waits for a snapshot to close, in one session's garbage. Not a state of the row.
+    pub(crate) const PARKED: u64 = 1 << 8;
 
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
     /// What must be unchanged for a version to be the one that was read.
@@ -103,6 +105,7 @@ impl std::fmt::Debug for Tid {
             (Tid::UNWRITTEN, "unwritten"),
             (Tid::REQUEUE, "requeue"),
             (Tid::SPENT, "spent"),
+            (Tid::PARKED, "parked"),
         ];
         flags.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, name)| write!(f, "+{name}"))
     }
@@ -135,7 +138,7 @@ mod tests {
     #[test]
     fn locks_and_queueing_do_not_change_the_version_but_existence_does() {
         let tid = Tid::first_of(3);
-        assert!(tid.same_version(Tid(tid.0 | Tid::LOCK | Tid::INSTALL | Tid::QUEUED)));
+        assert!(tid.same_version(Tid(tid.0 | Tid::LOCK | Tid::INSTALL | Tid::QUEUED | Tid::PARKED)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::ABSENT)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::DEAD)));
         assert_eq!(format!("{:?}", Tid(tid.0 | Tid::LOCK | Tid::ABSENT)), "3.0+lock+absent");

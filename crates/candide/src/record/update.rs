@@ -6,8 +6,9 @@
 
 use super::column::{Place, Updatable};
 use super::layout::key_of;
-use super::{Column, ColumnKind, Field, KeyPacking, Number, Projection, Record, RecordAt, Unit, Words};
+use super::{CellAt, Column, ColumnKind, Field, Key, KeyPacking, Number, Projection, Record, RecordAt, Unit, Words};
 use crate::error::Abort;
+use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -328,8 +329,9 @@ pub struct Refused;
 /// A user's own commit-time update: a small plain value, and what it does to some columns of one group.
 ///
 /// `apply` runs when the transaction commits, on the row as it then is, or earlier if the transaction reads what it has
-/// updated; possibly more than once. It must depend on nothing but its value and its argument, and must not use
-/// the database. If it panics, the transaction has no effect and the panic goes on to the caller of `run`.
+/// updated, or later, on whichever thread comes to need the row, if it is [total](Updater::TOTAL); possibly more than once. It must
+/// depend on nothing but its value and its argument, and must not use the database: others are kept from the row while it runs. If
+/// it panics, the transaction has no effect and the panic goes on to the caller of `run`, unless the transaction is over by then.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This compiles only without
     /// the attribute `#[index]`:
@@ -367,8 +369,15 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// ```
     type Target: Projection<R>;
 
-    /// Whether `apply` succeeds on every value: it neither refuses nor panics. All protocols hold an updater to it, so none leaves it
-    /// unapplied until somebody reads, as [`Mvto`](crate::Mvto) does with updates of columns that cannot fail.
+    /// Whether `apply` succeeds on every value: it neither refuses nor panics. Then [`Mvto`](crate::Mvto) may put it off, as it does with
+    /// updates of columns that cannot fail: the transaction commits without a look at the row, and whoever needs the row next applies
+    /// it. There has to be room for that: a value of 8 bytes beside a group of as many is put off, one of 48 beside a group of 40.
+    ///
+    /// An updater that fails all the same is an error in the program. If its transaction can still be told, that ends in a panic, without
+    /// effect: under all other protocols, and also under `Mvto` if it reads what it has updated, if there was no room, or if
+    /// many updates of the row have been put off already. Otherwise the transaction has committed, and nobody is left to tell. Then the
+    /// panic hook reports the panic, on the thread that has come to apply the updater, which goes on undisturbed; and the row is as if
+    /// this update had not been made, and all others had.
     const TOTAL: bool = false;
 
     /// The columns it reads and writes.
@@ -377,30 +386,42 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// The update.
     ///
     /// # Errors
-    /// [`Refused`], if the update must not happen. Of an updater that is declared total that is an error in the program: the
-    /// transaction ends in a panic, without effect.
+    /// [`Refused`], if the update must not happen. Of an updater that is declared total that is an error in the program, and a panic: the
+    /// transaction ends in it, without effect, or else only this update has none ([`Updater::TOTAL`]).
     fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
 }
 
 /// Room for an updater's value.
 const USER_WORDS: usize = 6;
+const _: () = assert!(USER_WORDS <= 7, "there are three bits for the number");
+/// Where what is put off says so.
+const SPLIT_SHIFT: u32 = 11;
+const PACKED_SHIFT: u32 = 12;
+const WORDS_SHIFT: u32 = 13;
+const ADDRESS_SHIFT: u32 = 16;
 type UserValue = [MaybeUninit<u64>; USER_WORDS];
+
+type Run = unsafe fn(&UserUpdate, RecordAt, &mut [u64]) -> Result<(), Abort>;
 
 /// An updater whose type has been forgotten.
 #[derive(Clone, Copy)]
 pub(crate) struct UserUpdate {
     value: UserValue,
+    /// So many of them the value has.
+    value_words: u8,
     unit: Unit,
-    packing: Option<KeyPacking>,
-    run: unsafe fn(&UserUpdate, RecordAt, &mut [u64]) -> Result<(), Abort>,
+    /// Whether the keys of the records are packed.
+    is_packed: bool,
+    is_total: bool,
+    run: Run,
 }
 
 // SAFETY: the value was a `U: Updater`, and updaters are `Send`.
 unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
-    /// Forgets the type of an updater that is to be applied to `unit` of records whose keys are packed so.
-    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit, packing: Option<KeyPacking>) -> UserUpdate {
+    /// Forgets the type of an updater that is to be applied to `unit` of records whose keys are packed, or are not.
+    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit, is_packed: bool) -> UserUpdate {
         const {
             assert!(size_of::<U>() <= size_of::<UserValue>(), "an updater has at most 48 bytes");
             assert!(align_of::<U>() <= align_of::<UserValue>(), "an updater is aligned to at most 8 bytes");
@@ -412,12 +433,64 @@ impl UserUpdate {
         let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
         // SAFETY: `value` is large and aligned enough (asserted above), and `U: Copy` needs no drop.
         unsafe { value.as_mut_ptr().cast::<U>().write(updater) };
-        UserUpdate { value, unit, packing, run: run::<R, U> }
+        let value_words = const { size_of::<U>().div_ceil(size_of::<u64>()) as u8 };
+        UserUpdate { value, value_words, unit, is_packed, is_total: U::TOTAL, run: run::<R, U> }
+    }
+
+    /// As how many words it can be put off; `None` if it cannot, or is not to be.
+    pub(crate) fn words_put_off(&self) -> Option<usize> {
+        let fits = self.address() >> (u64::BITS - ADDRESS_SHIFT) == 0;
+        (self.is_total && fits).then_some(1 + usize::from(self.value_words))
+    }
+
+    /// Writes it down, to be applied later; gives how many words that took, as [`UserUpdate::words_put_off`] said.
+    ///
+    /// ```text
+    /// | function: 48 | words: 3 | packed: 1 | split: 1 | 0: 3 | code: 8 |   | value |   ...
+    /// ```
+    ///
+    /// # Safety
+    /// These words are the caller's, as for [`write_as_is`].
+    pub(super) unsafe fn write(&self, code: u8, words: &[AtomicU64]) -> usize {
+        let flags = u64::from(self.is_packed) << PACKED_SHIFT | u64::from(self.unit.is_split()) << SPLIT_SHIFT;
+        let head = self.address() << ADDRESS_SHIFT | u64::from(self.value_words) << WORDS_SHIFT | flags;
+        words[0].store(head | u64::from(code), Ordering::Relaxed);
+        for (word, value) in words[1..][..usize::from(self.value_words)].iter().zip(self.value) {
+            // SAFETY: the words are the caller's, by this function's contract. Where words hold only numbers, updaters are those of this
+            // crate's tests, whose bits are numbers.
+            unsafe { write_as_is(word, value) };
+        }
+        1 + usize::from(self.value_words)
+    }
+
+    /// What was written down with this head, for the unit at `at`; and what comes behind it.
+    ///
+    /// # Safety
+    /// [`UserUpdate::write`] has written `head` and what comes first in `words`, of an updater of this unit, and nobody writes these words
+    /// meanwhile, as for [`read_as_is`].
+    pub(super) unsafe fn read<'a>(head: u64, words: &'a [AtomicU64], at: &CellAt) -> (UserUpdate, &'a [AtomicU64]) {
+        let has = |shift: u32| head >> shift & 1 != 0;
+        let value_words = (head >> WORDS_SHIFT) as u8 & 7;
+        let (own, behind) = words.split_at(usize::from(value_words));
+        let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
+        for (value, word) in value.iter_mut().zip(own) {
+            // SAFETY: nobody writes these words, by this function's contract.
+            *value = unsafe { read_as_is(word) };
+        }
+        let run = std::ptr::with_exposed_provenance::<()>((head >> ADDRESS_SHIFT) as usize);
+        // SAFETY: `write` took this address from a `Run`, and a function stays where it is.
+        let run = unsafe { std::mem::transmute::<*const (), Run>(run) };
+        let unit = at.unit_of(has(SPLIT_SHIFT));
+        (UserUpdate { value, value_words, unit, is_packed: has(PACKED_SHIFT), is_total: true, run }, behind)
+    }
+
+    fn address(&self) -> u64 {
+        (self.run as *const ()).expose_provenance() as u64
     }
 
     /// Applies the updater to the image of its unit.
     pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
-        // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`.
+        // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`; both came from there, if by way of `write`.
         unsafe { (self.run)(self, record, image) }
     }
 }
@@ -431,7 +504,8 @@ unsafe fn run<R: Record, U: Updater<R>>(update: &UserUpdate, record: RecordAt, i
     let target = updater.target();
     let mut words = U::Target::EMPTY;
     target.copy(unit, Words::Own(image), &mut words);
-    let key = key_of(record, update.packing);
+    let packing = if update.is_packed { KeyPacking::new(R::Key::WIDTHS) } else { None };
+    let key = key_of(record, packing);
     let mut columns = target.value(&key, &words);
     if let Err(Refused) = updater.apply(&mut columns) {
         assert!(!U::TOTAL, "an updater that is declared total has refused");

@@ -18,7 +18,7 @@
 
 use super::{CellAt, Tid};
 use crate::memory::Block;
-use crate::sync::{AtomicU64, Ordering, prefetch};
+use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::marker::PhantomData;
 
 /// Words of a version before its payload.
@@ -57,12 +57,34 @@ impl CellAt {
         self.newest_by_hint().inspect(|version| prefetch(version.block.hint(0)));
     }
 
+    /// Brings words `first..first + count` of the newest version nearer, and its header.
+    #[inline(always)]
+    pub(crate) fn prefetch_in_newest(&self, first: usize, count: usize) {
+        if let Some(Version { block, .. }) = self.newest_by_hint() {
+            prefetch(block.hint(0));
+            block.prefetch(VERSION_WORDS + first, count);
+        }
+    }
+
+    /// Brings all of the newest version nearer.
+    #[inline]
+    pub(crate) fn prefetch_all_of_newest(&self) {
+        if let Some(Version { block, words, .. }) = self.newest_by_hint() {
+            block.prefetch(0, VERSION_WORDS + words);
+        }
+    }
+
     /// Brings the version below the newest nearer.
     pub(crate) fn prefetch_older(&self) {
         self.newest_by_hint().and_then(Version::older).inspect(|version| prefetch(version.block.hint(0)));
     }
 
+    #[inline(always)]
     fn newest_by_hint(&self) -> Option<Version<'_>> {
+        if MODELLED {
+            // A model would try all that the load may give.
+            return None;
+        }
         // Relaxed: what lies below may be nonsense as long as it is only a hint.
         self.newest(Tid(self.cell_word(0).load(Ordering::Relaxed)))
     }
@@ -148,9 +170,10 @@ impl<'a> NewVersion<'a> {
 
     /// Takes over the words of another version of the unit.
     pub(crate) fn copy_from(&self, other: Version<'_>) {
-        for (new, old) in self.payload().iter().zip(other.payload()) {
-            new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        let Version { block, words, .. } = self.0;
+        debug_assert_eq!(words, other.words);
+        // SAFETY: as in `payload`. Nobody reaches this version yet, and the other one is not written any more (V3).
+        unsafe { block.copy_words(other.block, VERSION_WORDS, words) };
     }
 
     /// Writes the header. Gives what the cell's word is to say from now on, without the flags that are not about the version.

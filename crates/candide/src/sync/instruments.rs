@@ -39,6 +39,8 @@ pub(crate) enum Point {
     Released,
     /// The attempt is over, and its session is not pinned any more.
     Unpinned,
+    /// Garbage: an entry is about to be looked at.
+    Collecting,
 }
 
 /// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.
@@ -134,6 +136,20 @@ pub(crate) enum Mutant {
     CollectedEarly,
     /// Versions: collecting heeds no open snapshot.
     SnapshotsIgnored,
+    /// Versions: what only a snapshot keeps is looked at again and again.
+    NeverParked,
+    /// Versions: a commit forgets that what is left to collect of a unit is parked.
+    ParkedLost,
+    /// Versions: what was parked is given up without a word, since the unit has been queued meanwhile.
+    ParkedForgotten,
+    /// Versions: a record is buried though something of it is parked.
+    ParkedBuried,
+    /// Versions: what is written all the time stays with the session that has written it first.
+    HotKept,
+    /// Versions: what is for all is collected by a list of snapshots from before it was queued.
+    HotByOldList,
+    /// Epochs: memory is free when nobody but who reads in a snapshot can come to look at it.
+    FreedByHorizon,
     /// Indexes: whether a key is taken is asked of entries that may be from before they were all right.
     RefusedEarly,
     /// Indexes: a row is refused for a key that is taken, and may be its own.
@@ -172,6 +188,8 @@ pub(crate) enum Mutant {
     DeletedUnderDelta,
     /// Timestamp order: what is below a delta is collected before that has become a row.
     DeltaCutLoose,
+    /// Timestamp order: what an updater has done that has panicked half way, after it was put off, stays done.
+    BrokenWordApplied,
 }
 
 #[cfg(not(test))]
@@ -217,7 +235,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 64] = [
+    const NAMES: [(&str, Mutant); 72] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -269,6 +287,13 @@ mod active {
         ("move-untracked", Mutant::MoveUntracked),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
+        ("never-parked", Mutant::NeverParked),
+        ("parked-lost", Mutant::ParkedLost),
+        ("parked-forgotten", Mutant::ParkedForgotten),
+        ("parked-buried", Mutant::ParkedBuried),
+        ("hot-kept", Mutant::HotKept),
+        ("hot-by-old-list", Mutant::HotByOldList),
+        ("freed-by-horizon", Mutant::FreedByHorizon),
         ("commit-unannounced", Mutant::CommitUnannounced),
         ("unsettled-snapshot", Mutant::UnsettledSnapshot),
         ("tick-not-over", Mutant::TickNotOver),
@@ -279,6 +304,7 @@ mod active {
         ("flattened-unraised", Mutant::FlattenedUnraised),
         ("deleted-under-delta", Mutant::DeletedUnderDelta),
         ("delta-cut-loose", Mutant::DeltaCutLoose),
+        ("broken-word-applied", Mutant::BrokenWordApplied),
         ("not-raised", Mutant::NotRaised),
         ("linked-unlooked", Mutant::LinkedUnlooked),
         ("raised-unlooked", Mutant::RaisedUnlooked),

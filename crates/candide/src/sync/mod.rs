@@ -40,6 +40,8 @@ pub(crate) use std::{
 #[cfg(loom)]
 pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
+use std::mem::MaybeUninit;
+use std::sync::TryLockError;
 pub(crate) use std::time::{Duration, Instant};
 
 /// True where threads, time and memory are simulated: no advancer thread, one allocation per block.
@@ -55,6 +57,15 @@ pub(crate) fn process_unique() -> u64 {
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The same, if nobody holds it.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// The store-load barrier of every "store mine, then look at yours" handshake (edge E1 of `docs/memory-ordering.md`).
@@ -76,6 +87,35 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
         word.store(value, Ordering::Release);
         full_fence();
     }
+}
+
+/// Writes a word as it is: bits of it may have no value, as those between the fields of a struct, or be those of a pointer, which would
+/// come out of a number as no pointer. Not an atomic operation.
+///
+/// # Safety
+/// Nobody else reads or writes the word meanwhile: whoever did so happened before, and whoever will happens after. Where [`MODELLED`],
+/// where words hold numbers and nothing else, all bits have values, and none are a pointer's.
+pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
+    #[cfg(not(any(loom, shuttle)))]
+    // SAFETY: the word is borrowed, and for now ours alone, by this function's contract. An atomic has size and place of its number.
+    unsafe {
+        word.as_ptr().cast::<MaybeUninit<u64>>().write(value);
+    }
+    #[cfg(any(loom, shuttle))]
+    // SAFETY: all bits have values, by this function's contract.
+    word.store(unsafe { value.assume_init() }, Ordering::Relaxed);
+}
+
+/// Reads what [`write_as_is`] has written, or a number. Not an atomic operation.
+///
+/// # Safety
+/// Nobody writes the word meanwhile: whoever did so happened before, and whoever will happens after.
+pub(crate) unsafe fn read_as_is(word: &AtomicU64) -> MaybeUninit<u64> {
+    #[cfg(not(any(loom, shuttle)))]
+    // SAFETY: as in `write_as_is`; nobody writes, by this function's contract.
+    return unsafe { word.as_ptr().cast::<MaybeUninit<u64>>().read() };
+    #[cfg(any(loom, shuttle))]
+    return MaybeUninit::new(word.load(Ordering::Relaxed));
 }
 
 /// Asks the processor to bring the cache line of `address` nearer; never a memory access as far as the program goes.

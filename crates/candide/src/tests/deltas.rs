@@ -5,24 +5,24 @@ use super::steps::{CONFLICT, ONCE, acting, run};
 use crate::index::Found;
 use crate::protocol::Mvto;
 use crate::protocol::mvto::DELTAS_MAX;
-use crate::record::CellAt;
+use crate::record::{Key, Record};
 use crate::sync::{Duration, Instant, Point};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Session, Table, Tx, Whole};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-type Items = Table<Item, Mvto>;
+pub(super) type Items = Table<Item, Mvto>;
 
 /// A database with row 1, which counts 10, and two sessions.
-struct Scene {
-    db: Database<Mvto>,
-    items: Items,
-    first: Session<Mvto>,
-    second: Session<Mvto>,
+pub(super) struct Scene {
+    pub(super) db: Database<Mvto>,
+    pub(super) items: Items,
+    pub(super) first: Session<Mvto>,
+    pub(super) second: Session<Mvto>,
 }
 
-fn scene() -> Scene {
+pub(super) fn scene() -> Scene {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
@@ -30,13 +30,36 @@ fn scene() -> Scene {
     Scene { db, items, first, second }
 }
 
-/// The versions of row 1's count, from above: whether each is a delta.
-fn chain(items: &Items) -> Vec<bool> {
-    let core = items.core();
-    let Found::Record(record) = core.index.find(&[1]) else { panic!("no record") };
-    let at: CellAt = core.layout.first_of(record);
+/// The versions of the unit of a row that a group is in, from above: whether each is a delta.
+pub(super) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8) -> Vec<bool> {
+    let core = table.core();
+    let words = key.words();
+    let found = match core.layout.packing::<R::Key>() {
+        Some(packing) => core.index.find(packing.pack(words.as_ref()).as_slice()),
+        None => core.index.find(words.as_ref()),
+    };
+    let Found::Record(record) = found else { panic!("no record") };
+    let at = core.layout.at(record, core.layout.unit_of(group));
     let newest = at.newest_linked(at.chain_word()).expect("it was inserted");
     newest.and_older().map(|version| version.stamp().is_delta()).collect()
+}
+
+/// The versions of row 1's count.
+pub(super) fn chain(items: &Items) -> Vec<bool> {
+    chain_of(items, 1, 0)
+}
+
+/// Waits until the advancer has collected all but the newest version of row 1's groups.
+pub(super) fn await_one_version(db: &Database<Mvto>, items: &Items) {
+    let (mut session, begun) = (db.session().unwrap(), Instant::now());
+    loop {
+        let versions = items.versions_of(&mut session, &1).unwrap_or_else(|abort| panic!("{abort}"));
+        if versions == Some(1) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{versions:?} are left");
+        std::thread::yield_now();
+    }
 }
 
 fn count(db: &Database<Mvto>, items: &Items) -> i64 {
@@ -256,11 +279,7 @@ fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
     });
     assert_eq!(count(&db, &items), THREADS * ROUNDS);
     // The advancer collects what the sessions have left.
-    let begun = Instant::now();
-    while chain(&items).len() > 1 {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{} versions are left", chain(&items).len());
-        std::thread::yield_now();
-    }
+    await_one_version(&db, &items);
 }
 
 /// All of these, with timestamps from the system's clock.

@@ -90,9 +90,9 @@ impl ForProtocol for SteadyMemory {
                     if key >= 100 { table.delete(tx, &(key - 100)) } else { Ok(()) }
                 })
                 .unwrap_or_else(|e: Abort| panic!("{e}"));
-            if key % 1_000 == 0 {
-                // A busy machine may not have let the advancer run.
-                eventually("the bound", || db.memory().garbage < 3_000 || session.run(|_| Ok::<_, Abort>(())).is_err());
+            if key % 250 == 0 {
+                // A busy machine may not have let the advancer run; how much garbage there is at once must not depend on that.
+                eventually("the bound", || db.memory().garbage < 750 || session.run(|_| Ok::<_, Abort>(())).is_err());
             }
             if key == 20_000 {
                 reserved = db.memory().reserved_bytes;
@@ -477,10 +477,28 @@ impl ForProtocol for TotalUpdaters {
         let count = || db.run(|tx| table.read(tx, &1, Item::COUNT));
         assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok::<_, Abort>(()));
         assert_eq!(db.run(|tx| table.update_with(tx, &1, Bold(7))), Ok::<_, Abort>(()));
-        let refused = catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, &1, Bold(7)))));
-        let panic = refused.expect_err("it said it never would");
-        assert!(panic.downcast_ref::<&str>().is_some_and(|message| message.contains("declared total")));
-        assert_eq!(count(), Ok::<_, Abort>(7));
+        let bold = || catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, &1, Bold(7)))));
+        let looks = || {
+            catch_unwind(AssertUnwindSafe(|| {
+                db.run(|tx| {
+                    table.update_with(tx, &1, Bold(7))?;
+                    table.read(tx, &1, Item::COUNT).map(drop)
+                })
+            }))
+        };
+        let refusals = match P::SPARE_WORDS {
+            0 => vec![bold(), looks()],
+            // What is put off is found out when there is nobody left to tell.
+            _ => {
+                assert!(matches!(bold(), Ok(Ok(()))));
+                vec![looks()]
+            }
+        };
+        for refused in refusals {
+            let panic = refused.expect_err("it said it never would");
+            assert!(panic.downcast_ref::<&str>().is_some_and(|message| message.contains("declared total")));
+            assert_eq!(count(), Ok::<_, Abort>(7));
+        }
     }
 }
 

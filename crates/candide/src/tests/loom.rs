@@ -3,7 +3,7 @@
 //! The preemption bound is stated with each; loom explores all executions with at most that many forced switches.
 
 use super::rows::Item;
-use crate::epoch::Epochs;
+use crate::epoch::{Epochs, Slot};
 use crate::index::TableIndex;
 use crate::protocol::{GlobalLock, Mvcc, Mvto, Occ, Protocol, TicToc};
 use crate::sync::{AtomicU64, Ordering, thread};
@@ -402,6 +402,24 @@ fn loom_report_against_a_commit_by_the_clock() {
     }
 }
 
+/// Multiplies the count, and adds to it.
+#[derive(Debug, Clone, Copy)]
+struct Linear(i64, i64);
+
+impl crate::Updater<Item> for Linear {
+    type Target = crate::Column<Item, i64>;
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), crate::Refused> {
+        *count = *count * self.0 + self.1;
+        Ok(())
+    }
+}
+
 /// Updates that are put off are made a row, and what was below them is freed, by one session while another one reads the row, which it
 /// may have found as it was before.
 #[test]
@@ -409,9 +427,8 @@ fn loom_collecting_against_read_by_timestamps() {
     explore(2, || {
         let (db, table) = database::<Mvto>(1);
         let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
-        for _ in 0..2 {
-            assert!(attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1))));
-        }
+        assert!(attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1))));
+        assert!(attempt(&mut mine, |tx| table.update_with(tx, &0, Linear(3, -1))));
         let inner = table.clone();
         let reader = thread::spawn(move || {
             attempt(&mut other, |tx| {
@@ -465,7 +482,7 @@ fn loom_late_link_against_flattening_by_timestamps() {
             drop(other);
             committed
         });
-        let added = attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1)));
+        let added = attempt(&mut mine, |tx| table.update_with(tx, &0, Linear(1, 1)));
         let read = mine.run_with(RunOptions::new().attempts_max(1), |tx| table.read(tx, &0, Item::COUNT));
         let set = late.join().unwrap();
         let last = count(&db, &table, [0])[0];
@@ -768,9 +785,18 @@ fn loom_lookup_against_growth_in_timestamp_order() {
 /// A reader holds what it found under its pin; an unlinker stamps it and asks when it is free.
 #[test]
 fn loom_pin_against_reclaim() {
+    pin_against_reclaim(Epochs::pin);
+}
+
+#[test]
+fn loom_pin_of_a_snapshot_against_reclaim() {
+    pin_against_reclaim(Epochs::pin_for_memory);
+}
+
+fn pin_against_reclaim(pin: fn(&Epochs, &Slot)) {
     const LIVE: u64 = 1;
     const FREED: u64 = 2;
-    explore(5, || {
+    explore(5, move || {
         let epochs = Epochs::manual(5);
         let link = Arc::new(AtomicU64::new(1));
         let block = Arc::new(AtomicU64::new(LIVE));
@@ -778,7 +804,7 @@ fn loom_pin_against_reclaim() {
         let reader = {
             let (epochs, link, block) = (epochs.clone(), link.clone(), block.clone());
             thread::spawn(move || {
-                epochs.pin(&reader_slot);
+                pin(&epochs, &reader_slot);
                 if link.load(Ordering::Acquire) == 1 {
                     assert_eq!(block.load(Ordering::Relaxed), LIVE, "freed under a pin");
                 }

@@ -28,9 +28,13 @@ mod factors;
 #[cfg(not(any(loom, shuttle)))]
 mod for_update;
 #[cfg(not(any(loom, shuttle)))]
+mod get_now;
+#[cfg(not(any(loom, shuttle)))]
 mod histories;
 #[cfg(not(any(loom, shuttle)))]
 mod hostile;
+#[cfg(not(any(loom, shuttle)))]
+mod hot;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
@@ -45,6 +49,8 @@ mod mvto_attacks;
 mod neighbours;
 #[cfg(not(loom))]
 mod parcels;
+#[cfg(not(any(loom, shuttle)))]
+mod parked;
 #[cfg(not(any(loom, shuttle)))]
 mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
@@ -70,6 +76,8 @@ mod stress;
 mod table_model;
 #[cfg(not(any(loom, shuttle)))]
 mod timestamps;
+#[cfg(not(any(loom, shuttle)))]
+mod total_updaters;
 #[cfg(not(any(loom, shuttle)))]
 mod traps;
 #[cfg(not(any(loom, shuttle)))]

@@ -25,12 +25,13 @@ enum Operation {
     SetBoth,
     SetGuarded,
     User,
+    UserTotal,
     Modify,
     Delete,
 }
 
 use Operation::*;
-const OPERATIONS: [Operation; 14] = [
+const OPERATIONS: [Operation; 15] = [
     Read,
     ReadColumn,
     ReadForUpdate,
@@ -45,7 +46,10 @@ const OPERATIONS: [Operation; 14] = [
     User,
     Modify,
     Delete,
+    UserTotal,
 ];
+/// The longest sequences go without the last one: to one transaction it is much like the other updater.
+const OPERATIONS_OF_LONGEST: usize = 14;
 
 /// Doubles the count, refusing to go beyond 1,000.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +66,30 @@ impl Updater<Item> for Double {
         *count *= 2;
         *flag = !*flag;
         if *count > 1_000 { Err(Refused) } else { Ok(()) }
+    }
+}
+
+/// What [`Triple`] makes of a count: small, so that it can go on.
+fn tripled(count: i64) -> i64 {
+    count % 1_000 * 3 + 1
+}
+
+/// Triples the count, and never fails.
+#[derive(Debug, Clone, Copy)]
+struct Triple;
+
+impl Updater<Item> for Triple {
+    type Target = (crate::Column<Item, bool>, crate::Column<Item, i64>);
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        (Item::FLAG, Item::COUNT)
+    }
+
+    fn apply(&self, (flag, count): &mut (bool, i64)) -> Result<(), Refused> {
+        *count = tripled(*count);
+        *flag = false;
+        Ok(())
     }
 }
 
@@ -156,6 +184,10 @@ impl Model {
                 row.count = check((count <= 1_000).then_some(count), Abort::Guard);
                 Shown::Done(Ok(()))
             }
+            UserTotal => {
+                (row.flag, row.count) = (false, tripled(row.count));
+                Shown::Done(Ok(()))
+            }
             Modify => match hot_failure {
                 Some(abort) => Shown::Count(Err(abort)),
                 None => {
@@ -196,6 +228,7 @@ fn perform<P: Protocol>(table: &Table<Item, P>, tx: &crate::Tx<'_, P>, operation
         SetBoth => Shown::Done(table.update(tx, &key, (Item::COUNT.max(9), Item::OTHER.add(1)))),
         SetGuarded => Shown::Done(table.update(tx, &key, Item::COUNT.set(5).at_most(4))),
         User => Shown::Done(table.update_with(tx, &key, Double)),
+        UserTotal => Shown::Done(table.update_with(tx, &key, Triple)),
         Modify => Shown::Count(table.modify(tx, &key, Item::COUNT, |count| {
             *count += 100;
             *count
@@ -254,12 +287,13 @@ impl ForProtocol for AllShortSequences {
             // The longest sequences under one setting; the others differ in ways that show up sooner.
             let longest = if splitting && updates { 5 } else { 4 };
             for length in 1..=longest {
-                for number in 0..OPERATIONS.len().pow(length) {
+                let operations = if length == 5 { &OPERATIONS[..OPERATIONS_OF_LONGEST] } else { &OPERATIONS[..] };
+                for number in 0..operations.len().pow(length) {
                     let mut rest = number;
                     let script: Vec<_> = (0..length)
                         .map(|_| {
-                            let operation = OPERATIONS[rest % OPERATIONS.len()];
-                            rest /= OPERATIONS.len();
+                            let operation = operations[rest % operations.len()];
+                            rest /= operations.len();
                             (operation, 1)
                         })
                         .collect();

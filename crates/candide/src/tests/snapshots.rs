@@ -11,10 +11,10 @@ use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random};
 use crate::{Abort, Database, IndexOptions, Session, Snapshot, Table, Whole};
 use candide_check::Options;
 
-type Items<P> = Table<Item, P>;
+pub(super) type Items<P> = Table<Item, P>;
 
 /// A protocol whose chains of versions can be looked at.
-trait Chained: Versioned {
+pub(super) trait Chained: Versioned {
     /// How many versions of a unit there are.
     fn versions(at: CellAt) -> usize;
 }
@@ -33,7 +33,7 @@ impl Chained for Mvto {
 }
 
 /// A database whose epochs are moved by hand, with rows 0..4.
-fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
+pub(super) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
@@ -79,16 +79,16 @@ fn histories_with_snapshots_are_strictly_serializable_under<P: Chained>() {
     assert!(judge.judge() >= 3 * 300 * 14);
 }
 
-fn ok<T>(result: Result<T, Abort>) -> T {
+pub(super) fn ok<T>(result: Result<T, Abort>) -> T {
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
 
-fn add<P: Chained>(session: &mut Session<P>, items: &Items<P>, id: u64) {
+pub(super) fn add<P: Chained>(session: &mut Session<P>, items: &Items<P>, id: u64) {
     ok(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))));
 }
 
 /// Lets everything that is due be collected.
-fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
+pub(super) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
     for _ in 0..6 {
         db.inner.engine.epochs.pass();
         ok(session.run(|_| Ok(())));
@@ -96,13 +96,13 @@ fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
 }
 
 /// How many versions of a row's first group there are.
-fn versions<P: Chained>(items: &Items<P>, id: u64) -> usize {
+pub(super) fn versions<P: Chained>(items: &Items<P>, id: u64) -> usize {
     let core = items.core();
     let Found::Record(record) = core.index.find(&[id]) else { return 0 };
     P::versions(core.layout.first_of(record))
 }
 
-fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u64) -> Option<i64> {
+pub(super) fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u64) -> Option<i64> {
     ok(snapshot.run(|tx| items.get(tx, &id, Item::COUNT)))
 }
 

@@ -244,6 +244,7 @@ enum Blind {
     Note(u64),
     Three(i64, u64),
     Double,
+    Scale(i16, i16),
 }
 
 /// A change of what has been read.
@@ -399,6 +400,7 @@ fn apply_blind(row: &mut Parcel, blind: Blind) -> Option<(u8, Abort)> {
         },
         Blind::Note(note) => row.note = row.note.max(note),
         Blind::Three(weight, note) => (row.weight, row.note) = (row.weight + weight, note),
+        Blind::Scale(factor, summand) => row.count = scaled(row.count, factor, summand),
         Blind::Double => {
             row.count = row.count.wrapping_mul(2);
             return (row.count > 1_000).then_some((STATE, Abort::Guard));
@@ -587,6 +589,29 @@ impl<G: Goods> Updater<G> for Double<G> {
     }
 }
 
+/// What [`Scale`] makes of a count: small, so that it can go on.
+fn scaled(count: i16, factor: i16, summand: i16) -> i16 {
+    (count % 100) * factor + summand
+}
+
+/// Changes the count, and never fails.
+#[derive(Debug, Clone, Copy)]
+struct Scale<G>(i16, i16, PhantomData<fn() -> G>);
+
+impl<G: Goods> Updater<G> for Scale<G> {
+    type Target = Column<G, i16>;
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        G::COUNT
+    }
+
+    fn apply(&self, count: &mut i16) -> Result<(), Refused> {
+        *count = scaled(*count, self.0, self.1);
+        Ok(())
+    }
+}
+
 type Open<'t> = Box<dyn Iterator<Item = Result<(Key, Seen), Abort>> + 't>;
 
 /// A scan that goes on, and what it has shown.
@@ -695,6 +720,7 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Blind::Note(note) => table.update(tx, key, G::NOTE.max(note)),
             Blind::Three(weight, note) => table.update(tx, key, (G::WEIGHT.add(weight), G::NOTE.set(note))),
             Blind::Double => table.update_with(tx, key, Double(PhantomData)),
+            Blind::Scale(factor, summand) => table.update_with(tx, key, Scale(factor, summand, PhantomData)),
         }
     }
 
@@ -706,10 +732,10 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Blind::Three(weight, note) => table.upsert(tx, row, (G::WEIGHT.add(weight), G::NOTE.set(note))),
             Blind::Guarded(weight) => table.upsert(tx, row, G::WEIGHT.sub(weight).at_least(0)),
             Blind::Count(count) => table.upsert(tx, row, G::COUNT.add(count)),
-            Blind::Double => {
+            Blind::Double | Blind::Scale(..) => {
                 let inserted = table.insert_if_absent(tx, row)?;
                 if !inserted {
-                    table.update_with(tx, &row.key(), Double(PhantomData))?;
+                    self.update(&row.key(), blind)?;
                 }
                 Ok(inserted)
             }
@@ -870,12 +896,20 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         }
     }
 
-    /// Demands that records, entries and model agree.
+    /// Demands that records, single reads, entries and model agree.
     fn check(&mut self) {
         let mut rows = BTreeMap::new();
         self.table.for_each_quiescent(|&row| assert_eq!(rows.insert(row.key(), row.into()), None)).unwrap();
         assert_eq!(rows, self.model.rows);
-        assert_entries_match_rows(self.session.as_mut().expect("as in `run`"), &self.table);
+        let session = self.session.as_mut().expect("as in `run`");
+        for key in (0..3).flat_map(|district| (0..40).step_by(3).map(move |number| (district, number))) {
+            let row = rows.get(&key);
+            let state = self.table.get_now(session, &key, (G::OWNER, G::COUNT));
+            assert_eq!(state, Ok(row.map(|row| (row.owner, row.count))), "{key:?}");
+            assert_eq!(self.table.get_now(session, &key, G::NOTE), Ok(row.map(|row| row.note)), "{key:?}");
+            assert_eq!(self.table.get_now(session, &key, Whole).map(|row| row.map(Into::into)), Ok(row.copied()));
+        }
+        assert_entries_match_rows(session, &self.table);
     }
 
     /// Makes the indexes if there are none, and drops them if there are.
@@ -967,7 +1001,7 @@ fn a_reading(random: &mut Random, rules: Rules) -> Reading {
 }
 
 fn a_blind_update(random: &mut Random) -> Blind {
-    match random.below(16) {
+    match random.below(18) {
         0..4 => Blind::Weight(random.below(9) as i64),
         // Mostly a guard that holds.
         4..6 => Blind::Guarded(random.below(3) as i64),
@@ -976,6 +1010,7 @@ fn a_blind_update(random: &mut Random) -> Blind {
         10 => Blind::Count(i16::MAX - 200),
         11 | 12 => Blind::Note(random.below(200)),
         13 | 14 => Blind::Three(random.below(5) as i64, random.below(50)),
+        15 | 16 => Blind::Scale(random.below(5) as i16 - 2, random.below(50) as i16),
         _ => Blind::Double,
     }
 }

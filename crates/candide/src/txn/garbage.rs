@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Slot};
 use crate::protocol::{Burial, Context, Due, Engine, Local, Protocol, Retired, TableCore};
-use std::collections::VecDeque;
+use crate::record::CellAt;
+use crate::sync::{Mutant, Point, mutant, pass};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Records looked at in one collection, beside twice as many as have been added since the last: few enough not to be
@@ -14,33 +16,66 @@ const BUDGET_MIN: usize = 256;
 /// Records that are looked at one after another, once all of them have been asked for: as many as a core waits for at a time.
 const TOGETHER: usize = 16;
 
-/// A session's garbage, which its session collects while it is active and the advancer when it is not.
+/// A session's garbage, which its session collects while it is active and the advancer when it is not, or in a long report.
 ///
-/// Both queues are in the order of their epochs, so a collection ends at the first entry that is too young.
+/// Queues are in the order of their epochs, so a collection ends at the first entry that is too young.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
     /// Absent records by their first unit, and units with old versions; each is in one queue of the database.
     burials: VecDeque<Due>,
+    /// The same, of which nothing is left to do while a snapshot is open, by its timestamp. They cost nothing until then.
+    parked: BTreeMap<u64, Parked>,
+    /// Those whose snapshot has closed.
+    released: VecDeque<Parked>,
     /// Unlinked memory with its stamp.
     retired: VecDeque<(Epoch, Retired)>,
     added: usize,
 }
 
+/// Units that wait for the same snapshot to close.
+#[derive(Debug, Default)]
+struct Parked {
+    /// As of the last one that has come: see [`Due`].
+    queued: Epoch,
+    time: u64,
+    units: Vec<CellAt>,
+}
+
+/// Which entries are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Burials,
+    Released,
+    Hot,
+}
+
+/// As if it had closed: no open snapshot is of this timestamp.
+const CLOSED: u64 = u64::MAX;
+
 impl Garbage {
     pub(crate) fn is_empty(&self) -> bool {
-        self.burials.is_empty() && self.retired.is_empty()
+        self.has_no_entries() && self.retired.is_empty()
+    }
+
+    fn has_no_entries(&self) -> bool {
+        self.burials.is_empty() && self.parked.is_empty() && self.released.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.burials.len() + self.retired.len()
+        let parked: usize = self.parked.values().chain(&self.released).map(|parked| parked.units.len()).sum();
+        self.burials.len() + parked + self.retired.len()
     }
 
     /// Takes over what a session has put aside. The caller is still pinned, or has unlinked nothing.
     pub(crate) fn take_from<P: Protocol>(&mut self, engine: &Engine<P>, local: &mut Local) {
-        self.added += local.burials.len();
-        if !local.burials.is_empty() {
+        self.added += local.burials.len() + local.parked.len();
+        if !local.burials.is_empty() || !local.parked.is_empty() {
             let (time, queued) = (P::time(&engine.clock), engine.epochs.now());
-            self.burials.extend(local.burials.drain(..).map(|at| Due { at, queued, time, note: 0 }));
+            let due = |at| Due { at, queued, time, note: 0, is_parked: false };
+            self.burials.extend(local.burials.drain(..).map(due));
+            if !local.parked.is_empty() {
+                local.parked.drain(..).for_each(|(snapshot, at)| self.park(snapshot, at, (queued, time)));
+            }
         }
         self.stamp_retired(engine, &mut local.retired);
     }
@@ -53,47 +88,134 @@ impl Garbage {
         }
     }
 
-    /// Buries and frees what can be, but not much more than came in since the last time. The caller is pinned.
-    pub(crate) fn collect<P: Protocol>(&mut self, engine: &Engine<P>, local: &mut Local) {
+    /// Buries and frees what can be, but not much more than came in since the last time; of what is for all, what was queued before
+    /// `hot_before`. The caller is pinned, and nothing that it has read is looked at any more.
+    pub(crate) fn collect<P: Protocol>(
+        &mut self,
+        engine: &Engine<P>,
+        local: &mut Local,
+        slot: &Slot,
+        hot_before: Epoch,
+    ) {
         let budget = BUDGET_MIN + 2 * std::mem::take(&mut self.added);
+        // Before the open snapshots are listed: of what was queued before it, nobody's time is later than that (`look_at`).
+        let horizon = engine.epochs.horizon();
         let tables = engine.tables.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tables: &[Arc<TableCore>] = &tables;
         for _ in 0..budget {
-            if !self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp)) {
+            if !self.has_free(engine) {
                 break;
             }
             let (_, retired) = self.retired.pop_front().expect("it has just been seen");
             retired.free(tables, &mut local.caches);
         }
-        if self.burials.is_empty() {
+        if self.has_no_entries() && engine.hot.is_empty() {
             return;
         }
         P::begin_collecting(&mut Context::new(engine, local));
-        let (time, bound) = (P::time(&engine.clock), engine.epochs.bound());
+        self.release(&local.snapshots);
+        // Each has a budget of its own, so that none waits behind the others.
+        self.look_at(engine, local, (slot, tables), (Of::Burials, horizon), budget);
+        if !self.released.is_empty() {
+            self.look_at(engine, local, (slot, tables), (Of::Released, horizon), budget);
+        }
+        if !engine.hot.is_empty() {
+            self.look_at(engine, local, (slot, tables), (Of::Hot, hot_before.min(horizon)), budget);
+        }
+        self.stamp_retired(engine, &mut local.retired);
+    }
+
+    /// Whether memory waits for nothing any more: more than a collection has been willing to free at once.
+    pub(crate) fn has_free<P: Protocol>(&self, engine: &Engine<P>) -> bool {
+        self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
+    }
+
+    /// Has what was parked looked at again if its snapshot is not among those that are open, which are in falling order.
+    fn release(&mut self, open: &[u64]) {
+        let released = &mut self.released;
+        self.parked.retain(|snapshot, parked| {
+            let is_open = open.binary_search_by(|open| snapshot.cmp(open)).is_ok();
+            if !is_open {
+                released.push_back(std::mem::take(parked));
+            }
+            is_open
+        });
+    }
+
+    /// Looks at so many entries that were queued before an epoch: no later one than the horizon was before the open snapshots were listed.
+    /// Otherwise a snapshot that is younger than the list could see what an entry of another session's, of a still later time, takes away.
+    fn look_at<P: Protocol>(
+        &mut self,
+        engine: &Engine<P>,
+        local: &mut Local,
+        (slot, tables): (&Slot, &[Arc<TableCore>]),
+        (of, before): (Of, Epoch),
+        budget: usize,
+    ) {
+        let time = P::time(&engine.clock);
         let mut units = Vec::new();
-        let (mut left, mut next) = (budget, Vec::with_capacity(TOGETHER));
+        let (mut left, mut next, mut hot) = (budget, Vec::with_capacity(TOGETHER), Vec::new());
         loop {
-            while next.len() < left.min(TOGETHER) && self.burials.front().is_some_and(|due| due.queued < bound) {
-                next.extend(self.burials.pop_front());
+            let most = left.min(TOGETHER);
+            match of {
+                Of::Burials => next.extend(std::iter::from_fn(|| self.next_burial(before)).take(most)),
+                Of::Released => next.extend(std::iter::from_fn(|| self.next_released(before)).take(most)),
+                Of::Hot if mutant(Mutant::HotByOldList) => engine.hot.take(engine.epochs.horizon(), most, &mut next),
+                Of::Hot => engine.hot.take(before, most, &mut next),
             }
             if next.is_empty() {
                 break;
             }
             left -= next.len();
-            P::approach(next.iter().map(|due| due.at));
+            // Chains may be long, and what others have to collect would wait for as long as all of them take together. Not only for memory:
+            // nobody shall collect meanwhile what is queued from here on (`mvcc/collect.rs`).
+            engine.epochs.pin(slot);
+            P::approach(next.iter().map(|due: &Due| due.at));
             for mut due in next.drain(..) {
                 let table = &tables[usize::from(due.at.table())];
                 units.clear();
                 units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
-                match P::bury(&mut Context::new(engine, local), &mut due, &units, bound) {
+                pass(Point::Collecting);
+                let noted = due.note;
+                match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
                     Burial::Alive => {}
-                    Burial::NotYet => self.burials.push_back(Due { queued: engine.epochs.now(), time, ..due }),
+                    Burial::NotYet if of == Of::Released => self.park(CLOSED, due.at, (engine.epochs.now(), time)),
+                    Burial::NotYet => {
+                        // Written again since its last look; other entries wait for something else.
+                        let is_hot = noted != 0 && due.note != noted && !mutant(Mutant::HotKept);
+                        let due = Due { queued: engine.epochs.now(), time, ..due };
+                        if is_hot { hot.push(due) } else { self.burials.push_back(due) }
+                    }
+                    Burial::Kept(snapshot) => self.park(snapshot, due.at, (engine.epochs.now(), time)),
                     Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {
                         units.iter().for_each(|&unit| P::bequeath(node, unit));
                     }),
                 }
             }
+            engine.hot.put(&mut hot);
         }
-        self.stamp_retired(engine, &mut local.retired);
+    }
+
+    #[inline]
+    fn next_burial(&mut self, before: Epoch) -> Option<Due> {
+        self.burials.front().filter(|due| due.queued < before)?;
+        self.burials.pop_front()
+    }
+
+    #[cold]
+    fn next_released(&mut self, before: Epoch) -> Option<Due> {
+        let Parked { queued, time, units } = self.released.front_mut().filter(|parked| parked.queued < before)?;
+        let due = units.pop().map(|at| Due { at, queued: *queued, time: *time, note: 0, is_parked: true });
+        if units.is_empty() {
+            self.released.pop_front();
+        }
+        due
+    }
+
+    /// Puts a unit by until a snapshot has closed. `queued` and `time` are as in [`Due`].
+    fn park(&mut self, snapshot: u64, at: CellAt, (queued, time): (Epoch, u64)) {
+        let parked = self.parked.entry(snapshot).or_default();
+        (parked.queued, parked.time) = (queued, time);
+        parked.units.push(at);
     }
 }

@@ -8,7 +8,9 @@ use super::{Conflict, Effect, State, Tx};
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
 use crate::factor::Factor;
-use crate::protocol::{Engine, Local, LookBack, Protocol, Token};
+use crate::index::Found;
+use crate::protocol::{Context, Engine, Local, LookBack, Protocol, TableCore, Token};
+use crate::record::{Unit, Words};
 use crate::stats::Counters;
 use crate::sync::{Duration, Instant, MODELLED, Mutex, Point, Random, lock, pass, thread};
 use std::any::Any;
@@ -53,8 +55,8 @@ impl<'a> RunOptions<'a> {
     }
 
     /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or lock. Under protocols with
-    /// [versions](crate::Versioned) it sees the database as it was when it began, runs once, and meets no conflict; memory that others
-    /// free waits until it is over, so for long reports a [`Snapshot`](crate::Snapshot) is better, read in parts. Under the others it
+    /// [versions](crate::Versioned) it sees the database as it was when it began, runs once, and meets no conflict; what others replace
+    /// and free waits until it is over, so for long reports a [`Snapshot`](crate::Snapshot) is better, read in parts. Under the others it
     /// is repeated as any transaction is.
     ///
     /// ```
@@ -145,7 +147,7 @@ pub(crate) struct Public {
     /// Its number.
     pub(crate) session: u64,
     pub(crate) slot: Arc<Slot>,
-    /// Taken by the session, and by the advancer while the session is idle.
+    /// Taken by the session, and by the advancer while the session is idle, or in a long report.
     pub(crate) garbage: Mutex<Garbage>,
     pub(crate) counters: Counters,
 }
@@ -155,8 +157,9 @@ pub(crate) struct Core<P: Protocol> {
     pub(crate) state: RefCell<State<P>>,
     pub(crate) public: Arc<Public>,
     has_garbage: bool,
-    /// The reclamation bound at the last collection; there is nothing new to collect until it moves.
-    collected_at: Epoch,
+    /// How far epochs were at the last collection ([`Epochs::progress`](crate::epoch::Epochs::progress)); there is nothing new to collect
+    /// until they move.
+    collected_at: u64,
 }
 
 /// What became of an attempt, as far as the engine is concerned.
@@ -218,6 +221,37 @@ impl<P: Protocol> Core<P> {
         }
     }
 
+    /// Reads a unit of the record with this key, as a transaction of that one read would, if that takes nothing else: whether the row
+    /// exists. Nothing, and nothing is left behind, if it has to be a transaction, which is also the one to collect garbage. What
+    /// `copy` has done then means nothing.
+    #[inline(always)]
+    pub(crate) fn read_alone(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+        unit: Unit,
+        copy: impl FnMut(Words<'_>),
+    ) -> Option<bool> {
+        if !P::READS_ALONE || self.has_to_collect(engine) || table.database != engine.id {
+            return None;
+        }
+        table.check_key(key);
+        engine.epochs.pin(&self.public.slot);
+        let state = self.state.get_mut();
+        state.local.look_back = LookBack::No;
+        P::begin(&mut Context::new(engine, &mut state.local), &mut state.attempt);
+        let seen = match table.index.find(key) {
+            Found::Record(record) => P::read_at_once(&mut state.attempt, table.layout.at(record, unit), copy),
+            Found::Nothing { .. } => None,
+        };
+        if seen.is_some() {
+            self.public.counters.committed();
+        }
+        engine.epochs.unpin(&self.public.slot);
+        seen.map(|seen| seen.present)
+    }
+
     /// What is due when the `failed`th attempt has ended in a conflict: notes, events and calls, and a refusal or a pause.
     #[cold]
     #[inline(never)]
@@ -267,8 +301,11 @@ impl<P: Protocol> Core<P> {
             let panic: Panic = Box::new("never seen: the verdict is an outcome");
             return (Verdict::Outcome(abort), Outcome { result: Err(panic), effects: Vec::new() });
         }
-        engine.epochs.pin(&self.public.slot);
         let state = self.state.get_mut();
+        match state.local.look_back {
+            LookBack::To(_) if P::VERSION_WORDS > 0 => engine.epochs.pin_for_memory(&self.public.slot),
+            _ => engine.epochs.pin(&self.public.slot),
+        }
         state.attempt_number = number;
         state.begin(engine);
         let tx = Tx::new(engine, &self.state);
@@ -295,18 +332,26 @@ impl<P: Protocol> Core<P> {
         (verdict, Outcome { result, effects })
     }
 
-    /// Hands garbage over, and collects some of it when the bound has moved. Pinned.
+    /// Whether there is garbage of the session's or everybody's, and epochs have moved on since it looked. Asked in this order, what a
+    /// session without garbage does is always the same.
+    #[inline(always)]
+    fn has_to_collect(&self, engine: &Engine<P>) -> bool {
+        (self.has_garbage || !engine.hot.is_empty()) && engine.epochs.progress() != self.collected_at
+    }
+
+    /// Hands garbage over, and collects some of it when epochs have moved on. The attempt is over, but for its pin.
     #[inline]
     fn collect_garbage(&mut self, engine: &Engine<P>) {
+        let has_to_collect = self.has_to_collect(engine);
         let local = &mut self.state.get_mut().local;
-        let leaves_some = !local.burials.is_empty() || !local.retired.is_empty();
-        if leaves_some || self.has_garbage && engine.epochs.bound() != self.collected_at {
+        if local.leaves_some() || has_to_collect {
             let mut garbage = lock(&self.public.garbage);
             garbage.take_from(engine, local);
-            let bound = engine.epochs.bound();
-            if bound != self.collected_at {
-                self.collected_at = bound;
-                garbage.collect(engine, local);
+            let progress = engine.epochs.progress();
+            if progress != self.collected_at {
+                garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
+                // After somebody's long report there is much at once. It does not wait for epochs, of which the next may be long in coming.
+                self.collected_at = if garbage.has_free(engine) { 0 } else { progress };
             }
             self.has_garbage = !garbage.is_empty();
         }

@@ -54,8 +54,8 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         if !self.state.can_update(self.engine, at)? {
             return Err(Abort::NotFound);
         }
-        let operand =
-            self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, self.table.layout.packing::<R::Key>()));
+        let is_packed = self.table.layout.packing::<R::Key>().is_some();
+        let operand = self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, is_packed));
         let op = Op { code: Code::User, operand, ..Op::set_words(0, words) };
         self.state.stage(self.engine, at, Intent::Update, op)
     }

@@ -23,12 +23,12 @@
 //!
 //! # Cell
 //! ```text
-//! | newest version: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED |   and a version: | ts: 63 | absent: 1 | older |
+//! | newest version: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED PARKED |   and a version: | ts: 63 | absent: 1 | older |
 //! ```
 //! The first version of a unit lies beside its cell, in the record; the others in blocks of their own.
 //!
 //! # Invariants
-//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, except that every unit can be QUEUED; and
+//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, except that every unit can be QUEUED and PARKED; and
 //! chains are as `record/version.rs` says, with V1 to V3. Besides:
 //! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and until they say what it wrote.
 //! * **M2** Versions of a chain descend, and each was the newest when it was installed.
@@ -36,8 +36,9 @@
 //! * **M4** All that an attempt has read was the newest at its time.
 //! * **M5** A version stays in its chain while somebody can come to see it: a running attempt, by its time; an open snapshot;
 //!   or whoever begins (`collect.rs`).
-//! * **M6** A unit with more than one version, and the first of an absent record, is released QUEUED; but for the other units of an
-//!   absent record, which are collected together with the first.
+//! * **M6** A unit with more than one version, and the first of an absent record, is released QUEUED or PARKED; but for the other units of
+//!   an absent record, which are collected together with the first. One that is PARKED and not QUEUED has two versions at most, but for
+//!   the same.
 //! * **M7** Nothing that can fail happens after phase 4.
 //!
 //! # Why it is serializable
@@ -52,7 +53,7 @@
 //! timestamp is drawn, and every time taken, within the call, so the order agrees with real time.
 //!
 //! A time for which a record is missing in the index: it was not linked, so no row was inserted up to then; or it was buried, and
-//! then the row had been deleted before anyone began who is still running, and before every open snapshot.
+//! then the row had been deleted before anyone began who is still running, and no open snapshot sees it.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`: phase 3, or what had
@@ -76,7 +77,7 @@ pub use clock::Clock;
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
 use super::room::Room;
-use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
+use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -158,6 +159,7 @@ impl Protocol for Mvcc {
     const CELL_WORDS: usize = version::CHAIN_WORDS;
     const NODE_WORDS: usize = 0;
     const VERSION_WORDS: usize = version::VERSION_WORDS;
+    const READS_ALONE: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
     type Clock = Clock;
     type Attempt = Attempt;
@@ -348,12 +350,23 @@ impl Protocol for Mvcc {
         context.clock.snapshots.copy(&mut context.local.snapshots);
     }
 
+    #[inline(always)]
+    fn prefetch(at: CellAt, first: usize, count: usize) {
+        at.prefetch_in_newest(first, count);
+    }
+
     fn approach(due: impl Iterator<Item = CellAt> + Clone) {
         collect::approach(due);
     }
 
-    fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
-        collect::collect(context, due, units, bound)
+    fn bury(
+        context: &mut Context<'_, Mvcc>,
+        due: &mut Due,
+        _table: &TableCore,
+        units: &[CellAt],
+        _horizon: Epoch,
+    ) -> Burial {
+        collect::collect(context, due, units)
     }
 }
 
@@ -390,8 +403,8 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
         awaited = again(context);
     }
     if awaited == Err(Abort::Dead) && !attempt.will_write() && !attempt.has_moved {
-        // It was buried after we began, so its row had been deleted before that; and whoever inserts the key again draws a later
-        // timestamp, or else we would have found the new record.
+        // It was buried after we began, so its row had been deleted before that, or no open snapshot sees it; and whoever inserts
+        // the key again draws a later timestamp, or else we would have found the new record.
         context.local.conflict = None;
         attempt.only_reads = true;
         return Ok(Tid(at.cell_word(0).load(Ordering::Acquire))); // E3
@@ -471,7 +484,11 @@ fn prepare(
         attempt.in_records.push(at);
         return Ok(());
     }
-    attempt.room.add(context, at.table(), intent)
+    if intent == Intent::Update {
+        // The commit copies it.
+        at.prefetch_all_of_newest();
+    }
+    attempt.room.add(context, at, intent)
 }
 
 /// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is something it is told.
@@ -524,6 +541,7 @@ fn look_at_all(
 fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
+    context.reserve_to_park(writes);
     if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
     }
@@ -616,10 +634,16 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
         }
         writes.install(index, room.payload());
     }
-    let mut new = room.stamp(ts, present, replaced).0 | was.0 & Tid::QUEUED;
-    if replaced.is_some() && (present || at.is_first()) && !was.has(Tid::QUEUED) {
-        new |= Tid::QUEUED; // M6
-        context.local.burials.push(at);
+    let mut new = room.stamp(ts, present, replaced).0 | was.0 & (Tid::QUEUED | Tid::PARKED);
+    if mutant(Mutant::ParkedLost) {
+        new &= !Tid::PARKED;
+    }
+    if let Some(replaced) = replaced
+        && (present || at.is_first())
+        && !was.has(Tid::QUEUED)
+    {
+        let only = || replaced.older().is_none().then(|| replaced.ts());
+        new |= context.queue_or_park(at, was, only); // M6
     }
     at.cell_word(0).store(new, Ordering::Release); // E3
 }

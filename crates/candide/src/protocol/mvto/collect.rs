@@ -1,14 +1,14 @@
 //! Collecting: versions that nobody can come to see any more leave their chains, and deleted rows their indexes.
 //!
-//! A unit with more than one version is QUEUED, and in exactly one session's queue; so is the first unit of an absent record.
-//! The holder of the first unit's entry of an absent record collects the other units, too, and buries the record, when none of
-//! them is queued. So an entry never dangles.
+//! A unit with more than one version is QUEUED, and in exactly one queue, a session's or everybody's; so is the first unit of an absent
+//! record. The holder of the first unit's entry of an absent record collects the other units, too, and buries the record, when none of
+//! them is queued or parked. So an entry never dangles. What only a snapshot keeps is parked as in `mvcc/collect.rs`.
 //!
-//! An entry is due when its epoch is behind the bound. It has brought the clock's time from before that epoch was read (its
-//! *time*). Whoever is in a transaction now has pinned later, and so reads at that time or after it, and draws later timestamps. Hence
-//! no version at that time or before is pending any more, nor will another one be linked there; and what must stay is: every version
-//! newer than the entry's time, the newest that stands of the others, and for each open snapshot the newest that is not newer than it.
-//! Those of these that are deltas become rows, since what is below them goes.
+//! An entry is due when its epoch is behind the horizon. It has brought the clock's time from before that epoch was read (its
+//! *time*). Whoever is in a transaction now has pinned later, and so reads at that time or after it, and draws later timestamps; or
+//! else reads in a snapshot. Hence no version at that time or before is pending any more, nor will another one be linked there; and what
+//! must stay is: every version newer than the entry's time, the newest that stands of the others, and for each open snapshot the newest
+//! that is not newer than it. Those of these that are deltas become rows, since what is below them goes.
 //!
 //! Only what was there when an entry was looked at last is taken out: it has a note of the newest version that stood then.
 //!
@@ -18,33 +18,61 @@
 
 use super::Mvto;
 use super::flatten::flatten_latched;
-use crate::epoch::Epoch;
 use crate::protocol::{Burial, Context, Due, Retired};
 use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, mutant};
 
 /// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
-pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt], _bound: Epoch) -> Burial {
+pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt]) -> Burial {
     let at = due.at;
     let Ok(mut cell) = at.try_latch() else { return Burial::NotYet };
-    debug_assert!(cell.word().has(Tid::QUEUED));
+    let own = if due.is_parked { Tid::PARKED } else { Tid::QUEUED };
+    debug_assert!(cell.word().has(own));
+    if due.is_parked && cell.word().has(Tid::QUEUED) {
+        // The chain is the other entry's.
+        return leave(cell, if mutant(Mutant::ParkedForgotten) { 0 } else { own }, Burial::Alive);
+    }
     // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
     // longer the chain, and the chain grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
     prune(context, &at, &mut cell, noted, due.time);
-    if !is_settled(&cell, due.time) {
+    let is_settled = is_settled(&cell, due.time);
+    let keeper = if is_settled { None } else { keeper(context, &cell, due.time) };
+    if !is_settled && keeper.is_none() {
         due.note = note(&cell).word();
         cell.release();
         return Burial::NotYet;
     }
-    if is_absent(&cell) && due.at.is_first() {
-        return bury(context, due, units, cell);
+    if !due.is_parked && cell.word().has(Tid::PARKED) {
+        // The rest is the other entry's.
+        return leave(cell, own, Burial::Alive);
     }
-    // Whoever comes for the unit from now on queues it again.
-    cell.clear(Tid::QUEUED);
+    match keeper {
+        Some(snapshot) => {
+            cell.raise(Tid::PARKED);
+            leave(cell, own & !Tid::PARKED, Burial::Kept(snapshot))
+        }
+        None if is_absent(&cell) && due.at.is_first() => bury(context, due, units, cell),
+        // Whoever comes for the unit from now on queues it again.
+        None => leave(cell, own, Burial::Alive),
+    }
+}
+
+/// Lets a cell go without some flags.
+fn leave(mut cell: Latched<'_>, flags: u64, burial: Burial) -> Burial {
+    cell.clear(flags);
     cell.release();
-    Burial::Alive
+    burial
+}
+
+/// The newest open snapshot for which a chain still has a second version, if it has just one, and nobody else can come to see that.
+#[cold]
+fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<u64> {
+    let newest = cell.newest()?;
+    let kept = newest.older().filter(|kept| kept.older().is_none())?;
+    let is_left = newest.stamp().ts() <= time && [newest, kept].iter().all(|version| version.stamp().is_readable());
+    seen_by(&context.local.snapshots, kept, newest).filter(|_| is_left && !mutant(Mutant::NeverParked))
 }
 
 /// Whether nothing is left to collect: one version at most, which all see who do not look at a snapshot.
@@ -80,13 +108,15 @@ fn prune<'a>(
     let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return };
     let mut image = Vec::new();
     // What is below a delta goes into it. Nothing there is pending any more.
-    let mut is_row = |kept: Version<'_>| mutant(Mutant::DeltaCutLoose) || flatten_latched(kept, &mut image);
-    let mut next = kept.older().filter(|_| is_row(kept));
+    let mut is_row = |cell: &Latched<'_>, kept: Version<'_>| {
+        mutant(Mutant::DeltaCutLoose) || flatten_latched(cell, kept, &mut image)
+    };
+    let mut next = kept.older().filter(|_| is_row(cell, kept));
     while let Some(version) = next {
         next = version.older();
-        if is_seen(&context.local.snapshots, version, kept) {
+        if seen_by(&context.local.snapshots, version, kept).is_some() {
             kept = version;
-            next = next.filter(|_| is_row(kept));
+            next = next.filter(|_| is_row(cell, kept));
         } else {
             cell.replace(Some(kept), next);
             retire(context, at, version);
@@ -94,11 +124,11 @@ fn prune<'a>(
     }
 }
 
-/// Whether an open snapshot sees a version and not the one above it.
-fn is_seen(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> bool {
+/// The newest open snapshot that sees a version and not the one above it.
+fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Option<u64> {
     // In falling order: the first that does not see the one above is the one most likely to see this one.
     let first = snapshots.partition_point(|&ts| ts >= above.stamp().ts());
-    snapshots.get(first).is_some_and(|&ts| ts >= version.stamp().ts()) && !mutant(Mutant::SnapshotsIgnored)
+    snapshots.get(first).copied().filter(|&ts| ts >= version.stamp().ts() && !mutant(Mutant::SnapshotsIgnored))
 }
 
 /// Hands a version over that has left its chain.
@@ -129,7 +159,8 @@ fn bury<'a>(context: &mut Context<'_, Mvto>, due: &Due, units: &'a [CellAt], fir
 /// who inserts the row again.
 fn latch_dying<'a>(context: &mut Context<'_, Mvto>, at: &'a CellAt, time: u64) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
-    if !cell.word().has(Tid::QUEUED) {
+    let word = cell.word();
+    if !word.has(Tid::QUEUED) && (!word.has(Tid::PARKED) || mutant(Mutant::ParkedBuried)) {
         let newest = cell.newest();
         prune(context, at, &mut cell, newest, time);
         if is_settled(&cell, time) && is_absent(&cell) {

@@ -2,7 +2,8 @@
 //!
 //! A delta is committed without a look at the row below, only at its existence. Others may still be linked below it, deltas or whole rows.
 //! Who flattens has latched the cell, as has who links; so what is below is either there already, or will find the read timestamps raised
-//! to the delta's, and fail. What is pending below is waited for, without the latch, which its owner may need.
+//! to the delta's, and fail. What is pending below is waited for, without the latch, which its owner may need. What users' updaters do is
+//! done under the latch, so no panic of theirs comes as far as here (`record/delta.rs`), and a delta becomes a row whatever they do.
 
 #![forbid(unsafe_code)]
 
@@ -10,12 +11,18 @@ use super::{Mvto, raise};
 use crate::error::Abort;
 use crate::protocol::Context;
 use crate::protocol::locks::LOCK_ROUNDS_MAX;
-use crate::record::chain::Version;
-use crate::record::{CellAt, Tid, delta};
+use crate::record::chain::{Latched, Version};
+use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Spin, mutant};
 
 /// As many deltas may lie on one another; whoever comes then, reads.
 pub(crate) const DELTAS_MAX: usize = 16;
+
+/// Makes room for a row of this unit, and for another one: a user's updater that breaks its word leaves the row as it was.
+pub(super) fn make_room(image: &mut Vec<u64>, at: &CellAt) {
+    image.clear();
+    image.reserve(2 * at.payload_words());
+}
 
 /// Makes a committed delta the row that it comes to. The image is room for that.
 #[cold]
@@ -26,11 +33,14 @@ pub(super) fn flatten(
     image: &mut Vec<u64>,
     is_patient: bool,
 ) -> Result<(), Abort> {
+    if version.stamp().is_delta() {
+        make_room(image, at);
+    }
     let mut spin = Spin::default();
     while version.stamp().is_delta() {
         match at.try_latch() {
             Ok(cell) => {
-                let is_flat = flatten_latched(version, image);
+                let is_flat = flatten_latched(&cell, version, image);
                 cell.release();
                 if is_flat {
                     return Ok(());
@@ -47,7 +57,7 @@ pub(super) fn flatten(
 }
 
 /// The same by who has latched the cell; false if something below is pending.
-pub(super) fn flatten_latched(version: Version<'_>, image: &mut Vec<u64>) -> bool {
+pub(super) fn flatten_latched(cell: &Latched<'_>, version: Version<'_>, image: &mut Vec<u64>) -> bool {
     if !version.stamp().is_delta() {
         return true;
     }
@@ -76,7 +86,7 @@ pub(super) fn flatten_latched(version: Version<'_>, image: &mut Vec<u64>) -> boo
         // From below to above, without a list: there are few.
         let above = version.and_older().take_while(|next| next.id() != under.id());
         let Some(next) = above.filter(|next| next.stamp().is_committed()).last() else { break };
-        delta::apply(next.delta(), image);
+        cell.apply_delta(next, image);
         under = next;
     }
     version.become_row(image);

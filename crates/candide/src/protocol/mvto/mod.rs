@@ -11,7 +11,7 @@
 //! only reads is validated at the time it began instead of being run in the past; nodes have plain versions, since every timestamp
 //! is drawn after the links of its transaction, be it from a counter or from the system's clock (`ticks.rs`), of which Cicada has one for
 //! each thread; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
-//! what may fail, and a user's updater, is applied by the commit; and a read for update keeps other writers out.
+//! what may fail is applied by the commit; and a read for update keeps other writers out.
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*, the clock's when it began. If it meets a newer version and may still write, it moves
@@ -24,11 +24,13 @@
 //! waiting, unless somebody has the token. What it has not found in an index it need not look for again: who inserts that comes later.
 //!
 //! Updates that cannot fail become deltas: versions that say what is to be done to the row below, and become rows when somebody reads them
-//! (`flatten.rs`). They wait for nobody and rest on nothing but that there is a row.
+//! (`flatten.rs`). They wait for nobody and rest on nothing but that there is a row. Of a user's updater one has to believe that it cannot
+//! fail, which it says by `TOTAL`. If it fails nevertheless, its transaction has committed, and whoever applies it has other business: then
+//! it has no effect on the row, and of its panic there is nothing but the report of the panic hook.
 //!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED SPENT |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED SPENT PARKED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The first version of a unit lies beside its cell, in the record; the others in blocks of their own. LOCK says that a read for update
 //! holds the unit, INSTALL that the chain is being changed.
@@ -44,7 +46,7 @@
 //! * **T4** What a write expects of its row, and the row that an updater is applied to, are read in the sense of T3.
 //! * **T5** The attempt's time is taken from the clock after its session was pinned, and never falls; its timestamp is above it.
 //! * **T6** A version stays in its chain while somebody can come to see it (`collect.rs`).
-//! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED, or in the `linked` list of the attempt that
+//! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED, PARKED, or in the `linked` list of the attempt that
 //!   linked it; but for the other units of an absent record, which are collected together with the first.
 //! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a fence, and then found a row below it,
 //!   whatever becomes of what is pending in between. Who takes a row away at `t` finds that word at `2 t` at most, after its fence. Who
@@ -78,7 +80,8 @@
 //! One counter, which every begin reads and every writing commit changes; or else the system's clock, which every begin reads once and
 //! every writing commit twice, with a fence each, and what is left of a tick of 64 ns, which a commit waits for while its versions are
 //! pending. Who writes raises what it has read, a write to each row's line. A version costs three words and two to spare, a cell five.
-//! A commit that fails has linked its versions. A delta is made a row by whoever comes after; sixteen may lie on one another.
+//! A commit that fails has linked its versions. A delta is made a row by whoever comes after; sixteen may lie on one another. While a user's
+//! updater that was put off is applied, nobody else links a version of that unit, or makes one a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -95,7 +98,7 @@ pub use clock::Clock;
 use super::locks::{FIRST_HOLD_ROUNDS_MAX, LOCK_ROUNDS_MAX};
 use super::nodes::NodeSet;
 use super::room::Room;
-use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, Versioned};
+use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -368,7 +371,7 @@ impl Protocol for Mvto {
                     // If somebody is about to insert the row, the entry will find it alive, or not.
                     let newest = cell.newest().map(Version::stamp);
                     let is_row = newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
-                    let queues = !is_row && !cell.word().has(Tid::QUEUED);
+                    let queues = !is_row && !cell.word().has(Tid::QUEUED | Tid::PARKED);
                     if queues {
                         cell.raise(Tid::QUEUED);
                     }
@@ -405,13 +408,24 @@ impl Protocol for Mvto {
         context.clock.snapshots.copy(&mut context.local.snapshots);
     }
 
+    #[inline(always)]
+    fn prefetch(at: CellAt, first: usize, count: usize) {
+        at.prefetch_in_newest_linked(first, count);
+    }
+
     fn approach(due: impl Iterator<Item = CellAt> + Clone) {
         due.clone().for_each(|at| at.prefetch_cell());
         due.for_each(|at| at.prefetch_newest_linked());
     }
 
-    fn bury(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
-        collect::collect(context, due, units, bound)
+    fn bury(
+        context: &mut Context<'_, Mvto>,
+        due: &mut Due,
+        _table: &TableCore,
+        units: &[CellAt],
+        _horizon: Epoch,
+    ) -> Burial {
+        collect::collect(context, due, units)
     }
 }
 
@@ -451,13 +465,16 @@ fn prepare(
     item: &mut WriteItem,
     intent: Intent,
 ) -> Result<(), Abort> {
-    attempt.image.clear();
-    attempt.image.reserve(item.at.payload_words());
+    flatten::make_room(&mut attempt.image, &item.at);
     if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT) {
         item.note = NO_BLOCK;
         return Ok(());
     }
-    attempt.room.add(context, item.at.table(), intent)
+    if intent == Intent::Update {
+        // The commit copies it.
+        item.at.prefetch_all_of_newest_linked();
+    }
+    attempt.room.add(context, item.at, intent)
 }
 
 /// Refuses to let an attempt write that can only read any more.
@@ -544,7 +561,7 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::Dead, *at));
         }
-        // If it is dead otherwise, it was buried after we began, so its row had been deleted before that.
+        // If it is dead otherwise, it was buried after we began: its row had been deleted before that, or no open snapshot sees it.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
             Ok(seen) => seen,
@@ -657,6 +674,7 @@ fn commit_reads(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Resul
 fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
+    context.reserve_to_park(writes);
     // What is linked and fails is retired.
     context.local.retired.reserve(writes.items().len());
     if context.engine.options.factors.has(Factor::SortedLocks) {
@@ -795,8 +813,10 @@ fn link(
     pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
     if !is_first && (item.present || at.is_first()) && !cell.word().has(Tid::QUEUED) {
-        cell.raise(Tid::QUEUED); // T7
-        context.local.burials.push(at);
+        let is_only = |below: &Version<'_>| above.is_none() && below.older().is_none() && below.stamp().is_readable();
+        let only = || below.filter(is_only).map(|only| only.stamp().ts());
+        let flag = context.queue_or_park(at, cell.word(), only);
+        cell.raise(flag); // T7
     }
     cell.release();
     let item = &mut writes.items_mut()[index];
@@ -953,10 +973,11 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
     }
 }
 
-/// The row that a linked item's version follows, once that is settled.
+/// The row that a linked item's version follows, once that is settled. None if it is still a delta: then it does not matter which.
 fn row_below(item: &WriteItem) -> Option<Version<'_>> {
-    let below = own(item)?.older()?.and_older().find(|version| version.stamp().is_committed());
-    below.filter(|below| !below.stamp().is_absent())
+    let below = own(item)?.older()?.and_older().find(|version| version.stamp().is_committed())?;
+    let stamp = below.stamp();
+    (stamp.is_readable() && !stamp.is_absent()).then_some(below)
 }
 
 /// Phase 6 for one item: the words of its version.
@@ -964,7 +985,7 @@ fn fill_in(writes: &WriteSet, index: usize) {
     let item = &writes.items()[index];
     if let (true, Some(version)) = (item.present, own(item)) {
         if item.is_delta {
-            return writes.write_delta(index, version.delta());
+            return writes.write_delta(index, version.delta_room());
         }
         if let Some(row) = row_below(item)
             && !writes.replaces_unit(index)
@@ -992,7 +1013,7 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     let above = newest_after(&cell, version.stamp().ts());
     cell.replace(above, version.older());
     let newest = cell.newest().map(Version::stamp);
-    if newest.is_none_or(Stamp::is_absent) && item.at.is_first() && !cell.word().has(Tid::QUEUED) {
+    if newest.is_none_or(Stamp::is_absent) && item.at.is_first() && !cell.word().has(Tid::QUEUED | Tid::PARKED) {
         cell.raise(Tid::QUEUED); // T7
         context.local.burials.push(item.at);
     }

@@ -66,7 +66,14 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
 
 /// Those of protocols that keep versions.
 fn versioned<P: Versioned>() -> Vec<Scene<P>> {
-    vec![versions::snapshots(), versions::reports(), versions::overtaken(), values::values()]
+    vec![
+        versions::snapshots(),
+        versions::parked(),
+        versions::hot(),
+        versions::reports(),
+        versions::overtaken(),
+        values::values(),
+    ]
 }
 
 /// The value of a variable, if it is set.

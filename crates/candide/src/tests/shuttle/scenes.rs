@@ -4,9 +4,11 @@ use super::super::entries::assert_entries_match_rows;
 use super::super::parcels::{Filed, Parcel};
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
+use super::values::Wind;
 use crate::history::Recorded;
 use crate::protocol::Protocol;
-use crate::{Abort, Table, Tx, Whole};
+use crate::{Abort, Column, Refused, Table, Tx, Updater, Whole};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Transactions of every kind, drawn at random, while epochs pass.
 pub(super) fn random_mix<P: Protocol>() -> Scene<P> {
@@ -413,8 +415,31 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
         .shows("second of a code")
 }
 
+/// Says that it never fails, and does if the count is even.
+#[derive(Debug, Clone, Copy)]
+struct Breaks;
+
+/// What it panics with then.
+#[derive(Debug)]
+struct Deliberate;
+
+impl Updater<Item> for Breaks {
+    type Target = (Column<Item, i64>, Column<Item, u8>);
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        (Item::COUNT, Item::SMALL)
+    }
+
+    fn apply(&self, (count, small): &mut (i64, u8)) -> Result<(), Refused> {
+        let is_even = *count % 2 == 0;
+        (*count, *small) = (*count + 1, *small ^ 1);
+        if is_even { resume_unwind(Box::new(Deliberate)) } else { Ok(()) }
+    }
+}
+
 /// Two rows always say the same, whatever becomes of them: updates that cannot fail, which may be put off, in no order that commutes,
-/// while the rows go, come, are read, and are collected.
+/// and one that says so and does, while the rows go, come, are read, and are collected.
 pub(super) fn put_off<P: Protocol>() -> Scene<P> {
     type Change<P> = fn(&Table<Item, Recorded<P>>, &Tx<'_, Recorded<P>>, u64) -> Result<(), Abort>;
     fn change<P: Protocol>(me: &mut Actor<'_, P>, change: Change<P>) {
@@ -434,6 +459,13 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
             change(me, |items, tx, id| items.update(tx, &id, Item::COUNT.set(5)));
             change(me, |items, tx, id| items.update(tx, &id, (Item::COUNT.max(6), Item::SMALL.wrapping_add(200))));
             change(me, |items, tx, id| items.modify(tx, &id, Item::COUNT, |count| *count *= 2));
+            let broken = || change(me, |items, tx, id| items.update_with(tx, &id, Breaks));
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(broken))
+                && !panic.is::<Deliberate>()
+            {
+                resume_unwind(panic);
+            }
+            change(me, |items, tx, id| items.update_with(tx, &id, Wind(2)));
         })
         .part(|me| {
             change(me, |items, tx, id| items.delete(tx, &id));

@@ -132,7 +132,7 @@ impl<P: Protocol> Stage<P> {
         part(&mut Actor { stage: self, session, number, random: Random::seeded(self.seed ^ number << 32) });
     }
 
-    fn saw(&self, what: &'static str) {
+    pub(super) fn saw(&self, what: &'static str) {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += 1;
     }
 

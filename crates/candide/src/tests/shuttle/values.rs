@@ -6,7 +6,7 @@ use super::stage::{Actor, Scene};
 use crate::history::Recorded;
 use crate::protocol::Versioned;
 use crate::sync::Random;
-use crate::{Abort, RunOptions, Table, Tx};
+use crate::{Abort, Column, Refused, RunOptions, Table, Tx, Updater};
 use std::collections::BTreeMap;
 
 /// The rows that there may be.
@@ -24,7 +24,7 @@ pub(super) struct Step {
 
 /// The first of these only read.
 const READS: u64 = 3;
-const STEPS: u64 = 13;
+const STEPS: u64 = 15;
 
 /// Count, small and other of each row that is there.
 type Rows = BTreeMap<u64, (i64, u8, u64)>;
@@ -74,6 +74,8 @@ impl Step {
             9 => number(items.insert_if_absent(tx, Item::new(key, by))),
             10 => number(items.delete_if_present(tx, &key)),
             11 => number(items.update_if_present(tx, &key, Item::COUNT.sub(by).at_least(0))),
+            12 => number(unless_missing(items.update_with(tx, &key, Wind(by)))),
+            13 => number(unless_missing(items.update_with(tx, &key, Swap))),
             _ => {
                 let doubled = items.modify_if_present(tx, &key, Item::COUNT, |count| {
                     *count = (2 * *count).clamp(-99, 99);
@@ -104,7 +106,7 @@ impl Step {
             }
             (9, Some(_)) => return Some(0),
             (10, _) => drop(rows.remove(&key)),
-            (12, None) => return Some(-1_000),
+            (14, None) => return Some(-1_000),
             (_, None) => {}
             (3 | 4, Some(row)) => row.0 += by,
             (5, Some(row)) => *row = (by, row.1.wrapping_add(1), row.2),
@@ -116,12 +118,66 @@ impl Step {
                 }
                 row.0 -= by;
             }
+            (12, Some(row)) => row.0 = wound(row.0, by),
+            (13, Some(row)) => (row.0, row.1) = swapped(row.0, row.1),
             (_, Some(row)) => {
                 row.0 = (2 * row.0).clamp(-99, 99);
                 return Some(row.0);
             }
         }
         Some(is_there)
+    }
+}
+
+/// Whether a row that may be missing was updated.
+fn unless_missing(updated: Result<(), Abort>) -> Result<bool, Abort> {
+    match updated {
+        Err(Abort::NotFound) => Ok(false),
+        updated => updated.map(|()| true),
+    }
+}
+
+/// Makes of the count what depends on what it was.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wind(pub(super) i64);
+
+fn wound(count: i64, by: i64) -> i64 {
+    count * 5 % 31 + by
+}
+
+impl Updater<Item> for Wind {
+    type Target = Column<Item, i64>;
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
+        *count = wound(*count, self.0);
+        Ok(())
+    }
+}
+
+/// Swaps two columns, as far as one has room for the other. Of no size.
+#[derive(Debug, Clone, Copy)]
+struct Swap;
+
+fn swapped(count: i64, small: u8) -> (i64, u8) {
+    (i64::from(small), count as u8)
+}
+
+impl Updater<Item> for Swap {
+    type Target = (Column<Item, i64>, Column<Item, u8>);
+    const TOTAL: bool = true;
+
+    fn target(&self) -> Self::Target {
+        (Item::COUNT, Item::SMALL)
+    }
+
+    fn apply(&self, row: &mut (i64, u8)) -> Result<(), Refused> {
+        *row = swapped(row.0, row.1);
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use crate::Abort;
 use crate::history::Recorded;
+use crate::index::Found;
 use crate::protocol::{Protocol, Versioned};
 
 /// The rows that all scenes here are about.
@@ -58,6 +59,94 @@ pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
         .part(look)
         .part(look)
         .shows("burial")
+}
+
+/// What is parked for snapshots that close at any time is queued anew, collected by others, and buried: all of it, and not twice.
+pub(super) fn parked<P: Versioned>() -> Scene<P> {
+    fn churn<P: Versioned>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for (from, to) in [(0, 1), (1, 0)] {
+            move_all(me, from, to);
+            me.run(|tx| items.update(tx, &2, Item::OTHER.add(1)));
+            me.advance();
+        }
+    }
+    fn look<P: Versioned>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for _ in 0..2 {
+            let snapshot = me.stage.db.snapshot();
+            let mut look =
+                || me.session.run_at(&snapshot, |tx| counts(&items, tx)).unwrap_or_else(|abort| panic!("{abort}"));
+            let seen = look();
+            me.stage.pass();
+            me.stage.pass();
+            assert_eq!(look(), seen, "a snapshot has changed");
+            assert_whole(&seen);
+        }
+    }
+    Scene::new("parked")
+        .before(|me| me.fill(0..ROWS, 10))
+        .part(churn)
+        .part(churn)
+        .part(look)
+        .after(|me| {
+            (0..12).for_each(|_| me.advance());
+            me.stage.pass();
+            assert_eq!(me.stage.db.memory().garbage, 0, "no snapshot is open, and something is kept");
+            let items = me.items();
+            for id in 0..ROWS {
+                let is_linked = matches!(items.core().index.find(&[id]), Found::Record(_));
+                assert_eq!(
+                    is_linked,
+                    me.run(|tx| items.get(tx, &id, ())).is_some(),
+                    "a row is gone, and its record is kept"
+                );
+            }
+        })
+        .shows("burial")
+}
+
+/// Rows that are written all the time are collected by whoever comes, also while somebody is in the midst of reading what they were.
+pub(super) fn hot<P: Versioned>() -> Scene<P> {
+    fn write<P: Versioned>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for _ in 0..5 {
+            me.run(|tx| {
+                items.update(tx, &0, Item::COUNT.add(1))?;
+                items.update(tx, &1, Item::COUNT.add(-1))
+            });
+            me.advance();
+            if !me.stage.db.inner.engine.hot.is_empty() {
+                me.stage.saw("hot");
+            }
+        }
+    }
+    fn look<P: Versioned>(me: &mut Actor<'_, P>) {
+        let (items, stage) = (me.items(), me.stage);
+        for _ in 0..2 {
+            let looked = me.session.run_at(&stage.db.snapshot(), |tx| {
+                let seen = counts(&items, tx)?;
+                assert_whole(&seen);
+                for _ in 0..3 {
+                    stage.pass();
+                    assert_eq!(counts(&items, tx)?, seen, "a snapshot has changed");
+                }
+                Ok(())
+            });
+            looked.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        }
+    }
+    Scene::peaceful("hot")
+        .before(|me| me.fill(0..ROWS, 10))
+        .part(write)
+        .part(write)
+        .part(look)
+        .after(|me| {
+            (0..12).for_each(|_| me.advance());
+            me.stage.pass();
+            assert_eq!(me.stage.db.memory().garbage, 0, "no snapshot is open, and something is kept");
+        })
+        .shows("hot")
 }
 
 /// Who only reads sees one moment, though it is not asked at the end whether that was so.

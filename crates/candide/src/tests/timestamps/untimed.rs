@@ -7,7 +7,7 @@ use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
-use crate::protocol::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TicToc, begin_in_time};
+use crate::protocol::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time};
 use crate::record::{CellAt, Op, Words};
 
 /// TicToc whose records and nodes inherit nothing from each other.
@@ -98,7 +98,13 @@ impl Protocol for Untimed {
         TicToc::left_absent(first)
     }
 
-    fn bury(context: &mut Context<'_, Untimed>, due: &mut Due, units: &[CellAt], bound: Epoch) -> Burial {
-        TicToc::bury(&mut inner(context), due, units, bound)
+    fn bury(
+        context: &mut Context<'_, Untimed>,
+        due: &mut Due,
+        table: &TableCore,
+        units: &[CellAt],
+        horizon: Epoch,
+    ) -> Burial {
+        TicToc::bury(&mut inner(context), due, table, units, horizon)
     }
 }

@@ -1,0 +1,164 @@
+//! Rows that are written all the time: their chains stay short, whoever was first to write them, and whoever is looking on.
+
+use super::rows::Item;
+use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
+use crate::Session;
+use crate::epoch::Collect;
+use crate::protocol::{Mvcc, Mvto};
+use crate::sync::{Point, with_hook};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+#[test]
+fn what_is_written_all_the_time_is_collected_by_whoever_goes_on() {
+    what_is_written_all_the_time_is_collected_by_whoever_goes_on_under::<Mvcc>();
+    what_is_written_all_the_time_is_collected_by_whoever_goes_on_under::<Mvto>();
+}
+
+fn what_is_written_all_the_time_is_collected_by_whoever_goes_on_under<P: Chained>() {
+    let (db, items, mut first) = by_hand::<P>();
+    let mut second = db.session().unwrap();
+    for _ in 0..8 {
+        add(&mut first, &items, 1);
+        db.inner.engine.epochs.pass();
+    }
+    // From here on the one in whose queue the row came first does nothing.
+    for _ in 0..500 {
+        add(&mut second, &items, 1);
+        db.inner.engine.epochs.pass();
+        let versions = versions(&items, 1);
+        assert!(versions <= 8, "{versions} versions");
+    }
+    // Nor does the other one in the end. It is up to the advancer.
+    for _ in 0..20 {
+        db.inner.engine.epochs.pass();
+        db.inner.collect(db.inner.engine.epochs.now().saturating_sub(8));
+    }
+    assert_eq!((versions(&items, 1), db.memory().garbage, db.health().garbage), (1, 0, 0));
+    assert_eq!(count(&db.snapshot(), &items, 1), Some(508));
+}
+
+#[test]
+fn a_long_report_holds_back_memory_and_no_version_but_its_own() {
+    a_long_report_holds_back_memory_and_no_version_but_its_own_under::<Mvcc>();
+    a_long_report_holds_back_memory_and_no_version_but_its_own_under::<Mvto>();
+}
+
+fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>() {
+    let (db, items, mut writer) = by_hand::<P>();
+    let epochs = &db.inner.engine.epochs;
+    let (mut reader, busy) = (db.session().unwrap(), epochs.register());
+    // The row is in the queue of who reads, who will not get to it for long.
+    add(&mut reader, &items, 1);
+    let snapshot = db.snapshot();
+    ok(reader.run_at(&snapshot, |tx| {
+        assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
+        for round in 0..2_000 {
+            add(&mut writer, &items, 1);
+            if round % 10 == 5 {
+                // Rows come and go, of which the report knows nothing.
+                ok(writer.run(|tx| items.insert(tx, Item::new(100, 0))));
+            } else if round % 10 == 0 {
+                ok(writer.run(|tx| items.delete_if_present(tx, &100).map(drop)));
+            }
+            epochs.pass();
+            db.inner.collect(epochs.now().saturating_sub(8));
+            let versions = versions(&items, 1);
+            assert!(versions <= 16, "{versions} versions");
+        }
+        let garbage = db.memory().garbage;
+        assert!(garbage > 1_900, "{garbage} pieces, where somebody may still look at all of them");
+        assert_eq!(items.get(tx, &100, Item::COUNT)?, None);
+        assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
+        // Somebody else begins something long. By then all else has been collected.
+        epochs.pin(&busy);
+        (0..4).for_each(|_| collect(&db, &mut writer));
+        Ok(())
+    }));
+    // What waited for the report does not wait for that.
+    let before = db.memory().garbage;
+    epochs.pass();
+    for _ in 0..20 {
+        ok(writer.run(|_| Ok(())));
+    }
+    let garbage = db.memory().garbage;
+    assert!(before > 1_900 && garbage < 100, "{before} pieces, and then {garbage}");
+    epochs.unpin(&busy);
+    epochs.unregister(&busy);
+    ok(writer.run(|tx| items.delete_if_present(tx, &100).map(drop)));
+    drop(snapshot);
+    collect(&db, &mut writer);
+    collect(&db, &mut reader);
+    assert_eq!((versions(&items, 1), versions(&items, 100), db.memory().garbage), (1, 0, 0));
+}
+
+#[test]
+fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot() {
+    what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under::<Mvcc>();
+    what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under::<Mvto>();
+}
+
+fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under<P: Chained>() {
+    const COLD: u64 = 2_000;
+    let (db, items, mut first) = by_hand::<P>();
+    let mut second = db.session().unwrap();
+    ok(first.run(|tx| (4..COLD).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
+    // Two old versions of each are kept.
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        open.push(db.snapshot());
+        (0..COLD).for_each(|id| add(&mut first, &items, id));
+        (0..20).for_each(|_| collect(&db, &mut first));
+    }
+    for round in 0..300 {
+        add(if round < 50 { &mut first } else { &mut second }, &items, 1);
+        db.inner.engine.epochs.pass();
+        let versions = versions(&items, 1);
+        assert!(round < 100 || versions <= 10, "{versions} versions in round {round}");
+    }
+    assert!((2..COLD).all(|id| versions(&items, id) == 3));
+}
+
+/// Who collects has listed the open snapshots; then one is opened, and others write and look at a hot row.
+#[test]
+fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees() {
+    a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvcc>();
+    a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvto>();
+}
+
+fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P: Chained>() {
+    const ROWS: u64 = 60;
+    let (db, items, mut writer) = by_hand::<P>();
+    let mut collector = db.session().unwrap();
+    ok(writer.run(|tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
+    let write_hot = |writer: &mut Session<P>| {
+        for _ in 0..6 {
+            add(writer, &items, 1);
+            db.inner.engine.epochs.pass();
+        }
+    };
+    // More than are looked at under one pin.
+    (4..ROWS).for_each(|id| add(&mut collector, &items, id));
+    // It keeps a version, too, without which what the other one sees would be all that is left, and be parked.
+    let _old = db.snapshot();
+    write_hot(&mut writer);
+    assert!(!db.inner.engine.hot.is_empty(), "the row is for all");
+    let seen = Rc::new(RefCell::new(None));
+    let hook = {
+        let (db, items, seen) = (db.clone(), items.clone(), seen.clone());
+        let mut is_first = true;
+        move |point| {
+            if point == Point::Collecting && std::mem::take(&mut is_first) {
+                *seen.borrow_mut() = Some(db.snapshot());
+                // The writer looks at the row's entry after this, and so knows of the new version.
+                add(&mut writer, &items, 1);
+            }
+            db.inner.engine.epochs.pass();
+        }
+    };
+    db.inner.engine.epochs.pass();
+    db.inner.engine.epochs.pass();
+    with_hook(hook, || ok(collector.run(|_| Ok(()))));
+    let snapshot = seen.take().expect("it has collected");
+    assert_eq!((count(&snapshot, &items, 1), count(&db.snapshot(), &items, 1)), (Some(6), Some(7)));
+}

@@ -1,0 +1,278 @@
+//! What only an open snapshot keeps is put by until that closes: it is looked at no more, holds up nothing, and is all given back.
+
+use super::rows::Item;
+use super::snapshots::{Chained, Items, add, by_hand, collect, count, ok, versions};
+use crate::epoch::Collect;
+use crate::index::Found;
+use crate::protocol::{Mvcc, Mvto};
+use crate::sync::{Duration, Instant, Point, Random, with_hook};
+use crate::{Abort, Database, Session, Snapshot};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// How often this thread looks at an entry of garbage while it runs something.
+fn looks(body: impl FnOnce()) -> usize {
+    let looks = Rc::new(Cell::new(0));
+    let counted = looks.clone();
+    let hook = move |point| counted.set(counted.get() + usize::from(point == Point::Collecting));
+    with_hook(hook, body);
+    looks.get()
+}
+
+fn is_linked<P: Chained>(items: &Items<P>, id: u64) -> bool {
+    matches!(items.core().index.find(&[id]), Found::Record(_))
+}
+
+#[test]
+fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes() {
+    rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under::<Mvcc>();
+    rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under::<Mvto>();
+}
+
+fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>() {
+    /// Rows of which each is written once while a snapshot is open, and how often a hot one is.
+    const COLD: u64 = 2_000;
+    const HOT: usize = 100;
+    let (db, items, mut session) = by_hand::<P>();
+    ok(session.run(|tx| (4..COLD).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
+    let mut reserved = Vec::new();
+    for round in 1..=4 {
+        let snapshot = db.snapshot();
+        // From here on the session knows of it.
+        collect(&db, &mut session);
+        add(&mut session, &items, 0);
+        collect(&db, &mut session);
+        let cold = looks(|| {
+            (1..COLD).for_each(|id| add(&mut session, &items, id));
+            (0..20).for_each(|_| collect(&db, &mut session));
+        });
+        assert!(cold <= 2 * COLD as usize, "{cold} looks at {COLD} rows");
+        let hot = looks(|| {
+            for _ in 0..HOT {
+                add(&mut session, &items, 0);
+                collect(&db, &mut session);
+                assert_eq!(versions(&items, 0), 2, "what is hot waits behind what is cold");
+            }
+        });
+        assert!(hot <= 3 * HOT, "{hot} looks at {HOT} versions");
+        let garbage = db.memory().garbage;
+        assert!((COLD as usize..COLD as usize + 10).contains(&garbage), "{garbage} entries");
+        assert!((1..COLD).all(|id| versions(&items, id) == 2 && count(&snapshot, &items, id) == Some(round - 1)));
+        drop(snapshot);
+        // Half of the time somebody goes on writing.
+        let last = looks(|| {
+            for _ in 0..10 {
+                if round % 2 == 0 {
+                    add(&mut session, &items, 0);
+                }
+                collect(&db, &mut session);
+            }
+        });
+        assert!(last <= COLD as usize + 30, "{last} looks at {COLD} rows");
+        collect(&db, &mut session);
+        assert_eq!(((0..COLD).filter(|&id| versions(&items, id) != 1).count(), db.memory().garbage), (0, 0));
+        reserved.push(db.memory().reserved_bytes);
+    }
+    // The first two rounds, with writers that go on and without, find out how much memory that takes.
+    assert!(reserved[2..].iter().all(|&bytes| bytes == reserved[1]), "{reserved:?}");
+}
+
+#[test]
+fn who_goes_leaves_nothing_parked_for_ever() {
+    who_goes_leaves_nothing_parked_for_ever_under::<Mvcc>();
+    who_goes_leaves_nothing_parked_for_ever_under::<Mvto>();
+}
+
+fn who_goes_leaves_nothing_parked_for_ever_under<P: Chained>() {
+    // Epochs pass, and the advancer collects for who is idle or gone.
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let eventually = |what: &str, is_so: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        let (epochs, slot) = (&db.inner.engine.epochs, db.inner.engine.epochs.register());
+        let is_so_now = || {
+            // What it looks at is freed meanwhile.
+            epochs.pin(&slot);
+            let is_so = is_so();
+            epochs.unpin(&slot);
+            is_so
+        };
+        while !is_so_now() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        epochs.unregister(&slot);
+    };
+    for goes in [false, true] {
+        let mut session = db.session().unwrap();
+        ok(session.run(|tx| (0..1_000).try_for_each(|id| items.put(tx, Item::new(id, 0)))));
+        let snapshot = db.snapshot();
+        for id in 0..1_000 {
+            add(&mut session, &items, id);
+            if id % 4 == 0 {
+                ok(session.run(|tx| items.delete(tx, &id)));
+            }
+        }
+        eventually("only what the snapshot keeps is left", &|| {
+            (0..1_000).all(|id| versions(&items, id) == 2) && db.memory().garbage <= 2_000
+        });
+        let session = (!goes).then_some(session);
+        drop(snapshot);
+        eventually("nothing is left", &|| db.memory().garbage == 0);
+        assert!((0..1_000).all(|id| versions(&items, id) == usize::from(id % 4 != 0)));
+        assert!((0..1_000).all(|id| is_linked(&items, id) == (id % 4 != 0)));
+        drop(session);
+    }
+}
+
+#[test]
+fn a_record_of_which_something_is_parked_is_not_buried() {
+    a_record_of_which_something_is_parked_is_not_buried_under::<Mvcc>();
+    a_record_of_which_something_is_parked_is_not_buried_under::<Mvto>();
+}
+
+fn a_record_of_which_something_is_parked_is_not_buried_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
+    let mut other = db.session().unwrap();
+    let snapshot = db.snapshot();
+    // The second group's old version is parked with this session, which then does nothing for a while.
+    ok(session.run(|tx| items.update(tx, &1, Item::OTHER.set(5))));
+    collect(&db, &mut session);
+    drop(snapshot);
+    ok(other.run(|tx| items.delete(tx, &1)));
+    (0..3).for_each(|_| collect(&db, &mut other));
+    assert!(is_linked(&items, 1));
+    (0..3).for_each(|_| collect(&db, &mut session));
+    (0..3).for_each(|_| collect(&db, &mut other));
+    assert!(!is_linked(&items, 1));
+    assert_eq!(db.memory().garbage, 0);
+}
+
+#[test]
+fn what_was_parked_by_one_and_queued_by_another_is_collected_once() {
+    what_was_parked_by_one_and_queued_by_another_is_collected_once_under::<Mvcc>();
+    what_was_parked_by_one_and_queued_by_another_is_collected_once_under::<Mvto>();
+}
+
+fn what_was_parked_by_one_and_queued_by_another_is_collected_once_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
+    let mut other = db.session().unwrap();
+    let snapshot = db.snapshot();
+    add(&mut session, &items, 1);
+    collect(&db, &mut session);
+    assert_eq!(db.memory().garbage, 1);
+    // While one has it parked, the other takes out what it adds, and goes.
+    for seen in 1..10 {
+        add(&mut other, &items, 1);
+        assert_eq!((versions(&items, 1), count(&db.snapshot(), &items, 1)), (3, Some(seen + 1)));
+        collect(&db, &mut other);
+        assert_eq!((versions(&items, 1), db.memory().garbage), (2, 1));
+    }
+    // Closed, with an entry in both.
+    add(&mut other, &items, 1);
+    drop(snapshot);
+    collect(&db, &mut session);
+    ok(other.run(|tx| items.delete(tx, &1)));
+    collect(&db, &mut other);
+    (0..2).for_each(|_| collect(&db, &mut other));
+    assert_eq!((is_linked(&items, 1), db.memory().garbage), (false, 0));
+}
+
+#[test]
+fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see() {
+    whatever_comes_and_goes_versions_are_as_many_as_snapshots_see_under::<Mvcc>();
+    whatever_comes_and_goes_versions_are_as_many_as_snapshots_see_under::<Mvto>();
+}
+
+fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see_under<P: Chained>() {
+    for seed in 0..150 {
+        Walk::<P>::new(seed).run();
+    }
+}
+
+/// A random walk: rows, snapshots and sessions come and go.
+struct Walk<P: Chained> {
+    seed: u64,
+    random: Random,
+    db: Database<P>,
+    items: Items<P>,
+    sessions: Vec<Session<P>>,
+    rows: BTreeMap<u64, i64>,
+    /// With what they see.
+    open: Vec<(Snapshot<P>, BTreeMap<u64, i64>)>,
+}
+
+impl<P: Chained> Walk<P> {
+    const ROWS: u64 = 3;
+
+    fn new(seed: u64) -> Walk<P> {
+        let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        let sessions = (0..3).map(|_| db.session().unwrap()).collect();
+        Walk { seed, random: Random::seeded(seed), db, items, sessions, rows: BTreeMap::new(), open: Vec::new() }
+    }
+
+    fn run(&mut self) {
+        for step in 0..120 {
+            self.step(step);
+        }
+        self.open.clear();
+        self.collect_all();
+        let linked = (0..Self::ROWS).filter(|&id| is_linked(&self.items, id)).count();
+        assert_eq!((linked, self.db.memory().garbage), (self.rows.len(), 0), "seed {}", self.seed);
+    }
+
+    fn step(&mut self, step: i64) {
+        let (id, who) = (self.random.below(Self::ROWS), self.random.below(3) as usize);
+        let (items, session) = (&self.items, &mut self.sessions[who]);
+        match self.random.below(14) {
+            0..=3 => {
+                ok(session.run(|tx| items.put(tx, Item::new(id, step))));
+                self.rows.insert(id, step);
+            }
+            4 | 5 => {
+                let is_there = ok(session.run(|tx| items.update_if_present(tx, &id, Item::OTHER.add(1))));
+                assert_eq!(is_there, self.rows.contains_key(&id));
+            }
+            6 | 7 => {
+                let deleted = session.run(|tx| items.delete(tx, &id));
+                let expected = self.rows.remove(&id).map(|_| ()).ok_or(Abort::NotFound);
+                assert_eq!(deleted, expected);
+            }
+            8 => self.db.inner.engine.epochs.pass(),
+            9 if self.open.len() < 4 => self.open.push((self.db.snapshot(), self.rows.clone())),
+            9 | 10 if !self.open.is_empty() => {
+                let place = self.random.below(self.open.len() as u64) as usize;
+                self.open.remove(place);
+            }
+            11 => self.sessions[who] = self.db.session().unwrap(),
+            12 => self.collect_all(),
+            _ => {
+                self.db.inner.engine.epochs.pass();
+                ok(session.run(|_| Ok(())));
+            }
+        }
+        for (snapshot, rows) in &self.open {
+            (0..Self::ROWS).for_each(|id| assert_eq!(count(snapshot, &self.items, id), rows.get(&id).copied()));
+        }
+    }
+
+    /// Collects all that can be; then there is a version for each snapshot at most, and the newest.
+    fn collect_all(&mut self) {
+        for _ in 0..8 {
+            self.sessions.iter_mut().for_each(|session| collect(&self.db, session));
+            let inner = &self.db.inner;
+            inner.collect(inner.engine.epochs.now());
+        }
+        for id in 0..Self::ROWS {
+            let found = versions(&self.items, id);
+            assert!(
+                found <= self.open.len() + 1,
+                "seed {}: {found} versions, {} snapshots",
+                self.seed,
+                self.open.len()
+            );
+        }
+    }
+}
