@@ -13,8 +13,10 @@ const HEADING: f64 = 24.0;
 const NUMBERS: f64 = 74.0;
 /// About the width of a letter.
 const LETTER: f64 = 7.6;
-/// Names that are longer have a line of their own.
+/// Names that are longer have lines of their own.
 const LONG: usize = 18;
+/// From one line of a name to the next.
+const LINE: f64 = 15.0;
 
 /// A bar.
 pub(crate) struct Bar {
@@ -58,10 +60,10 @@ pub(crate) fn bars(blocks: &[Block], most: f64, unit: &str, reference: Option<f6
                 &format!("<text class=\"heading\" x=\"4\" y=\"{:.1}\">{}</text>\n", y - 7.0, escape(&block.heading));
         }
         for bar in &block.bars {
-            let (shape, words) = one(bar, y, &frame, &across);
+            let (shape, words, height) = one(bar, y, &frame, &across);
             drawn += &shape;
             names += &words;
-            y += frame.pitch();
+            y += height;
         }
     }
     let ticks = across.ticks().into_iter().map(|value| {
@@ -75,19 +77,22 @@ pub(crate) fn bars(blocks: &[Block], most: f64, unit: &str, reference: Option<f6
     (y + 24.0, ticks.collect::<String>() + &drawn + &reference.unwrap_or_default() + &names)
 }
 
-impl Frame {
-    fn pitch(&self) -> f64 {
-        if self.above { PITCH + 16.0 } else { PITCH }
-    }
-}
-
-/// The bar, and the words beside it.
-fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String) {
-    let edge = if frame.above { top + 17.0 } else { top + (PITCH - THICK) / 2.0 };
+/// The bar, the words beside it, and how high they are together.
+fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String, f64) {
+    let lines = if frame.above { broken(&bar.name, ((WIDTH - frame.left) / LETTER) as usize) } else { Vec::new() };
+    let edge = if frame.above { top + 2.0 + lines.len() as f64 * LINE } else { top + (PITCH - THICK) / 2.0 };
     let base = edge + THICK - 3.0;
     let end = across.place(bar.value);
     let name = match frame.above {
-        true => format!("<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", frame.left, edge - 4.0, escape(&bar.name)),
+        true => lines
+            .iter()
+            .rev()
+            .zip(0..)
+            .map(|(line, below)| {
+                let y = edge - 4.0 - f64::from(below) * LINE;
+                format!("<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", frame.left, escape(line))
+            })
+            .collect(),
         false => {
             format!(
                 "<text x=\"{:.1}\" y=\"{base:.1}\" text-anchor=\"end\">{}</text>",
@@ -107,7 +112,23 @@ fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String) {
     let beyond = bar.range.map_or(end, |(_, high)| across.place(high).max(end));
     let number = format!("<text x=\"{:.1}\" y=\"{base:.1}\">{}</text>", beyond + 6.0, escape(&bar.words));
     let drawn = rect + &range.unwrap_or_default();
-    (Look::of(bar.protocol).group(bar.protocol, &drawn), format!("{name}{number}\n"))
+    let height = if frame.above { edge - top + 21.0 } else { PITCH };
+    (Look::of(bar.protocol).group(bar.protocol, &drawn), format!("{name}{number}\n"), height)
+}
+
+/// A name in lines of at most so many letters, broken between words where that can be.
+fn broken(name: &str, letters: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.extend(word.chars().collect::<Vec<char>>().chunks(letters).map(|part| part.iter().collect())),
+        }
+    }
+    lines
 }
 
 /// A lying bar with ends over the bar at `top`, in the colour of the text.
@@ -140,6 +161,30 @@ mod tests {
     fn attribute(element: &str, name: &str) -> f64 {
         let (_, rest) = element.split_once(&format!(" {name}=\"")).expect("there");
         rest.split('"').next().and_then(|number| number.parse().ok()).expect("a number")
+    }
+
+    #[test]
+    fn names_are_broken_between_words_where_they_can_be() {
+        assert_eq!(broken("one two three", 7), ["one two", "three"]);
+        assert_eq!(broken("one two three", 6), ["one", "two", "three"]);
+        assert_eq!(broken("one", 3), ["one"]);
+        assert_eq!(broken("a eleventwelve b", 6), ["a", "eleven", "twelve", "b"]);
+    }
+
+    #[test]
+    fn names_of_several_lines_keep_clear_of_bars() {
+        let long = "order-status met new-order or payment or delivery at customer_orders, absent key";
+        let block = Block { heading: String::new(), bars: vec![bar(long, 1.0), bar("short", 1.0)] };
+        let (height, drawn) = bars(&[block], 1.0, "", None);
+        let tops: Vec<f64> = drawn.split("<rect").skip(1).map(|rect| attribute(rect, "y")).collect();
+        let words = |start: &str| {
+            let begin = drawn[..drawn.find(start).expect("drawn")].rfind("<text").expect("text");
+            attribute(&drawn[begin..], "y")
+        };
+        let (first, second) = (words("order-status"), words("absent"));
+        assert!(0.0 < first && first + 10.0 < second && second < tops[0], "{first} {second} {tops:?}");
+        assert!(tops[0] + THICK + 10.0 < words("short") && words("short") < tops[1], "{tops:?}");
+        assert!(tops[1] + THICK < height);
     }
 
     #[test]
