@@ -105,6 +105,9 @@ pub struct Due {
     pub(crate) is_parked: bool,
 }
 
+/// So many versions are taken out of a chain at one look: few enough for who wants to write the unit to wait for.
+pub(crate) const VERSIONS_AT_ONCE: usize = 256;
+
 /// What can be done about what is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Burial {
@@ -114,6 +117,10 @@ pub enum Burial {
     Alive,
     /// Someone may still depend on it; try again later.
     NotYet,
+    /// Someone has it just now, so nothing is known of it; try again later.
+    Busy,
+    /// More is left than is taken out of a chain at once ([`VERSIONS_AT_ONCE`]); go on when others have had their turn.
+    Unfinished,
     /// Nothing is left to do before the open snapshot of this timestamp has closed.
     Kept(u64),
 }

@@ -298,11 +298,10 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         let failed = attempt.failed.first().map(|failed| failed.abort);
         let panic = attempt.panic.take();
         attempt.undo(context);
-        if let Some(panic) = panic {
-            E::leave(context.clock);
-            resume_unwind(panic);
+        match panic {
+            None => Ok(failed),
+            Some(panic) => resume_unwind(panic),
         }
-        Ok(failed)
     }
 
     fn unborn(_at: CellAt) {}

@@ -1,10 +1,12 @@
 //! Rows that are written all the time: their chains stay short, whoever was first to write them, and whoever is looking on.
 
+use super::parked::looks;
 use super::rows::Item;
 use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
+use super::steps::acting;
 use crate::Session;
 use crate::epoch::Collect;
-use crate::protocol::{Mvcc, Mvto};
+use crate::protocol::{Mvcc, Mvto, VERSIONS_AT_ONCE};
 use crate::sync::{Point, with_hook};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -117,6 +119,71 @@ fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under<P: Chained>()
         assert!(round < 100 || versions <= 10, "{versions} versions in round {round}");
     }
     assert!((2..COLD).all(|id| versions(&items, id) == 3));
+}
+
+#[test]
+fn what_is_being_written_when_it_is_looked_at_stays_hot() {
+    let (db, items, mut first) = by_hand::<Mvto>();
+    let mut second = db.session().unwrap();
+    let _old = db.snapshot();
+    for _ in 0..6 {
+        add(&mut first, &items, 1);
+        db.inner.engine.epochs.pass();
+    }
+    assert!(!db.inner.engine.hot.is_empty(), "the row is for all");
+    (0..3).for_each(|_| db.inner.engine.epochs.pass());
+    let there = db.clone();
+    let look = move || {
+        let looks = looks(|| ok(second.run(|_| Ok(()))));
+        assert!(looks > 0 && !there.inner.engine.hot.is_empty());
+    };
+    // Who writes has the latch.
+    acting(Point::Linking, look, || add(&mut first, &items, 1));
+}
+
+#[test]
+fn a_long_chain_is_taken_apart_little_by_little() {
+    a_long_chain_is_taken_apart_little_by_little_under::<Mvcc>();
+    a_long_chain_is_taken_apart_little_by_little_under::<Mvto>();
+}
+
+fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
+    const LONG: usize = 5_000;
+    let (db, items, mut writer) = by_hand::<P>();
+    let epochs = &db.inner.engine.epochs;
+    // Somebody has begun something long, and more snapshots than are taken apart at once see a version each.
+    let busy = epochs.register();
+    let open: Vec<_> = (0..2 * VERSIONS_AT_ONCE)
+        .map(|_| {
+            add(&mut writer, &items, 1);
+            db.snapshot()
+        })
+        .collect();
+    epochs.pin(&busy);
+    for _ in 0..LONG {
+        add(&mut writer, &items, 1);
+        epochs.pass();
+    }
+    let left = versions(&items, 1);
+    assert!(left > LONG, "{left} versions");
+    epochs.unpin(&busy);
+    epochs.unregister(&busy);
+    let (seen, steps) = (Rc::new(RefCell::new(Vec::new())), items.clone());
+    let hook = {
+        let seen = seen.clone();
+        move |point| {
+            if point == Point::Collecting {
+                seen.borrow_mut().push(versions(&steps, 1));
+            }
+        }
+    };
+    with_hook(hook, || (0..4).for_each(|_| collect(&db, &mut writer)));
+    let seen = seen.take();
+    assert!(seen.windows(2).all(|pair| pair[0] - pair[1] <= VERSIONS_AT_ONCE), "{seen:?}");
+    assert_eq!(versions(&items, 1), open.len() + 1);
+    drop(open);
+    (0..4).for_each(|_| collect(&db, &mut writer));
+    assert_eq!((versions(&items, 1), db.memory().garbage), (1, 0));
 }
 
 /// Who collects has listed the open snapshots; then one is opened, and others write and look at a hot row.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// How often this thread looks at an entry of garbage while it runs something.
-fn looks(body: impl FnOnce()) -> usize {
+pub(super) fn looks(body: impl FnOnce()) -> usize {
     let looks = Rc::new(Cell::new(0));
     let counted = looks.clone();
     let hook = move |point| counted.set(counted.get() + usize::from(point == Point::Collecting));
@@ -124,6 +124,29 @@ fn who_goes_leaves_nothing_parked_for_ever_under<P: Chained>() {
         assert!((0..1_000).all(|id| is_linked(&items, id) == (id % 4 != 0)));
         drop(session);
     }
+}
+
+#[test]
+fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept() {
+    of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under::<Mvcc>();
+    of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under::<Mvto>();
+}
+
+fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
+    let snapshot = db.snapshot();
+    ok(session.run(|tx| items.update(tx, &1, Item::OTHER.set(5))));
+    collect(&db, &mut session);
+    ok(session.run(|tx| items.delete(tx, &1)));
+    (0..3).for_each(|_| collect(&db, &mut session));
+    let layout = &items.core().layout;
+    let Found::Record(record) = items.core().index.find(&[1]) else { panic!("the snapshot sees it") };
+    // What is there, and what the snapshot sees: nobody sees what the second group was between.
+    assert_eq!(layout.cells(record).map(P::versions).collect::<Vec<_>>(), [2; 2]);
+    assert_eq!(ok(snapshot.run(|tx| items.get(tx, &1, Item::OTHER))), Some(100));
+    drop(snapshot);
+    (0..3).for_each(|_| collect(&db, &mut session));
+    assert!(!is_linked(&items, 1) && db.memory().garbage == 0);
 }
 
 #[test]

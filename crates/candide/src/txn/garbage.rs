@@ -179,12 +179,17 @@ impl Garbage {
                 let noted = due.note;
                 match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
                     Burial::Alive => {}
-                    Burial::NotYet if of == Of::Released => self.park(CLOSED, due.at, (engine.epochs.now(), time)),
-                    Burial::NotYet => {
+                    Burial::NotYet | Burial::Busy | Burial::Unfinished if of == Of::Released => {
+                        self.park(CLOSED, due.at, (engine.epochs.now(), time));
+                    }
+                    Burial::Unfinished if of == Of::Hot => hot.push(due),
+                    Burial::Unfinished => self.burials.push_front(due),
+                    burial @ (Burial::NotYet | Burial::Busy) => {
                         // Written again since its last look; other entries wait for something else.
-                        let is_hot = noted != 0 && due.note != noted && !mutant(Mutant::HotKept);
+                        let is_written = noted != 0 && due.note != noted;
+                        let is_hot = is_written || burial == Burial::Busy && of == Of::Hot;
                         let due = Due { queued: engine.epochs.now(), time, ..due };
-                        if is_hot { hot.push(due) } else { self.burials.push_back(due) }
+                        if is_hot && !mutant(Mutant::HotKept) { hot.push(due) } else { self.burials.push_back(due) }
                     }
                     Burial::Kept(snapshot) => self.park(snapshot, due.at, (engine.epochs.now(), time)),
                     Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {

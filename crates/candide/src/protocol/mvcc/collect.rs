@@ -28,7 +28,7 @@
 
 use super::Mvcc;
 use crate::protocol::locks;
-use crate::protocol::{Burial, Context, Due, Retired};
+use crate::protocol::{Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
 use crate::record::version::Version;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, mutant};
@@ -63,7 +63,9 @@ pub(super) fn collect(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[C
     }
     // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
     // longer the chain, and the chain grow meanwhile.
-    prune(context, at, if due.note == 0 { word } else { Tid(due.note) }, due.time);
+    if !prune(context, at, if due.note == 0 { word } else { Tid(due.note) }, due.time) {
+        return Burial::Unfinished;
+    }
     due.note = word.version();
     if word.has(Tid::LOCK) {
         return Burial::NotYet;
@@ -98,23 +100,26 @@ fn is_settled(at: CellAt, word: Tid, time: u64) -> bool {
     at.newest(word).is_none_or(|newest| newest.older().is_none() && newest.ts() <= time)
 }
 
-/// Takes out of a chain what nobody can come to see, from the version on that was the newest when the cell said `word`.
-fn prune(context: &mut Context<'_, Mvcc>, at: CellAt, word: Tid, time: u64) {
-    let Some(mut kept) = at.newest(word) else { return };
+/// Takes out of a chain what nobody can come to see, from the version on that was the newest when the cell said `word`; says whether that
+/// was all.
+fn prune(context: &mut Context<'_, Mvcc>, at: CellAt, word: Tid, time: u64) -> bool {
+    let Some(mut kept) = at.newest(word) else { return true };
     while kept.ts() > time && !mutant(Mutant::CollectedEarly) {
-        let Some(older) = kept.older() else { return };
+        let Some(older) = kept.older() else { return true };
         kept = older;
     }
-    let mut next = kept.older();
-    while let Some(version) = next {
+    let (mut next, mut left) = (kept.older(), VERSIONS_AT_ONCE);
+    while let Some(version) = next.filter(|_| left > 0) {
         next = version.older();
         if seen_by(&context.local.snapshots, version, kept).is_some() {
             kept = version;
         } else {
             kept.set_older(next);
             retire(context, at, version);
+            left -= 1;
         }
     }
+    next.is_none()
 }
 
 /// The newest open snapshot that sees a version and not the one above it.
@@ -139,8 +144,7 @@ fn bury(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], first: Tid
         if word.has(Tid::QUEUED | Tid::LOCK) || word.has(Tid::PARKED) && !mutant(Mutant::ParkedBuried) {
             return Burial::NotYet;
         }
-        prune(context, at, word, due.time);
-        if !is_settled(at, word, due.time) {
+        if !prune(context, at, word, due.time) || !is_settled(at, word, due.time) {
             return Burial::NotYet;
         }
     }

@@ -37,8 +37,7 @@
 //! * **M5** A version stays in its chain while somebody can come to see it: a running attempt, by its time; an open snapshot;
 //!   or whoever begins (`collect.rs`).
 //! * **M6** A unit with more than one version, and the first of an absent record, is released QUEUED or PARKED; but for the other units of
-//!   an absent record, which are collected together with the first. One that is PARKED and not QUEUED has two versions at most, but for
-//!   the same.
+//!   an absent record, which are collected together with the first. One that is PARKED and not QUEUED has two versions at most.
 //! * **M7** Nothing that can fail happens after phase 4.
 //!
 //! # Why it is serializable
@@ -639,7 +638,7 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
         new &= !Tid::PARKED;
     }
     if let Some(replaced) = replaced
-        && (present || at.is_first())
+        && (present || at.is_first() || was.has(Tid::PARKED))
         && !was.has(Tid::QUEUED)
     {
         let only = || replaced.older().is_none().then(|| replaced.ts());

@@ -18,7 +18,7 @@
 
 use super::Mvto;
 use super::flatten::flatten_latched;
-use crate::protocol::{Burial, Context, Due, Retired};
+use crate::protocol::{Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
 use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, mutant};
@@ -26,7 +26,7 @@ use crate::sync::{Mutant, mutant};
 /// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
 pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt]) -> Burial {
     let at = due.at;
-    let Ok(mut cell) = at.try_latch() else { return Burial::NotYet };
+    let Ok(mut cell) = at.try_latch() else { return Burial::Busy };
     let own = if due.is_parked { Tid::PARKED } else { Tid::QUEUED };
     debug_assert!(cell.word().has(own));
     if due.is_parked && cell.word().has(Tid::QUEUED) {
@@ -36,7 +36,10 @@ pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[C
     // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
     // longer the chain, and the chain grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
-    prune(context, &at, &mut cell, noted, due.time);
+    if !prune(context, &at, &mut cell, noted, due.time) {
+        cell.release();
+        return Burial::Unfinished;
+    }
     let is_settled = is_settled(&cell, due.time);
     let keeper = if is_settled { None } else { keeper(context, &cell, due.time) };
     if !is_settled && keeper.is_none() {
@@ -93,26 +96,26 @@ fn note(cell: &Latched<'_>) -> VersionId {
     standing.map_or(VersionId::NONE, Version::id)
 }
 
-/// Takes out of a chain what nobody can come to see, from a version on.
+/// Takes out of a chain what nobody can come to see, from a version on; says whether that was all.
 fn prune<'a>(
     context: &mut Context<'_, Mvto>,
     at: &'a CellAt,
     cell: &mut Latched<'a>,
     from: Option<Version<'a>>,
     time: u64,
-) {
+) -> bool {
     let is_kept = |version: &Version<'_>| {
         let stamp = version.stamp();
         stamp.is_committed() && (stamp.ts() <= time || mutant(Mutant::CollectedEarly))
     };
-    let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return };
+    let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return true };
     let mut image = Vec::new();
     // What is below a delta goes into it. Nothing there is pending any more.
     let mut is_row = |cell: &Latched<'_>, kept: Version<'_>| {
         mutant(Mutant::DeltaCutLoose) || flatten_latched(cell, kept, &mut image)
     };
-    let mut next = kept.older().filter(|_| is_row(cell, kept));
-    while let Some(version) = next {
+    let (mut next, mut left) = (kept.older().filter(|_| is_row(cell, kept)), VERSIONS_AT_ONCE);
+    while let Some(version) = next.filter(|_| left > 0) {
         next = version.older();
         if seen_by(&context.local.snapshots, version, kept).is_some() {
             kept = version;
@@ -120,8 +123,10 @@ fn prune<'a>(
         } else {
             cell.replace(Some(kept), next);
             retire(context, at, version);
+            left -= 1;
         }
     }
+    next.is_none()
 }
 
 /// The newest open snapshot that sees a version and not the one above it.
@@ -162,8 +167,7 @@ fn latch_dying<'a>(context: &mut Context<'_, Mvto>, at: &'a CellAt, time: u64) -
     let word = cell.word();
     if !word.has(Tid::QUEUED) && (!word.has(Tid::PARKED) || mutant(Mutant::ParkedBuried)) {
         let newest = cell.newest();
-        prune(context, at, &mut cell, newest, time);
-        if is_settled(&cell, time) && is_absent(&cell) {
+        if prune(context, at, &mut cell, newest, time) && is_settled(&cell, time) && is_absent(&cell) {
             return Some(cell);
         }
     }

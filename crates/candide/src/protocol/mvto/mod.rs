@@ -3,11 +3,11 @@
 //! # Guarantee
 //! Serializable, strictly so, in the order of timestamps. Not opaque: an attempt that will fail may see what was committed at
 //! different times (never a torn value) until it is told. In a snapshot, and under `run_read_only`, a transaction sees one moment,
-//! never fails, and writes nothing that others look at.
+//! never fails, and writes nothing that others look at but the rows that it makes of deltas.
 //!
 //! # Source
 //! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps until when versions have been read.
-//! Differences: who changes a chain latches its cell for a few instructions, so that versions of failed commits leave it at once; what
+//! Differences: who changes a chain latches its cell for a moment, so that versions of failed commits leave it at once; what
 //! only reads is validated at the time it began instead of being run in the past; nodes have plain versions, since every timestamp
 //! is drawn after the links of its transaction, be it from a counter or from the system's clock (`ticks.rs`), of which Cicada has one for
 //! each thread; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
@@ -812,7 +812,7 @@ fn link(
     let is_first = cell.newest().is_none();
     pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
-    if !is_first && (item.present || at.is_first()) && !cell.word().has(Tid::QUEUED) {
+    if !is_first && (item.present || at.is_first() || cell.word().has(Tid::PARKED)) && !cell.word().has(Tid::QUEUED) {
         let is_only = |below: &Version<'_>| above.is_none() && below.older().is_none() && below.stamp().is_readable();
         let only = || below.filter(is_only).map(|only| only.stamp().ts());
         let flag = context.queue_or_park(at, cell.word(), only);
