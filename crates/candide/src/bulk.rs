@@ -71,7 +71,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Error::Load`] with the number of rows that were inserted, when one is refused: [`Abort::Duplicate`],
-    /// [`Abort::NotUnique`], [`Abort::MemoryLimit`]. [`Error::SecondSession`].
+    /// [`Abort::NotUnique`], [`Abort::MemoryLimit`]; or none of them is, [`Abort::Nested`], inside a transaction that keeps all others
+    /// waiting, which the workers are. [`Error::SecondSession`].
     ///
     /// # Panics
     /// With the panic of the iterator or of `progress`.
@@ -80,6 +81,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         I: IntoIterator<Item = R, IntoIter: Send>,
     {
         let workers = if P::ONE_SESSION { 1 } else { options.workers };
+        // Threads of their own would wait for a transaction of this one for ever.
+        let clock = &self.inner().engine.clock;
+        P::enter(clock).map_err(|cause| Error::Load { rows: 0, cause })?;
+        P::leave(clock);
         let sessions: Vec<_> = (0..workers).map(|_| Session::new(self.inner())).collect::<Result<_, _>>()?;
         let source = Mutex::new(Some(rows.into_iter()));
         let loaded = AtomicUsize::new(0);

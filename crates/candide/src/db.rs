@@ -186,11 +186,7 @@ impl<P: Protocol> Database<P> {
 
     /// Counts of all sessions, past and present.
     pub fn stats(&self) -> Stats {
-        let mut sum = *lock(&self.inner.past);
-        for member in lock(&self.inner.sessions).iter().filter(|member| !member.gone) {
-            sum.add(&member.public.counters.read());
-        }
-        sum
+        self.inner.stats()
     }
 
     /// What the database's memory is used for.
@@ -577,8 +573,9 @@ impl<P: Protocol> Inner<P> {
         state.local.leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
         self.engine.token.release(state.local.id);
         self.engine.epochs.unregister(&core.public.slot);
-        lock(&self.past).add(&core.public.counters.read());
         let mut sessions = lock(&self.sessions);
+        // Under the lock of the sessions, so that nobody finds these counts in both places, or in none.
+        lock(&self.past).add(&core.public.counters.read());
         if let Some(member) = sessions.iter_mut().find(|member| Arc::ptr_eq(&member.public, &core.public)) {
             member.gone = true;
         }
@@ -600,14 +597,14 @@ impl<P: Protocol> Inner<P> {
         try_lock(&self.collector)
     }
 
-    /// Transactions committed so far.
-    pub(crate) fn commits(&self) -> u64 {
-        let current: u64 = {
-            let sessions = lock(&self.sessions);
-            let living = sessions.iter().filter(|member| !member.gone);
-            living.map(|member| member.public.counters.read().commits).sum()
-        };
-        current + lock(&self.past).commits
+    /// Counts of all sessions, past and present.
+    pub(crate) fn stats(&self) -> Stats {
+        let sessions = lock(&self.sessions);
+        let mut sum = *lock(&self.past);
+        for member in sessions.iter().filter(|member| !member.gone) {
+            sum.add(&member.public.counters.read());
+        }
+        sum
     }
 
     /// Whether no session is in a transaction.

@@ -275,6 +275,13 @@ impl Epochs {
         }
     }
 
+    /// Pins the session until what this gives is dropped, for what may panic meanwhile.
+    #[inline(always)]
+    pub(crate) fn pinned<'a>(&'a self, slot: &'a Slot) -> Pinned<'a> {
+        self.pin(slot);
+        Pinned { epochs: self, slot }
+    }
+
     /// Ends the session's pin.
     #[inline]
     pub(crate) fn unpin(&self, slot: &Slot) {
@@ -361,6 +368,19 @@ impl Epochs {
     #[cold]
     fn unpark(&self) {
         self.alarm.ring(|sleep| sleep.woken = true);
+    }
+}
+
+/// A session's pin, which ends when this is dropped.
+pub(crate) struct Pinned<'a> {
+    epochs: &'a Epochs,
+    slot: &'a Slot,
+}
+
+impl Drop for Pinned<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.epochs.unpin(self.slot);
     }
 }
 

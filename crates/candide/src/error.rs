@@ -39,13 +39,14 @@ pub enum Abort {
     NotUnique,
     /// Refusal: an update of a column of a secondary index; such columns change by `modify` or `put`.
     Indexed,
-    /// Refusal: the secondary index has been dropped.
+    /// Refusal: the secondary index has been dropped, or was made after the snapshot that is to read it.
     NoIndex,
     /// Refusal: the database's memory limit leaves no room for the row.
     MemoryLimit,
     /// Refusal: the table belongs to another database than the transaction.
     ForeignTable,
-    /// Refusal: `Database::run` was called inside a transaction of the same database on the same thread.
+    /// Refusal: inside a transaction, what would wait for that very transaction to end, or for the session that it uses: `Database::run` on
+    /// the same thread and database; under protocols that run one transaction at a time whatever takes one.
     Nested,
     /// Refusal: the transaction only reads, now or in a snapshot.
     ReadOnly,
@@ -130,11 +131,11 @@ impl fmt::Display for Abort {
             Abort::Overflow => "an update left the range of its column's type; guard it, or use a wider type",
             Abort::NotUnique => "another row has this key in a unique index",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
-            Abort::NoIndex => "the secondary index has been dropped; make it again by `create_index`",
+            Abort::NoIndex => "there is no such secondary index (any more), or not in this snapshot; make it by `create_index`, or look by a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table belongs to another database; open it in the transaction's own",
             Abort::Nested => {
-                "`Database::run` was called inside a transaction of the same database; use the outer transaction"
+                "this would wait for a transaction, or a session, that is already there on this thread; use that one"
             }
             Abort::ReadOnly => "the transaction only reads; write in one begun by `run`",
             Abort::AttemptsExhausted => {
@@ -170,9 +171,9 @@ pub enum Error {
         /// What is wrong, and what would be right.
         problem: String,
     },
-    /// A table's name is empty.
+    /// The name of a table or of an index is empty.
     EmptyTableName,
-    /// A database holds at most 65,535 tables.
+    /// A database holds at most 65,535 tables, secondary indexes included.
     TooManyTables,
     /// The memory limit is below what an empty database needs, or leaves no room for the table.
     MemoryLimit {
@@ -235,9 +236,9 @@ impl fmt::Display for Error {
                 write!(f, "table {table:?} holds rows of type {existing}, not {wanted}; use another name for {wanted}")
             }
             Error::RowType { row, problem } => write!(f, "row type {row} cannot be stored: {problem}"),
-            Error::EmptyTableName => f.write_str("a table needs a name of at least one character"),
+            Error::EmptyTableName => f.write_str("a table, or an index, needs a name of at least one character"),
             Error::TooManyTables => {
-                f.write_str("a database holds at most 65,535 tables; keep rows of one type in one table")
+                f.write_str("a database holds at most 65,535 tables and indexes; keep rows of one type in one table")
             }
             Error::MemoryLimit { limit_bytes } => {
                 write!(f, "the memory limit of {limit_bytes} bytes leaves no room for the table; raise it")

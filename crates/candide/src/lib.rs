@@ -231,7 +231,8 @@
 //!
 //! A closure returns any error type that converts from [`Abort`]. If it returns an error, the transaction has no effect,
 //! and `run` returns that error once it is certain that what it was based on is true in the serial order; until then it
-//! runs the closure again. The same goes for panics.
+//! runs the closure again. The same goes for panics. An update that fails has failed when it was made: if the closure ends in an error
+//! or a panic later on, `run` returns the update's `Guard` or `Overflow` instead.
 //!
 //! ```
 //! use candide::{Abort, Database, Record};
@@ -474,7 +475,7 @@
 //!   `hash` otherwise.
 //! * **Reading** copies the words of the projection and no others, so name columns rather than [`Whole`] where rows are
 //!   large; and looks at each group's version again at commit. A transaction of one read of one group looks at nothing
-//!   again; by [`Table::get_now`] it is hardly more than the lookup.
+//!   again; by [`Table::get_now`] it is most often hardly more than the lookup.
 //! * **Writing** locks each group at commit, and stores what changes. A delete leaves a record that is removed milliseconds
 //!   later. An insert takes memory from the session's own store, and the index writes one slot.
 //! * **A row** takes its key, its columns, and eight bytes for each group, rounded up to a multiple of 16 bytes, of 64 if
@@ -492,7 +493,7 @@
 //! |---|---|---|---|---|
 //! | [`Occ`] (default) | `occ` | take no lock, validate at commit | lock at commit | strictly serializable |
 //! | [`TicToc`] | `tictoc` | take no lock, may raise a timestamp at commit | lock at commit | serializable |
-//! | [`Mvcc`] | `mvcc` | see one moment, never fail if they write nothing | lock at commit, and add versions | strictly serializable, opaque |
+//! | [`Mvcc`] | `mvcc` | see one moment, and hardly ever fail if they write nothing | lock at commit, and add versions | strictly serializable, opaque |
 //! | [`Mvto`] | `mvto` | take no lock, validate at commit; see one moment if they say that they only read | link versions where they belong in time | strictly serializable |
 //! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
 //! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |
@@ -500,9 +501,10 @@
 //! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ`, `TicToc` and `Mvto` an attempt that is
 //! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
 //! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
-//! the one to the other. Under `Mvcc` whoever only reads is never repeated; under it and
-//! `Mvto` a database has [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as [`Column::wrapping_add`], and
-//! [updaters](Updater::TOTAL) that say so, are put off until somebody reads, and keep nobody waiting.
+//! the one to the other. Under `Mvcc` whoever only reads is repeated only where a
+//! commit in its way takes very long, or an ordered index is restructured under its scan, and not even then if
+//! [it says so](Session::run_read_only); under it and `Mvto` a database has [snapshots](Snapshot). Under `Mvto` updates that
+//! cannot fail, such as [`Column::wrapping_add`], and [updaters](Updater::TOTAL) that say so, are put off until somebody reads.
 //! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for each](protocols) why it keeps that.
 //!
 //! # Limits

@@ -321,8 +321,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::Indexed`] from then on. Rows that are there are entered a few at a time, by transactions of this thread.
     ///
     /// # Errors
-    /// [`Error::IndexExists`] if the table has an index of this name, [`Error::TooManyIndexes`],
-    /// [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
+    /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`], [`Error::TooManyIndexes`],
+    /// [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
     /// databases too, that began
     /// before do not end within ten seconds (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if
     /// the keys would be too long, [`Error::SecondSession`]. In every case there is no index afterwards; but for a unique one that may have

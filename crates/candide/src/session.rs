@@ -39,10 +39,27 @@ impl<P: Protocol> Session<P> {
     ///
     /// # Errors
     /// The error of `body`, after which the transaction has had no effect. From the engine, by `E::from`:
-    /// [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at commit.
+    /// [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at the end; also if `body` ends in an error or a panic of its
+    /// own, which came after the update. What has failed first is what counts:
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # let mut session = db.session()?;
+    /// session.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
+    /// let ended = session.run(|tx| {
+    ///     accounts.update(tx, &1, Account::CENTS.sub(80).at_least(0))?;
+    ///     Err::<(), _>(Abort::Duplicate)
+    /// });
+    /// assert_eq!(ended, Err(Abort::Guard));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Panics
-    /// With the panic of `body` or of an updater; the transaction has had no effect then. With `panic = "abort"` the
+    /// With the panic of `body` or of an updater, whichever came first; the transaction has had no effect then. With `panic = "abort"` the
     /// process ends at the first panic, even of an attempt that was doomed.
     #[inline]
     pub fn run<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {

@@ -17,8 +17,9 @@ const ROWS_AT_ONCE: usize = 256;
 
 /// The database as it was when the snapshot was made: all of its tables and indexes, consistent, for as long as it is kept.
 ///
-/// Reading by it never fails because of what others do, is never repeated, and writes nothing that others look at. It may wait
-/// for a commit that is just going on. It sees every transaction that had ended when it was made, those of the session that
+/// Reading by it never fails because of what others do, is never repeated, and writes nothing that others look at; but for updates that
+/// [`Mvto`](crate::Mvto) has put off, which whoever needs the row applies, so that for a moment others do not get at it. It may wait for
+/// a commit that is just going on. It sees every transaction that had ended when it was made, those of the session that
 /// made it included, and of each other transaction all or nothing.
 ///
 /// It owns its hold on the database, can be sent to another thread and used by several. While it exists, the versions that it

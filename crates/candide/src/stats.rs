@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Stats {
     /// Transactions that committed.
     pub commits: u64,
-    /// Transactions that ended in an error of their closure.
+    /// Transactions that ended in an error or a panic of their closure, or in the panic of an updater.
     pub user_errors: u64,
     /// Attempts that were made because the one before met a conflict.
     pub retries: u64,

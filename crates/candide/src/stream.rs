@@ -114,7 +114,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         write_words(to, &[MAGIC, R::SCHEMA, R::Key::WORDS as u64, row_words as u64])?;
         let (mut piece, mut total) = (Vec::new(), 0);
         let mut written = Ok(());
-        let commits = self.inner().commits();
+        let commits = self.inner().stats().commits;
         self.for_each_quiescent(|row| {
             piece.extend_from_slice(row.key().words().as_ref());
             let mut image = R::Image::ZERO;
@@ -126,7 +126,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             }
         })?;
         written?;
-        if !self.inner().is_quiescent() || self.inner().commits() != commits {
+        if !self.inner().is_quiescent() || self.inner().stats().commits != commits {
             return Err(Error::NotQuiescent.into());
         }
         if !piece.is_empty() {

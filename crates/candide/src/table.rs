@@ -116,8 +116,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
     ///
-    /// The same as [`Session::run`] with a closure of one [`get`](Table::get), and less work: most often there is nothing to begin or to
-    /// commit. The columns belong together, whatever others do meanwhile; what two calls give need not.
+    /// The same as [`Session::run`] with a closure of one [`get`](Table::get), and less work where there is nothing to begin or to commit:
+    /// under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there.
+    /// The columns belong together, whatever others do meanwhile; what two calls give need not.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, Whole};
@@ -355,7 +356,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if [`Table::create_index`] has made an index
     /// of one of the columns. A failed guard or an overflow shows when the transaction reads the row's group again or
-    /// commits.
+    /// commits. Under protocols with versions [`Abort::MemoryLimit`], if there is no room for one: then that is what the transaction ends
+    /// in, whatever the closure makes of it.
     #[inline]
     pub fn update(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<(), Abort> {
         self.find(tx, key)?.update(update)
@@ -385,7 +387,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index has another row with
-    /// the key that this one would get, [`Abort::MemoryLimit`] if there is no room for an entry of an index.
+    /// the key that this one would get, [`Abort::MemoryLimit`] if there is no room for an entry of an index, or for a version, as
+    /// [`Table::update`].
     ///
     /// # Panics
     /// If `change` gives a [`Whole`] row another key.
@@ -746,6 +749,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::get_for_update`].
     pub fn get_for_update<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
+        // Before it is looked for: the refusal must not tell whether it is there.
+        state.enter(self.tx.engine)?;
+        state.admit_write()?;
         let found = self.found_now(state)?;
         let Some(record) = self.table.present(self.tx, state, &self.key, found)? else { return Ok(None) };
         let layout = &self.table.core.layout;

@@ -219,7 +219,8 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     }
 
     /// Adds `summand`, going on from the other end of the type's range where that ends: a counter that cannot fail. Under
-    /// [`Mvto`](crate::Mvto) such updates neither wait for one another nor make one another start over.
+    /// [`Mvto`](crate::Mvto) such updates neither wait for one another nor make one another start over, until sixteen have been put off:
+    /// the next one applies them, like any other update.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -374,10 +375,11 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// it. There has to be room for that: a value of 8 bytes beside a group of as many is put off, one of 48 beside a group of 40.
     ///
     /// An updater that fails all the same is an error in the program. If its transaction can still be told, that ends in a panic, without
-    /// effect: under all other protocols, and also under `Mvto` if it reads what it has updated, if there was no room, or if
+    /// effect: under all other protocols, and also under `Mvto` if it reads what it has updated, does something else to the same group
+    /// that may fail, has inserted or put the row itself, or ends in an error of its closure; if there was no room; or if
     /// many updates of the row have been put off already. Otherwise the transaction has committed, and nobody is left to tell. Then the
     /// panic hook reports the panic, on the thread that has come to apply the updater, which goes on undisturbed; and the row is as if
-    /// this update had not been made, and all others had.
+    /// this update had not been made, and all others had. The hook must not use the database, no more than the updater.
     const TOTAL: bool = false;
 
     /// The columns it reads and writes.

@@ -75,7 +75,9 @@ impl Exclusive {
         }
     }
 
+    /// Gives back what this thread holds.
     pub(crate) fn release(&self) {
+        debug_assert_eq!(self.0.load(Ordering::Relaxed), thread_number(), "nobody gives back what is another's");
         self.0.store(0, Ordering::Release); // E2
     }
 }

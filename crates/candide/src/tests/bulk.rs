@@ -2,9 +2,9 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each};
-use crate::protocol::Protocol;
+use crate::protocol::{GlobalLock, Protocol};
 use crate::sync::{AtomicUsize, Ordering};
-use crate::{Abort, Database, Error, LoadOptions, Occ, RunOptions, StreamError, Table, Whole};
+use crate::{Abort, Database, Error, LoadOptions, Occ, RunOptions, StreamError, Table, Tx, Whole};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -48,6 +48,20 @@ impl ForProtocol for LoadsEverything {
 #[test]
 fn loading_inserts_every_row_once_and_reports_it() {
     for_each(&LoadsEverything);
+}
+
+#[test]
+fn loading_inside_a_transaction_that_all_others_wait_for_is_refused() {
+    let (db, table) = filled::<GlobalLock>(0);
+    let mut session = db.session().unwrap();
+    let rows = || (0..10).map(|id| Item::new(id, 0));
+    let nested = Error::Load { rows: 0, cause: Abort::Nested };
+    for _ in 0..2 {
+        let load = |_: &Tx<'_, _>| Ok::<_, Abort>(table.load(rows(), LoadOptions::new()));
+        assert_eq!(db.run(load), Ok(Err(nested.clone())));
+        assert_eq!(session.run(load), Ok(Err(nested.clone())));
+    }
+    assert_eq!(table.load(rows(), LoadOptions::new()), Ok(10));
 }
 
 #[test]

@@ -4,8 +4,12 @@ use super::parcels::Parcel;
 use super::rows::Item;
 use super::{ForProtocol, for_each};
 use crate::protocol::{Occ, Protocol};
-use crate::{Abort, Bytes, Conflict, Database, Group, OldestPin, Record, RunOptions, TableOptions};
+use crate::sync::{AtomicBool, Ordering};
+use crate::{
+    Abort, Bytes, Column, Conflict, Database, Group, OldestPin, Record, Refused, RunOptions, TableOptions, Updater,
+};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 fn unwrap<T>(result: Result<T, Abort>) -> T {
@@ -344,4 +348,53 @@ fn a_row_is_shown_by_its_table_and_key() {
         assert_eq!(longs.find(tx, &long_key())?.to_string(), "longs[1, 2, 3, 4, 5]");
         Ok(())
     }));
+}
+
+#[test]
+fn counts_of_a_session_that_ends_are_neither_lost_nor_doubled() {
+    const ROUNDS: u64 = 2_000;
+    let db = Database::<Occ>::builder().build().unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                let mut session = db.session().unwrap();
+                unwrap(session.run(|_| Ok(())));
+            }
+            done.store(true, Ordering::Release);
+        });
+        let mut last = 0;
+        while !done.load(Ordering::Acquire) {
+            let commits = db.stats().commits;
+            assert!(last <= commits && commits <= ROUNDS, "{commits} after {last}");
+            last = commits;
+        }
+    });
+    assert_eq!(db.stats().commits, ROUNDS);
+}
+
+#[test]
+fn the_panic_of_an_updater_is_counted() {
+    #[derive(Clone, Copy)]
+    struct Boom;
+
+    impl Updater<Item> for Boom {
+        type Target = Column<Item, i64>;
+
+        fn target(&self) -> Self::Target {
+            Item::COUNT
+        }
+
+        fn apply(&self, _: &mut i64) -> Result<(), Refused> {
+            std::panic::resume_unwind(Box::new("on purpose"))
+        }
+    }
+
+    let db = Database::<Occ>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    unwrap(session.run(|tx| items.insert(tx, Item::new(1, 0))));
+    let ended = catch_unwind(AssertUnwindSafe(|| session.run(|tx| items.update_with(tx, &1, Boom))));
+    assert!(ended.is_err());
+    assert_eq!((session.stats().commits, session.stats().user_errors), (1, 1));
 }

@@ -128,6 +128,11 @@ impl ForProtocol for ReadOnlyTellsNothing {
         assert_eq!(seen.unwrap().0, Err(Abort::ReadOnly), "{}", P::NAME);
         let elsewhere = session.run_with(options, |tx| parcels.delete_if_present(tx, &(1, 9)));
         assert_eq!(elsewhere, Err(Abort::ReadOnly), "{}: whether or not it is there", P::NAME);
+        for number in [8, 9] {
+            let held =
+                session.run_with(options, |tx| parcels.get_for_update(tx, &(1, number), Parcel::NUMBER).map(drop));
+            assert_eq!(held, Err(Abort::ReadOnly), "{}: whether or not it is there", P::NAME);
+        }
     }
 }
 

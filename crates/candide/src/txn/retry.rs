@@ -207,10 +207,17 @@ impl<P: Protocol> Core<P> {
             let cause = match verdict {
                 Verdict::Conflict(cause) => cause,
                 Verdict::Outcome(abort) => return Err(abort.into()),
-                Verdict::Panic(panic) => resume_unwind(panic),
+                // What is the user's is dropped first: a panic of that, while another one is passed on, would end the process.
+                Verdict::Panic(panic) => {
+                    drop(outcome);
+                    resume_unwind(panic)
+                }
                 Verdict::Stands => match outcome.result {
                     Ok(result) => return result.map(|value| (value, outcome.effects)),
-                    Err(panic) => resume_unwind(panic),
+                    Err(panic) => {
+                        drop(outcome.effects);
+                        resume_unwind(panic)
+                    }
                 },
             };
             drop(outcome);
@@ -237,7 +244,8 @@ impl<P: Protocol> Core<P> {
             return None;
         }
         table.check_key(key);
-        engine.epochs.pin(&self.public.slot);
+        // Copying is the user's code, where a column's type is.
+        let _pin = engine.epochs.pinned(&self.public.slot);
         let state = self.state.get_mut();
         state.local.look_back = LookBack::No;
         P::begin(&mut Context::new(engine, &mut state.local), &mut state.attempt);
@@ -248,7 +256,6 @@ impl<P: Protocol> Core<P> {
         if seen.is_some() {
             self.public.counters.committed();
         }
-        engine.epochs.unpin(&self.public.slot);
         seen.map(|seen| seen.present)
     }
 
@@ -323,9 +330,8 @@ impl<P: Protocol> Core<P> {
         // Before the pin is gone: who sees no transaction and an old count has missed none.
         match verdict {
             Verdict::Stands if matches!(result, Ok(Ok(_))) => self.public.counters.committed(),
-            Verdict::Stands => self.public.counters.user_error(),
+            Verdict::Stands | Verdict::Panic(_) => self.public.counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => self.public.counters.aborted(abort),
-            Verdict::Panic(_) => {}
         }
         engine.epochs.unpin(&self.public.slot);
         pass(Point::Unpinned);

@@ -169,7 +169,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// As [`State::read`], having locked the unit if the protocol can. Where the transaction's own writes say what the unit
+    /// As [`State::read`], having locked the unit if the protocol can; who uses this has been admitted to write. Where the transaction's own writes say what the unit
     /// will be, whatever it is now, there is nothing to lock before they are committed.
     pub(crate) fn read_for_update(
         &mut self,
@@ -177,8 +177,6 @@ impl<P: Protocol> State<P> {
         at: CellAt,
         copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
-        self.enter(engine)?;
-        self.admit_write()?;
         let Some(item) = self.writes.find(at) else { return self.observe_for_update(engine, at, copy) };
         if !self.writes.items()[item].present {
             return Ok(false);

@@ -5,8 +5,8 @@ use crate::protocol::Protocol;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::tests::{ForProtocol, for_each};
 use crate::{
-    Abort, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key, Ordered, Record, Session, Table,
-    TableOptions, Tx, Whole,
+    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key, Ordered, Record, Session,
+    Table, TableOptions, Tx, Whole,
 };
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -59,18 +59,31 @@ impl Key for Fragile {
     }
 }
 
+/// Its word on the way from a record.
+#[derive(Clone, Copy)]
+struct FragileWord(u64);
+
+impl Buffer for FragileWord {
+    const ZERO: FragileWord = FragileWord(0);
+
+    fn set(&mut self, _index: usize, word: u64) {
+        burn();
+        self.0 = word;
+    }
+}
+
 impl Field for Fragile {
     const BITS: u32 = 64;
-    type Buffer = [u64; 1];
+    type Buffer = FragileWord;
 
     fn word(&self, _index: usize) -> u64 {
         burn();
         self.0
     }
 
-    fn from_buffer(buffer: &[u64; 1]) -> Fragile {
+    fn from_buffer(buffer: &FragileWord) -> Fragile {
         burn();
-        Fragile(buffer[0])
+        Fragile(buffer.0)
     }
 }
 
@@ -274,6 +287,30 @@ impl ForProtocol for ExportCode {
 #[test]
 fn a_panic_in_an_export_keeps_nobody_from_the_table() {
     for_each(&ExportCode);
+}
+
+struct SingleReads;
+
+impl ForProtocol for SingleReads {
+    fn run<P: Protocol>(&self) {
+        let shelf = Shelf::<P>::new(TableOptions::default());
+        let rows = shelf.rows();
+        let mut session = shelf.db.session().unwrap();
+        let mut calls = 0;
+        while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE)).is_none() {
+            // While the session is still there.
+            assert_eq!(shelf.db.health().oldest_pin, None, "after call {calls} under {}", P::NAME);
+            calls += 1;
+        }
+        assert!(calls >= 3, "only {calls} calls of a row's code");
+        drop(session);
+        shelf.assert_unharmed(&rows);
+    }
+}
+
+#[test]
+fn a_panic_in_a_read_by_itself_holds_nothing_back() {
+    for_each(&SingleReads);
 }
 
 struct NothingStays;

@@ -41,7 +41,7 @@ const BYSTANDER: (u8, u16) = (1, 9);
 /// What is done between two operations to have `run` end in a panic.
 type Attack<P> = fn(&Scene<P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 12] {
+fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
     [
         ("a panic", |_, _| deliberate()),
         ("a panic after a scan was forgotten", |scene, tx| {
@@ -99,6 +99,16 @@ fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 12] {
             let bomb = Bomb;
             tx.on_commit(move || drop(bomb));
             Err(Abort::NotFound)
+        }),
+        ("the drop of an effect that is not wanted, after the panic of an updater", |scene, tx| {
+            let bomb = Bomb;
+            tx.on_commit(move || drop(bomb));
+            scene.parcels.update_with(tx, &BYSTANDER, Boom)
+        }),
+        ("the drop of an effect that is not wanted, after a panic", |_, tx| {
+            let bomb = Bomb;
+            tx.on_commit(move || drop(bomb));
+            deliberate()
         }),
     ]
 }
