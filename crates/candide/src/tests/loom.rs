@@ -232,6 +232,40 @@ fn loom_columns_against_install_by_timestamps() {
     explore(3, columns_against_install::<Mvto>);
 }
 
+/// Two columns of two rows change, one row after the other, while somebody reads them by themselves the other way round.
+fn single_reads_against_installs<P: Protocol>() {
+    let (db, table) = database::<P>(2);
+    let old = Item::new(0, 0);
+    let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+    let reader = thread::spawn(move || {
+        let [second, first] = [1, 0].map(|id| {
+            let columns = inner.get_now(&mut there, &id, (Item::COUNT, Item::OTHER)).unwrap().unwrap();
+            assert!(columns == (1, 1) || columns == (old.count, old.other), "{columns:?}");
+            columns.0
+        });
+        assert!(!P::STRICT || second <= first, "what was over first is seen first");
+        drop(there);
+    });
+    let update = (Item::COUNT.set(1), Item::OTHER.set(1));
+    (0..2).for_each(|id| assert!(attempt(&mut here, |tx| table.update(tx, &id, update))));
+    reader.join().unwrap();
+}
+
+#[test]
+fn loom_single_reads_against_installs() {
+    explore_as_it_is(3, single_reads_against_installs::<Occ>);
+}
+
+#[test]
+fn loom_single_reads_against_installs_in_timestamp_order() {
+    explore_as_it_is(3, single_reads_against_installs::<TicToc>);
+}
+
+#[test]
+fn loom_single_reads_against_installs_in_versions() {
+    explore_as_it_is(3, single_reads_against_installs::<Mvcc>);
+}
+
 /// Two rows change together while somebody reads one after the other, who is not asked afterwards whether that was one moment.
 #[test]
 fn loom_two_rows_of_one_time_in_versions() {
