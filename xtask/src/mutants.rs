@@ -123,6 +123,7 @@ const CHECKS: &[Check] = &[
     check("parked-buried", "tests::parked::a_record_of_which_something_is_parked_is_not_buried"),
     check("hot-kept", "tests::hot::what_is_written_all_the_time_is_collected_by_whoever_goes_on"),
     check("hot-by-old-list", "tests::hot::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees"),
+    check("kept-unlisted", "tests::hot::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot"),
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
     check("collected-early", "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them"),
 ];

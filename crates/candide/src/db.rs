@@ -338,7 +338,8 @@ impl<P: Protocol> Builder<P> {
         let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
         let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, &memory);
-        let collector = Collector { slot: epochs.register(), local: Local::new(id, COLLECTOR) };
+        let slot = epochs.register();
+        let collector = Collector { local: Local::new(id, COLLECTOR, slot.clone()), slot };
         let inner = Arc::new(Inner {
             engine: Engine {
                 common: Common {

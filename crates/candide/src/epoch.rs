@@ -7,7 +7,7 @@
 //! advancer saw (or the new epoch, if it saw none). What has a stamp below the bound is free.
 //!
 //! Who reads in a snapshot sees what that keeps, however long it takes, and needs nothing else but memory that stays: such pins are
-//! *for memory* only. The *horizon* is the smallest of the others, and so never below the bound. What nobody has been able to come to see
+//! *for memory* only. A pin may become one of these, once what its session sees is in the list of snapshots. The *horizon* is the smallest of the others, and so never below the bound. What nobody has been able to come to see
 //! since before the horizon, but in snapshots, nobody will.
 //!
 //! # Invariants
@@ -263,6 +263,14 @@ impl Epochs {
     #[inline]
     pub(crate) fn pin_for_memory(&self, slot: &Slot) {
         self.pin_as(slot, Pin::Memory);
+    }
+
+    /// Goes on with the session's pin for memory only: what it can come to read is an open snapshot's from now on.
+    pub(crate) fn hold_memory_only(&self, slot: &Slot) {
+        let (epoch, pin) = slot.look();
+        debug_assert_eq!(pin, Pin::All);
+        // Release: who finds that the pin holds back nothing else finds the snapshot in the list (E5).
+        slot.0.store(Slot::word(epoch, Pin::Memory), Ordering::Release);
     }
 
     #[inline(always)]

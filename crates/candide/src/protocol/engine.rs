@@ -6,7 +6,7 @@ use super::hot::Hot;
 use super::indexes::Indexes;
 use super::{LookBack, Protocol};
 use crate::access::WriteSet;
-use crate::epoch::Epochs;
+use crate::epoch::{Epoch, Epochs, Slot};
 use crate::error::Abort;
 use crate::factor::Factors;
 use crate::index::{NodeAt, NodeChange, Retire, TableIndex};
@@ -123,8 +123,11 @@ pub(crate) struct Local {
     pub(crate) caches: Vec<Option<Cache>>,
     /// By table: the slab of its versions, once the session has made one.
     version_slabs: Vec<Option<SlabId>>,
+    pub(crate) slot: Arc<Slot>,
     /// What the session's transaction is to see.
     pub(crate) look_back: LookBack,
+    /// If what its attempt sees is kept like a snapshot: its time, and the epoch in which it began.
+    pub(crate) kept: Option<(u64, Epoch)>,
     /// The timestamps of open snapshots in falling order, as of the last time this session began to collect.
     pub(crate) snapshots: Vec<u64>,
     /// By table: its part in the number of records.
@@ -148,10 +151,12 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// For session number `id` of database number `database`.
-    pub(crate) fn new(database: u64, id: u64) -> Local {
+    /// For session number `id` of database number `database`, which is pinned there.
+    pub(crate) fn new(database: u64, id: u64, slot: Arc<Slot>) -> Local {
         Local {
             id,
+            slot,
+            kept: None,
             caches: Vec::new(),
             version_slabs: Vec::new(),
             look_back: LookBack::No,

@@ -452,6 +452,17 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(())
     }
 
+    /// Keeps what a running attempt sees that only reads, as for a snapshot that was opened in this epoch: its time; or none, if the
+    /// protocol keeps no versions.
+    #[doc(hidden)]
+    fn keep_seen(_clock: &Self::Clock, _attempt: &Self::Attempt, _epoch: Epoch) -> Option<u64> {
+        None
+    }
+
+    /// Ends that.
+    #[doc(hidden)]
+    fn let_go(_clock: &Self::Clock, _time: u64, _epoch: Epoch) {}
+
     /// The epoch in which the oldest open snapshot was made.
     #[doc(hidden)]
     fn oldest_snapshot(_clock: &Self::Clock) -> Option<Epoch> {

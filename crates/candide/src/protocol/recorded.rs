@@ -549,6 +549,14 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::reach(&mut inner(context), &mut attempt.inner, time, table)
     }
 
+    fn keep_seen(clock: &Self::Clock, attempt: &Self::Attempt, epoch: Epoch) -> Option<u64> {
+        P::keep_seen(&clock.clock, &attempt.inner, epoch)
+    }
+
+    fn let_go(clock: &Self::Clock, time: u64, epoch: Epoch) {
+        P::let_go(&clock.clock, time, epoch);
+    }
+
     fn oldest_snapshot(clock: &Self::Clock) -> Option<Epoch> {
         P::oldest_snapshot(&clock.clock)
     }

@@ -13,7 +13,8 @@ use crate::sync::{Mutant, Mutex, lock, mutant};
 pub(super) struct Snapshots(Mutex<Vec<(u64, Epoch)>>);
 
 impl Snapshots {
-    /// The timestamps in falling order. One that is opened later is not below any timestamp that this thread knows of.
+    /// The timestamps in falling order. One that is opened later is not below any timestamp that this thread knows of, or it is of an attempt
+    /// that has been running since.
     pub(super) fn copy(&self, into: &mut Vec<u64>) {
         into.clear();
         into.extend(lock(&self.0).iter().rev().map(|&(ts, _)| ts));
@@ -28,11 +29,23 @@ impl Snapshots {
         now
     }
 
+    /// Adds what a running attempt sees, which began at that time and in that epoch, and is pinned since: nothing of it has been taken
+    /// away. It may be older than others that are open.
+    pub(super) fn keep(&self, time: u64, epoch: Epoch) {
+        let mut snapshots = lock(&self.0);
+        let place = snapshots.partition_point(|&(open, _)| open <= time);
+        if !mutant(Mutant::KeptUnlisted) {
+            snapshots.insert(place, (time, epoch));
+        }
+    }
+
     /// Closes one.
     pub(super) fn close(&self, ts: u64, epoch: Epoch) {
         let mut snapshots = lock(&self.0);
-        let place = snapshots.iter().position(|&open| open == (ts, epoch)).expect("a snapshot is closed once");
-        snapshots.remove(place);
+        let place = snapshots.iter().position(|&open| open == (ts, epoch));
+        if !mutant(Mutant::KeptUnlisted) || place.is_some() {
+            snapshots.remove(place.expect("a snapshot is closed once"));
+        }
     }
 
     /// The epoch in which the oldest was opened.

@@ -148,6 +148,8 @@ pub(crate) enum Mutant {
     HotKept,
     /// Versions: what is for all is collected by a list of snapshots from before it was queued.
     HotByOldList,
+    /// Versions: what a long attempt sees that only reads is not kept, though it does not hold it back either.
+    KeptUnlisted,
     /// Epochs: memory is free when nobody but who reads in a snapshot can come to look at it.
     FreedByHorizon,
     /// Indexes: whether a key is taken is asked of entries that may be from before they were all right.
@@ -235,7 +237,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 72] = [
+    const NAMES: [(&str, Mutant); 73] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -293,6 +295,7 @@ mod active {
         ("parked-buried", Mutant::ParkedBuried),
         ("hot-kept", Mutant::HotKept),
         ("hot-by-old-list", Mutant::HotByOldList),
+        ("kept-unlisted", Mutant::KeptUnlisted),
         ("freed-by-horizon", Mutant::FreedByHorizon),
         ("commit-unannounced", Mutant::CommitUnannounced),
         ("unsettled-snapshot", Mutant::UnsettledSnapshot),

@@ -4,11 +4,12 @@ use super::parked::looks;
 use super::rows::Item;
 use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
 use super::steps::acting;
-use crate::Session;
 use crate::epoch::Collect;
 use crate::protocol::{Mvcc, Mvto, VERSIONS_AT_ONCE};
 use crate::sync::{Point, with_hook};
+use crate::{Abort, Session};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 #[test]
@@ -92,6 +93,91 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>(
     collect(&db, &mut writer);
     collect(&db, &mut reader);
     assert_eq!((versions(&items, 1), versions(&items, 100), db.memory().garbage), (1, 0, 0));
+}
+
+#[test]
+fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot() {
+    a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under::<Mvcc>();
+    a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under::<Mvto>();
+}
+
+fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under<P: Chained>() {
+    let (db, items, mut writer) = by_hand::<P>();
+    let epochs = &db.inner.engine.epochs;
+    let mut reader = db.session().unwrap();
+    ok(writer.run(|tx| items.insert(tx, Item::new(100, 3))));
+    for ends in [true, false] {
+        let before = count(&db.snapshot(), &items, 1);
+        let ended = reader.run_read_only(|tx| {
+            assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
+            // A snapshot that is younger, so that what is kept is not the last of the list.
+            add(&mut writer, &items, 1);
+            let younger = db.snapshot();
+            let mut longest = 0;
+            for round in 0..400 {
+                add(&mut writer, &items, 1);
+                if round == 300 {
+                    ok(writer.run(|tx| items.delete(tx, &100)));
+                }
+                assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
+                epochs.pass();
+                // The row may be in the queue of who reads.
+                db.inner.collect(epochs.now().saturating_sub(8));
+                if round > 200 {
+                    longest = versions(&items, 1).max(longest);
+                }
+            }
+            assert!(longest <= 16, "{longest} versions");
+            assert_eq!(
+                (count(&younger, &items, 1), items.get(tx, &100, Item::COUNT)?),
+                (before.map(|n| n + 1), Some(3))
+            );
+            assert!(db.health().oldest_snapshot_ms >= Some(400));
+            assert_eq!(items.delete(tx, &1), Err(Abort::ReadOnly));
+            if ends { Ok(()) } else { Err(Abort::NotFound) }
+        });
+        assert_eq!(ended, if ends { Ok(()) } else { Err(Abort::NotFound) });
+        assert_eq!(db.health().oldest_snapshot_ms, None);
+        ok(writer.run(|tx| items.put(tx, Item::new(100, 3))));
+    }
+    // Nor is anything left after a panic.
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        reader.run_read_only(|tx| {
+            for _ in 0..200 {
+                items.get(tx, &1, Item::COUNT)?;
+                epochs.pass();
+            }
+            assert!(db.health().oldest_snapshot_ms.is_some());
+            resume_unwind(Box::new("on purpose")) as Result<(), Abort>
+        })
+    }));
+    assert!(unwound.is_err());
+    assert_eq!(db.health().oldest_snapshot_ms, None);
+    for _ in 0..40 {
+        epochs.pass();
+        db.inner.collect(epochs.now().saturating_sub(8));
+    }
+    assert_eq!((versions(&items, 1), db.memory().garbage), (1, 0));
+}
+
+#[test]
+fn short_transactions_that_only_read_write_nothing_that_others_look_at() {
+    short_transactions_that_only_read_write_nothing_that_others_look_at_under::<Mvcc>();
+    short_transactions_that_only_read_write_nothing_that_others_look_at_under::<Mvto>();
+}
+
+fn short_transactions_that_only_read_write_nothing_that_others_look_at_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
+    let mut read = |passes: u64| {
+        ok(session.run_read_only(|tx| {
+            (0..passes).for_each(|_| db.inner.engine.epochs.pass());
+            for _ in 0..1_000 {
+                items.get(tx, &1, Item::COUNT)?;
+            }
+            Ok(db.health().oldest_snapshot_ms)
+        }))
+    };
+    assert_eq!((read(0), read(7), read(8)), (None, None, Some(8)));
 }
 
 #[test]

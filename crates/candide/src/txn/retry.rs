@@ -55,9 +55,10 @@ impl<'a> RunOptions<'a> {
     }
 
     /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or lock. Under protocols with
-    /// [versions](crate::Versioned) it sees the database as it was when it began, runs once, and meets no conflict; what others replace
-    /// and free waits until it is over, so for long reports a [`Snapshot`](crate::Snapshot) is better, read in parts. Under the others it
-    /// is repeated as any transaction is.
+    /// [versions](crate::Versioned) it sees the database as it was when it began, runs once, and meets no conflict. If it takes
+    /// longer than some milliseconds, what it sees is kept like what a [`Snapshot`](crate::Snapshot) sees, and
+    /// [`Health::oldest_snapshot_ms`](crate::Health::oldest_snapshot_ms) tells of it; memory that others free waits until it is over, so for
+    /// long reports a snapshot is better, read in parts. Under the other protocols it is repeated as any transaction is.
     ///
     /// ```
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
@@ -184,7 +185,7 @@ struct Outcome<T, E> {
 
 impl<P: Protocol> Core<P> {
     pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<Public>) -> Core<P> {
-        let state = RefCell::new(State::new(Local::new(engine.id, id), engine.options.factors));
+        let state = RefCell::new(State::new(Local::new(engine.id, id, public.slot.clone()), engine.options.factors));
         Core { state, public, has_garbage: false, collected_at: 0 }
     }
 
@@ -325,7 +326,7 @@ impl<P: Protocol> Core<P> {
             Ok(Err(_)) | Err(_) => commit_error(state, engine),
         };
         P::leave(&engine.clock);
-        state.finish();
+        state.finish(engine);
         self.collect_garbage(engine);
         // Before the pin is gone: who sees no transaction and an old count has missed none.
         match verdict {

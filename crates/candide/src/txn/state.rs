@@ -14,6 +14,7 @@
 
 use super::entries::Workbench;
 use crate::access::{self, Intent, WriteSet};
+use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::factor::{Factor, Factors};
 use crate::index::{Found, Linked, Place, Start, Supplies};
@@ -27,6 +28,9 @@ use std::thread;
 /// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
 /// looking costs a constant share.
 const FIRST_REVALIDATION: u32 = 64;
+
+/// Epochs after which what a transaction sees that only reads is kept like a snapshot: that takes a lock, and few take so long.
+const KEPT_AFTER: Epoch = 8;
 
 /// What a session's transactions work with, kept from attempt to attempt.
 pub(crate) struct State<P: Protocol> {
@@ -129,6 +133,9 @@ impl<P: Protocol> State<P> {
         }
         self.until_look = self.operations;
         self.operations = self.operations.saturating_mul(2);
+        if self.local.look_back == LookBack::Now {
+            self.keep_seen(engine);
+        }
         let context = &mut Context::new(engine, &mut self.local);
         let mut valid = P::revalidate(context, &mut self.attempt, &self.writes);
         for item in self.writes.items() {
@@ -146,6 +153,20 @@ impl<P: Protocol> State<P> {
         match P::read(context, &mut self.attempt, at, copy) {
             Ok(seen) => Ok(seen.present),
             Err(abort) => Err(self.doom(abort)),
+        }
+    }
+
+    /// Has what an attempt sees that only reads, and has been running for long, kept as by a snapshot, so that it holds back no more than
+    /// that.
+    fn keep_seen(&mut self, engine: &Engine<P>) {
+        let Local { slot, kept, .. } = &mut self.local;
+        let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
+        if kept.is_none()
+            && let Some(epoch) = slot.pinned_epoch().filter(is_long)
+            && let Some(time) = P::keep_seen(&engine.clock, &self.attempt, epoch)
+        {
+            *kept = Some((time, epoch));
+            engine.epochs.hold_memory_only(slot);
         }
     }
 
@@ -558,7 +579,10 @@ impl<P: Protocol> State<P> {
 
     /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.
     #[inline]
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self, engine: &Engine<P>) {
+        if let Some((time, epoch)) = self.local.kept.take() {
+            P::let_go(&engine.clock, time, epoch);
+        }
         self.writes.clear();
         while let Some(first) = self.local.linked.pop() {
             if P::left_absent(first) {

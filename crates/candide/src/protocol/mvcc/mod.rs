@@ -341,6 +341,15 @@ impl Protocol for Mvcc {
         }
     }
 
+    fn keep_seen(clock: &Clock, attempt: &Attempt, epoch: Epoch) -> Option<u64> {
+        clock.snapshots.keep(attempt.time, epoch);
+        Some(attempt.time)
+    }
+
+    fn let_go(clock: &Clock, time: u64, epoch: Epoch) {
+        clock.snapshots.close(time, epoch);
+    }
+
     fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
         clock.snapshots.oldest()
     }
