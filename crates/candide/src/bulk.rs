@@ -86,7 +86,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         P::enter(clock).map_err(|cause| Error::Load { rows: 0, cause })?;
         P::leave(clock);
         let sessions: Vec<_> = (0..workers).map(|_| Session::new(self.inner())).collect::<Result<_, _>>()?;
-        let source = Mutex::new(Some(rows.into_iter()));
+        let source = Mutex::new(Some(rows.into_iter().fuse()));
         let loaded = AtomicUsize::new(0);
         let work = |session: Session<P>| self.load_some(session, &source, &loaded, options.progress);
         let first_error = std::thread::scope(|scope| {
@@ -109,6 +109,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         progress: Option<&(dyn Fn(usize) + Sync)>,
     ) -> Result<(), Abort> {
         let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
+        let _last = LastIfPanicking(source);
         loop {
             rows.clear();
             let mut source_now = lock(source);
@@ -135,7 +136,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Deletes all rows; gives their number. All of it is one transaction, which remembers each row.
     ///
     /// # Errors
-    /// None but conflicts.
+    /// None but conflicts, and those of any delete: [`Abort::ReadOnly`], [`Abort::ForeignTable`].
     pub fn clear(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
         let mut count = 0;
         for row in self.iter(tx, ()) {
@@ -143,5 +144,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
             count += 1;
         }
         Ok(count)
+    }
+}
+
+/// Has nobody take more rows, if it is dropped by a panic.
+struct LastIfPanicking<'a, I>(&'a Mutex<Option<I>>);
+
+impl<I> Drop for LastIfPanicking<'_, I> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            *lock(self.0) = None;
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::table::{Row, Table};
 use crate::txn::{Mark, State, Tx};
 use std::any::TypeId;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A secondary index of a table: finds rows of type `R` by keys of type `K` that are made of other columns.
 ///
@@ -318,13 +319,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Customer::CITY, IndexOptions::ordered())`. Returns when the index can be read.
     ///
     /// From early on all transactions keep the index; one that changes an indexed column by [`Table::update`] is refused with
-    /// [`Abort::Indexed`] from then on. Rows that are there are entered a few at a time, by transactions of this thread.
+    /// [`Abort::Indexed`] from then on. Rows that are there are entered a few at a time, by transactions of this thread; their keys
+    /// are listed before that, which takes memory beside the limit.
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`], [`Error::TooManyIndexes`],
     /// [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
     /// databases too, that began
-    /// before do not end within ten seconds (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if
+    /// before do not end within ten seconds, for which it waits up to three times (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if
     /// the keys would be too long, [`Error::SecondSession`]. In every case there is no index afterwards; but for a unique one that may have
     /// refused a transaction which does not end within ten seconds: that is kept until [`Table::drop_index`], and refuses nobody.
     pub fn create_index<Pr, I: IndexKind>(
@@ -364,21 +366,26 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let index = self.inner().add_index(self.core(), plan)?;
         let (indexes, epochs) = (&self.core().indexes, &*self.inner().engine.epochs);
         let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
-        let built = self.build(&mut session, index);
-        unfinished.finished = match &built {
-            Ok(()) => true,
-            Err(_) if indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce) => {
+        // Keys are made by the user's code.
+        let built = catch_unwind(AssertUnwindSafe(|| self.build(&mut session, index)));
+        let is_built = matches!(built, Ok(Ok(())));
+        unfinished.finished = match is_built {
+            true => true,
+            false if indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce) => {
                 indexes.set(index, Stage::Enforced, false);
                 // If that cannot be, it is kept.
                 epochs.wait_for_others().and_then(|()| self.part_from(&mut session, index)).is_err()
             }
-            Err(_) => false,
+            false => false,
         };
         drop(unfinished);
-        if built.is_err() && !indexes.is_at(index, Stage::Kept) {
+        if !is_built && !indexes.is_at(index, Stage::Kept) {
             self.forget_entries(&mut session, index);
         }
-        built.map(|()| Index::new(self.clone(), index.number))
+        match built {
+            Ok(built) => built.map(|()| Index::new(self.clone(), index.number)),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// Drops a secondary index that was made by [`Table::create_index`]: its handles are refused from now on. Its memory is
@@ -386,7 +393,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Error::NoIndex`] if the table has no such index or the row type names it, [`Error::Busy`] if transactions that may have read
-    /// it, or been refused by it, do not end within ten seconds; the index cannot be read then, but is still kept: drop it again.
+    /// it, or been refused by it, do not end within ten seconds; the index cannot be read then, but is still kept, and a unique one may
+    /// still refuse: drop it again. [`Error::SecondSession`].
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         let mut session = Session::new(self.inner())?;
         let _one_at_a_time = lock(&self.inner().index_changes);

@@ -20,7 +20,7 @@ const ROWS_AT_ONCE: usize = 256;
 /// Reading by it never fails because of what others do, is never repeated, and writes nothing that others look at; but for updates that
 /// [`Mvto`](crate::Mvto) has put off, which whoever needs the row applies, so that for a moment others do not get at it. It may wait for
 /// a commit that is just going on. It sees every transaction that had ended when it was made, those of the session that
-/// made it included, and of each other transaction all or nothing.
+/// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an index from snapshots, too.
 ///
 /// It owns its hold on the database, can be sent to another thread and used by several. While it exists, the versions that it
 /// sees are kept, one at most of each group of a row; nothing else is held back by it, and what it has kept comes back when

@@ -116,12 +116,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let mut written = Ok(());
         let commits = self.inner().stats().commits;
         self.for_each_quiescent(|row| {
+            if written.is_err() {
+                return;
+            }
             piece.extend_from_slice(row.key().words().as_ref());
             let mut image = R::Image::ZERO;
             row.store(image.words());
             piece.extend_from_slice(image.words());
             total += 1;
-            if total % ROWS_AT_ONCE as u64 == 0 && written.is_ok() {
+            if total % ROWS_AT_ONCE as u64 == 0 {
                 written = write_piece(to, ROWS_AT_ONCE, &mut piece);
             }
         })?;
@@ -141,8 +144,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// transactions, each piece of the stream after its checksum has been found right.
     ///
     /// # Errors
-    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and those of [`Table::load`]. Rows of earlier
-    /// pieces have been inserted then.
+    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and those of [`Table::load`], with the number of all rows of
+    /// the stream that have been inserted. Rows of earlier pieces have been inserted then.
+    ///
+    /// # Panics
+    /// If the stream has been made by hand, or by a program in which types of the same names were others, and says of a value what none of
+    /// its type is: the checksum is no protection against that.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let (key_words, row_words) = (R::Key::WORDS, image_words(R::GROUPS));
         if read_word(from)? != MAGIC {
@@ -173,7 +180,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 let (key, words) = row.split_at(key_words);
                 R::load(&R::Key::from_words(key), words)
             });
-            total += self.load(rows, LoadOptions::new())? as u64;
+            let loaded = self.load(rows, LoadOptions::new()).map_err(|error| match error {
+                Error::Load { rows, cause } => Error::Load { rows: total as usize + rows, cause },
+                other => other,
+            });
+            total += loaded? as u64;
         }
         let claimed = read_word(from)?;
         if claimed != total {

@@ -8,8 +8,8 @@ use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::record::{
-    CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Unit, Units, Update, Updater, Whole, Words,
-    image_words,
+    CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Rehearsal, Unit, Units, Update, Updater, Whole,
+    Words, image_words,
 };
 use crate::session::Session;
 use crate::sync::{Mutant, mutant, thread};
@@ -391,7 +391,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Table::update`].
     ///
     /// # Panics
-    /// If `change` gives a [`Whole`] row another key.
+    /// If `change` gives a [`Whole`] row, or a [`KeyColumn`](crate::KeyColumn), another key; nothing has been changed then.
     pub fn modify<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
@@ -820,6 +820,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     ) -> Result<T, Abort> {
         let mut value = self.read(projection)?;
         let result = change(&mut value);
+        projection.assign(&self.key, &value, &mut Rehearsal)?;
         let core = &self.table.core;
         let mut indexed = false;
         if !core.indexes.is_empty() {

@@ -28,5 +28,6 @@ pub use schema::{Group, Record, schema_hash};
 pub use secondary::{Hashed, IndexKind, IndexOf, IndexSpec, Ordered};
 pub(crate) use tid::Tid;
 pub use update::Op;
+pub(crate) use update::Rehearsal;
 pub use update::{Arithmetic, ColumnUpdate, Refused, Sink, Update, Updater};
 pub(crate) use update::{Code, ImageSink, NUMBER_OPERANDS, UserUpdate};

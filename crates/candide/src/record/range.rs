@@ -184,7 +184,9 @@ tuple_prefixes! {
 }
 
 /// The keys of bytes or text that begin with `bytes`, and have `count` words.
-fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize) -> WordRange {
+///
+/// `lowest` is the least that the last word of such a key can be.
+fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
     if bytes.len() > capacity {
         // Nothing can begin so; a range that is empty whatever the table holds.
         let nothing = |rest| Edge::at(&[], count, rest, false);
@@ -196,7 +198,11 @@ fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize) -> WordRang
         let words: Vec<u64> = padded.chunks_exact(8).take(bytes.len().div_ceil(8)).map(big_endian).collect();
         Edge::at(&words, count, rest, true)
     };
-    WordRange { lower: edge(0, 0), upper: edge(u8::MAX, u64::MAX) }
+    let mut lower = edge(0, 0);
+    if let Some(last) = lower.words_mut().last_mut() {
+        *last = lowest.max(*last);
+    }
+    WordRange { lower, upper: edge(u8::MAX, u64::MAX) }
 }
 
 fn big_endian(bytes: &[u8]) -> u64 {
@@ -205,13 +211,14 @@ fn big_endian(bytes: &[u8]) -> u64 {
 
 impl<const N: usize> KeyPrefix<Text<N>> for &str {
     fn word_range(&self) -> WordRange {
-        beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS)
+        // The last word is the length. Without it a shorter text would be among those that begin with it and zeros.
+        beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS, self.len() as u64)
     }
 }
 
 impl<const N: usize> KeyPrefix<Bytes<N>> for &[u8] {
     fn word_range(&self) -> WordRange {
-        beginning_with_bytes(self, N, <Bytes<N> as Key>::WORDS)
+        beginning_with_bytes(self, N, <Bytes<N> as Key>::WORDS, 0)
     }
 }
 
@@ -221,6 +228,17 @@ mod tests {
 
     fn holds<K: Key>(range: impl KeyRange<K>, key: K) -> bool {
         range.word_range().contains(key.words().as_ref())
+    }
+
+    #[test]
+    fn a_text_does_not_begin_with_what_is_longer() {
+        let text = |text: &str| Text::<12>::new(text).expect("it is short");
+        for (prefix, is_longer) in [("x\0", "x"), ("\0", ""), ("abcdefgh\0", "abcdefgh")] {
+            assert!(!holds(Prefix(prefix), text(is_longer)), "{prefix:?}");
+            assert!(holds(Prefix(prefix), text(prefix)) && holds(Prefix(prefix), text(&format!("{prefix}\0"))));
+            assert!(holds(Prefix(prefix), text(&format!("{prefix}a"))) && holds(Prefix(is_longer), text(prefix)));
+        }
+        assert!(holds(Prefix(""), text("")) && holds(Prefix(&b"x\0"[..]), Bytes::<4>::new(*b"x\0\0\0")));
     }
 
     #[test]

@@ -86,8 +86,9 @@ pub trait Record: Copy + Send + Sync + 'static {
     const GROUPS: &'static [Group];
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
-    /// A number that differs between row types that are stored differently, and is the same in every build: what
-    /// import compares. The default knows the key and the groups.
+    /// A number that tells row types apart that are stored differently, and is the same in every build: what import compares. The default
+    /// knows the key and the groups; a derived one the names of columns, groups and types, as they are written. What another type of
+    /// the same name means it does not know, nor the order of an enum's variants.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
     /// The row's key.

@@ -530,6 +530,21 @@ impl<'a, R> ImageSink<'a, R> {
     }
 }
 
+/// Has a projection give its words, and keeps none: what is the user's may panic then, and not when half of them have been staged.
+pub(crate) struct Rehearsal;
+
+impl Sink for Rehearsal {
+    #[inline(always)]
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        (0..usize::from(place.words)).for_each(|index| _ = word(index));
+        Ok(())
+    }
+
+    fn compute(&mut self, _place: Place, _signed: bool, _arithmetic: Arithmetic) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
 impl<R: Record> Sink for ImageSink<'_, R> {
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
         let first = self.unit.offset_of(R::GROUPS, place.group) + usize::from(place.word);

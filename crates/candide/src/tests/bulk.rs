@@ -3,8 +3,8 @@
 use super::rows::Item;
 use super::{ForProtocol, for_each};
 use crate::protocol::{GlobalLock, Protocol};
-use crate::sync::{AtomicUsize, Ordering};
-use crate::{Abort, Database, Error, LoadOptions, Occ, RunOptions, StreamError, Table, Tx, Whole};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::{Abort, Database, Error, LoadOptions, Occ, Record, RunOptions, StreamError, Table, Tx, Whole};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -62,6 +62,68 @@ fn loading_inside_a_transaction_that_all_others_wait_for_is_refused() {
         assert_eq!(session.run(load), Ok(Err(nested.clone())));
     }
     assert_eq!(table.load(rows(), LoadOptions::new()), Ok(10));
+}
+
+#[test]
+fn loading_ends_where_the_iterator_does() {
+    for workers in [NonZeroUsize::MIN, THREE] {
+        let (_db, table) = filled::<Occ>(0);
+        let rows = (0..1_000).map_while(|id| (id != 100).then(|| Item::new(id, 0)));
+        assert_eq!(table.load(rows, LoadOptions::new().workers(workers)), Ok(100));
+    }
+}
+
+#[test]
+fn a_load_of_which_one_worker_panics_is_over_for_all() {
+    let (_db, table) = filled::<Occ>(0);
+    let is_first = AtomicBool::new(true);
+    let progress = |_: usize| {
+        if is_first.swap(false, Ordering::Relaxed) {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+    };
+    let options = LoadOptions::new().workers(THREE).progress(&progress);
+    let load = || table.load((0..100_000).map(|id| Item::new(id, 0)), options);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(load)).is_err());
+    assert!(table.len_estimate() < 50_000, "{} rows", table.len_estimate());
+}
+
+#[test]
+fn an_import_that_is_refused_says_how_many_rows_there_are() {
+    let (_source, from) = filled::<Occ>(2_500);
+    let mut stream = Vec::new();
+    from.export(&mut stream).unwrap();
+    let (db, table) = filled::<Occ>(0);
+    // The last row of the stream: behind it are the checksum of its piece, and the end, two words.
+    let last = stream.len() - 3 * 8 - 8 * (1 + crate::record::image_words(Item::GROUPS));
+    let id = u64::from_le_bytes(stream[last..last + 8].try_into().unwrap());
+    assert_eq!(db.run(|tx| table.insert(tx, Item::new(id, 0))), Ok::<_, Abort>(()));
+    let refused = table.import(&mut stream.as_slice());
+    let wanted = 2 * 1_024 + (2_500 - 2 * 1_024) / 256 * 256;
+    let Err(StreamError::Refused(Error::Load { rows, cause: Abort::Duplicate })) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((rows, self::rows(&table).len()), (wanted, wanted + 1));
+}
+
+/// Takes some bytes, and then no more.
+struct Closed(usize);
+
+impl std::io::Write for Closed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_export_that_cannot_be_written_says_so() {
+    let (_db, table) = filled::<Occ>(5_000);
+    assert!(matches!(table.export(&mut Closed(100_000)), Err(StreamError::Io(_))));
 }
 
 #[test]

@@ -267,6 +267,8 @@ impl ForProtocol for CaughtPanics {
             scene.parcels.update(tx, &BYSTANDER, Parcel::COUNT.add(5))?;
             let fall = |body: &dyn Fn() -> Result<(), Abort>| assert!(catch_unwind(AssertUnwindSafe(body)).is_err());
             fall(&|| scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::CODE), |_| deliberate()));
+            let rekey = |(note, number): &mut (_, _)| (*note, *number) = (99, 99);
+            fall(&|| scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::NUMBER), rekey));
             fall(&|| {
                 let rows = (60..).map(|number| if number < 62 { Parcel::new(1, number) } else { deliberate() });
                 scene.parcels.insert_many(tx, rows)
