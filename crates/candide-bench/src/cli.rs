@@ -223,7 +223,7 @@ pub(crate) struct Common {
     runs: Option<NonZeroUsize>,
 
     /// How long a run goes on before it is measured
-    #[arg(long, value_parser = humantime::parse_duration, default_value = "1s")]
+    #[arg(long, value_parser = duration, default_value = "1s")]
     pub(crate) warmup: Duration,
 
     /// Begin so many transactions per second, by all threads together, at evenly spaced moments [default: as many as they can]. A
@@ -314,8 +314,16 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "expected a number above 0 and up to a billion, such as 25000".to_string())
 }
 
-fn positive_duration(text: &str) -> Result<Duration, String> {
+/// Longer than anybody waits, and short enough to be added to what the clock says.
+const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration > DURATION_MAX { Err("must be a year at most".to_string()) } else { Ok(duration) }
+}
+
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
     if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::panic;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -165,42 +165,52 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
     cores: &Cores,
     clock: &Clock,
 ) -> Result<Run, Failure> {
-    // Sessions are opened here, so that no thread can fail before the barrier and leave the others waiting at it.
+    // Sessions are opened here, so that no thread has to.
     let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
     loaded.expect_workers(threads);
     loaded.enter_phase(0);
-    let start = Barrier::new(threads + 1);
     let orders = AtomicU8::new(WARM_UP);
     let (started, measured) = (OnceLock::new(), OnceLock::new());
     let meeting = Rendezvous::of(threads);
     let slices = timing.slice.map(Slices::new);
     let mut footprints = Vec::new();
     let mut total = thread::scope(|scope| -> Result<Run, Failure> {
-        let (start, orders, meeting, slices) = (&start, &orders, &meeting, slices.as_ref());
+        let (orders, meeting, slices) = (&orders, &meeting, slices.as_ref());
         let (started, measured) = (&started, &measured);
-        let workers: Vec<_> = sessions
-            .into_iter()
-            .enumerate()
-            .map(|(thread, session)| {
-                scope.spawn(move || {
-                    cores.pin(thread);
-                    let member = meeting.member();
-                    // Made by the thread that uses it, so that its memory is near.
-                    let mut worker = loaded.worker(session, thread);
-                    start.wait();
-                    let pace = timing.rate.map(|rate| {
-                        pace::be_exact();
-                        Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
-                    });
-                    let told = Told { orders, member: &member, measured };
-                    let run = repeat(&mut worker, kinds, &told, timing, pace, slices);
-                    loaded.absorb(worker);
-                    run
-                })
-            })
-            .collect();
-        start.wait();
-        let warm = clock.sleep(timing.warmup);
+        let mut workers = Vec::with_capacity(threads);
+        for (thread, session) in sessions.into_iter().enumerate() {
+            // Whoever does not come to the start, because it panics or is not there at all, is not waited for.
+            let member = meeting.member();
+            let begun = thread::Builder::new().spawn_scoped(scope, move || {
+                cores.pin(thread);
+                // Made by the thread that uses it, so that its memory is near.
+                let mut worker = loaded.worker(session, thread);
+                member.wait();
+                let pace = timing.rate.map(|rate| {
+                    pace::be_exact();
+                    Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
+                });
+                let told = Told { orders, member: &member, measured };
+                let run = repeat(&mut worker, kinds, &told, timing, pace, slices);
+                loaded.absorb(worker);
+                run
+            });
+            match begun {
+                Ok(worker) => workers.push(worker),
+                Err(error) => {
+                    orders.store(STOP, Ordering::Relaxed);
+                    (thread + 1..threads).for_each(|_| drop(meeting.member()));
+                    meeting.gather(|| ());
+                    let begun = format!(
+                        "only {thread} of {threads} threads could be started: {error}; ask for fewer by --threads"
+                    );
+                    return Err(Failure::Run(begun.into()));
+                }
+            }
+        }
+        meeting.gather(|| ());
+        let all_began = workers.iter().all(|worker| !worker.is_finished());
+        let warm = all_began && clock.sleep(timing.warmup);
         let lengths = match timing.timeline {
             _ if !warm => {
                 orders.store(STOP, Ordering::Relaxed);

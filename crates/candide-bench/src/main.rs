@@ -117,14 +117,20 @@ fn report(
 ) -> Result<Ending, Failure> {
     let json = json.map(Sink::open).transpose()?;
     let html = html.map(Sink::open).transpose()?;
+    if let (Some(json), Some(html)) = (&json, &html)
+        && json.is_same(html)
+    {
+        return Err(Failure::Usage("--json and --report name the same file; give each one of its own".to_string()));
+    }
     interrupt::listen()?;
     let report = measure()?;
-    table::print(&report);
+    // Before anything is printed, which may fail.
     if let Some(sink) = json {
         sink.write(&report.to_json()?)?;
     }
     if let Some(sink) = html {
         sink.write(&page::render(&report)?)?;
     }
+    table::print(&report);
     Ok(Ending { good: report.is_consistent(), early: report.ended_early })
 }

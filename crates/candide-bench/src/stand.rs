@@ -100,7 +100,9 @@ impl<'a> Stand<'a> {
         drop(clock);
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };
         self.unchecked = Some(index);
-        if !run.elapsed.is_zero() {
+        // What is left of a run that was ended early says less than the whole ones before.
+        let is_wanted = !run.elapsed.is_zero() && (!run.ended_early || tally.runs.is_empty());
+        if is_wanted {
             tally.runs.push(run);
             tally.memory = Some(Memory::now(site.reserved_bytes()));
         }

@@ -133,9 +133,14 @@ pub(crate) fn require_theta(theta: f64) -> Result<(), String> {
     })
 }
 
+/// The most transactions that are generated for a thread: gigabytes of them.
+const TRANSACTIONS_MAX: usize = 100_000_000;
+
 /// The range of the number of pregenerated transactions.
 pub(crate) fn require_transactions(transactions: usize) -> Result<(), String> {
-    require(transactions > 0, || "at least one transaction must be generated per thread".to_string())
+    require((1..=TRANSACTIONS_MAX).contains(&transactions), || {
+        "at least one transaction must be generated per thread, and at most a hundred million".to_string()
+    })
 }
 
 /// That something can be drawn by the weights of `kinds`.

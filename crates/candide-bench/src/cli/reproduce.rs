@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::positive_duration;
+use super::{duration, positive_duration};
 
 /// Which figure, and how much of it.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) runs: NonZeroUsize,
 
     /// How long a run goes on before it is measured
-    #[arg(long, value_parser = humantime::parse_duration, default_value = "500ms")]
+    #[arg(long, value_parser = duration, default_value = "500ms")]
     pub(crate) warmup: Duration,
 
     /// How large tables are beside the published ones, from 0 to 1 [default: as large as fits into half of the memory
@@ -62,7 +62,7 @@ pub(crate) enum FigureName {
     Factors,
     /// Deliveries with and without keys that keep districts apart: its Figure 6
     Delivery,
-    /// Three protocols and six workloads: its Figure 8
+    /// Four protocols and six workloads: its Figure 8
     Protocols,
     /// The same with and without commit-time updates and timestamp splitting: its Figure 12, a to f
     HighContention,

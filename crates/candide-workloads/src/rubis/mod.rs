@@ -112,6 +112,10 @@ impl Workload for Rubis {
 
     fn differences(&self) -> Vec<&'static str> {
         let differences = [
+            (
+                self.vary_bids,
+                "a thread's inputs come again when they have been used up, and then no bid is above an item's price",
+            ),
             (!self.vary_bids, "all bids have the same maximum, as published, so none raises a price"),
             (
                 !self.refuse_sold_out,

@@ -7,7 +7,8 @@ use super::tables::FIRST_BID;
 use crate::Zipf;
 use crate::rng::draw_kind;
 
-/// How far bids that vary go beyond the first ones: far enough that prices rise for as long as a run lasts.
+/// How far bids that vary go beyond the first ones: far enough that hardly two are alike. The inputs are drawn once and come again and again,
+/// so after their first turn no bid is above the price any more.
 const RISE: u32 = 1_000_000;
 
 /// One transaction's inputs.

@@ -50,7 +50,7 @@ impl Request {
             1 => Request::Balance { customer },
             2 => Request::DepositChecking { customer, cents: DEPOSIT },
             3 => Request::SendPayment { from: customer, to: crowd.sample_other(customer, rng), cents: PAYMENT },
-            // Both signs, so that savings neither drain nor grow over a long run.
+            // Both signs, so that all savings together neither drain nor grow. Those of one customer do: the inputs come again and again.
             4 => Request::TransactSavings { customer, cents: if rng.bool() { SAVING } else { -SAVING } },
             _ => Request::WriteCheck { customer, cents: CHECK },
         }

@@ -228,7 +228,17 @@ impl Tpcc {
     /// What differs from the standard, but for the mix, which is part of the workload's name.
     pub(super) fn departures(&self) -> Vec<&'static str> {
         let departures = [
+            (
+                self.order_ids != OrderIds::District,
+                "order numbers come from a counter outside the database, so new orders of a district do not meet at its row, and conditions \
+                 2 and 3 have to allow for gaps",
+            ),
             (self.rollback_pct == 0, "no new order rolls back, where TPC-C has one in a hundred do so"),
+            (self.rollback_pct > 1, "more new orders roll back than the one in a hundred of TPC-C"),
+            (
+                self.warehouses > 1 && (self.remote_item_pct, self.remote_payment_pct) != (1, 15),
+                "other shares of items and payments belong to other warehouses than the 1 and 15 in a hundred of TPC-C",
+            ),
             (
                 !self.sorted_names,
                 "customers of one last name are not sorted by their first, so another one is in the middle",

@@ -63,7 +63,16 @@ impl<L: Layout> Workload for Ycsb<L> {
     }
 
     fn differences(&self) -> Vec<&'static str> {
-        self.differences.to_vec()
+        let written = match self.verify {
+            Verify::Increment => Some(
+                "a write adds one at the head of its column, so that what is lost shows, instead of setting the column",
+            ),
+            Verify::Tag => {
+                Some("a write sets its column to a tag that names it, instead of to characters drawn at random")
+            }
+            Verify::Counts | Verify::Values => None,
+        };
+        self.differences.iter().copied().chain(written).collect()
     }
 
     fn hottest(&self) -> Option<&'static str> {
