@@ -408,11 +408,12 @@ fn repeat<W: Worker>(
 
 #[cfg(test)]
 mod tests {
-    use candide::Abort;
-    use candide_workloads::Probe;
+    use candide::{Abort, Occ, Session};
+    use candide_workloads::{Consistency, Probe};
 
     use super::*;
     use crate::hottest::Hottest;
+    use crate::progress::Agenda;
 
     const STEPS: u64 = 3 * hottest::EVERY + 1;
 
@@ -481,6 +482,40 @@ mod tests {
         both.merge(&run);
         let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
         assert_eq!((looked.probes, looked.aborted), (6, 12));
+    }
+
+    /// Its second thread panics before it has begun.
+    struct Unprepared;
+
+    impl Loaded<Occ> for Unprepared {
+        type Worker = Fake<'static>;
+
+        fn worker(&self, _session: Session<Occ>, thread: usize) -> Fake<'static> {
+            static ORDERS: AtomicU8 = AtomicU8::new(WARM_UP);
+            assert_ne!(thread, 1, "on purpose");
+            Fake { orders: &ORDERS, steps: 0, stats: Stats::default() }
+        }
+
+        fn absorb(&self, _worker: Fake<'static>) {}
+
+        fn check(&self, _session: Session<Occ>) -> Result<Consistency, candide_workloads::Failure> {
+            Ok(Consistency::default())
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_has_panicked_before_the_start() {
+        let (ended, told) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let (db, agenda) = (Database::new(), Agenda::new(1, Duration::ZERO));
+            let (warmup, duration) = (Duration::ZERO, Duration::from_secs(60));
+            let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest: false };
+            let clock = Clock::new(&agenda, "unprepared", duration);
+            let run = || run(&db, &Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();
+            let panicked = panic::catch_unwind(panic::AssertUnwindSafe(run)).is_err();
+            ended.send(panicked).expect("somebody listens");
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(30)), Ok(true));
     }
 
     #[test]
