@@ -170,6 +170,13 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// Ends that.
+    #[cold]
+    fn let_go(&mut self, engine: &Engine<P>) {
+        let (time, epoch) = self.local.kept.take().expect("it is kept");
+        P::let_go(&engine.clock, time, epoch);
+    }
+
     /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether the row exists. Nothing, and nothing
     /// has been observed, if it has to be read by [`State::read`] or [`State::read_at_mark`]. Whoever uses this has entered.
     #[inline(always)]
@@ -580,8 +587,8 @@ impl<P: Protocol> State<P> {
     /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.
     #[inline]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
-        if let Some((time, epoch)) = self.local.kept.take() {
-            P::let_go(&engine.clock, time, epoch);
+        if P::VERSION_WORDS > 0 && self.local.kept.is_some() {
+            self.let_go(engine);
         }
         self.writes.clear();
         while let Some(first) = self.local.linked.pop() {
