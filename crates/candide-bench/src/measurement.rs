@@ -21,6 +21,9 @@ pub(crate) struct Measurement {
     pub(crate) workload: String,
     /// The workload's knobs, the seed, and the `rate` if there was one.
     pub(crate) params: serde_json::Value,
+    /// The knobs by which it differs from others of the same workload that it is printed with, in words.
+    #[serde(skip)]
+    pub(crate) variety: String,
     pub(crate) profile: Profile,
     pub(crate) protocol: &'static str,
     pub(crate) cu: bool,
@@ -202,6 +205,7 @@ impl Measurement {
         Ok(Measurement {
             workload: subject.name(),
             params,
+            variety: String::new(),
             profile,
             protocol: variant.protocol.name(),
             cu: variant.cu,
@@ -253,6 +257,11 @@ impl Measurement {
         let attempts = self.aborted + self.committed;
         if attempts == 0 { 0.0 } else { self.aborted as f64 / attempts as f64 }
     }
+}
+
+/// A knob's value without the quotation marks of JSON.
+pub(crate) fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
 /// The middle of `values`, or of the two in the middle.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::figure::Figure;
 use crate::machine::Machine;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, plain};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -26,7 +26,7 @@ impl Report {
     pub(crate) fn new(
         machine: Machine,
         mut notes: Vec<String>,
-        results: Vec<Measurement>,
+        mut results: Vec<Measurement>,
         ended_early: bool,
     ) -> Result<Self, Failure> {
         if ended_early {
@@ -35,6 +35,8 @@ impl Report {
             }
             notes.push("ended early, by Ctrl-C: this is what was measured by then".to_string());
         }
+        let varieties: Vec<String> = results.iter().map(|result| variety(result, &results)).collect();
+        results.iter_mut().zip(varieties).for_each(|(result, variety)| result.variety = variety);
         Ok(Report { machine, notes, ended_early, figure: None, results })
     }
 
@@ -53,6 +55,14 @@ impl Report {
     }
 }
 
+/// The knobs of a result that others of its workload have turned otherwise.
+fn variety(result: &Measurement, results: &[Measurement]) -> String {
+    let namesakes = || results.iter().filter(|other| other.workload == result.workload);
+    let knobs = result.params.as_object().into_iter().flatten();
+    let differing = knobs.filter(|(knob, value)| namesakes().any(|other| other.params.get(knob) != Some(value)));
+    differing.map(|(knob, value)| format!(", {} {}", knob.replace('_', " "), plain(value))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -62,6 +72,7 @@ mod tests {
     use crate::driver::Run;
     use crate::measurement::{Memory, Setting};
     use crate::page;
+    use crate::page::sample::{Sample, measurement};
     use crate::plan::Plan;
 
     /// A report of one measurement that `failed`.
@@ -88,5 +99,20 @@ mod tests {
         let page = page::render(&report).expect("renders");
         assert!(page.contains("1 &lt; 2 &lt;/script&gt; is no longer true"), "shown, and no markup");
         assert_eq!(page.matches("</script>").count(), 1, "the JSON cannot end its script");
+    }
+
+    #[test]
+    fn what_has_the_same_name_is_told_by_its_knobs() {
+        let of = |workload: &str, params: serde_json::Value| Measurement {
+            params,
+            ..measurement(workload, Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 })
+        };
+        let results = [
+            of("tpcc", serde_json::json!({ "warehouses": 1, "order_ids": "once", "items": 5 })),
+            of("tpcc", serde_json::json!({ "warehouses": 2, "order_ids": "district", "items": 5 })),
+            of("ycsb-a", serde_json::json!({ "warehouses": 3 })),
+        ];
+        let varieties = results.each_ref().map(|result| variety(result, &results));
+        assert_eq!(varieties, [", order ids once, warehouses 1", ", order ids district, warehouses 2", ""]);
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn throughput_row(result: &Measurement) -> [String; 10] {
     let failed = result.consistency.failed.len();
     let held = result.consistency.checked - failed;
     [
-        result.workload.clone(),
+        format!("{}{}", result.workload, result.variety),
         protocol(result),
         switch(result.cu).to_string(),
         switch(result.ts).to_string(),
@@ -264,7 +264,7 @@ pub(crate) fn label(result: &Measurement) -> String {
     let off = [(result.cu, ", cu off"), (result.ts, ", ts off")];
     let off: String = off.iter().filter(|(on, _)| !on).map(|(_, words)| *words).collect();
     let plural = if result.threads == 1 { "" } else { "s" };
-    format!("{} {}, {} thread{plural}{off}", result.workload, protocol(result), result.threads)
+    format!("{}{} {}, {} thread{plural}{off}", result.workload, result.variety, protocol(result), result.threads)
 }
 
 fn protocol(result: &Measurement) -> String {

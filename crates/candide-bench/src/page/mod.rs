@@ -9,7 +9,7 @@ mod markup;
 mod number;
 mod palette;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod subject;
 mod tables;
 

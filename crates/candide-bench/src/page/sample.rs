@@ -29,6 +29,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
     let kind =
         Transactions { committed: 6, aborted: 2, user_aborted: 1, p50_us: 1.0, p99_us: 2.0, p999_us: 3.0, max_us: 4.0 };
     Measurement {
+        variety: String::new(),
         workload: workload.to_string(),
         params: serde_json::json!({ "rows": 2000, "seed": 1 }),
         profile: Profile::Strict,

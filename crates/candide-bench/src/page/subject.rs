@@ -3,10 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::number::{count, counted};
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, plain};
 use crate::registry;
 use crate::report::Report;
 
@@ -117,11 +115,6 @@ fn name(workload: &str) -> String {
         Some((name, variant)) => format!("{name}{variant}"),
         None => workload.to_string(),
     }
-}
-
-/// A knob's value without the quotation marks of JSON.
-pub(crate) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
 impl<'a> Subject<'a> {

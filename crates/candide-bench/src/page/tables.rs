@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::markup::{Cell, Row, escape, folded, table};
 use super::number::{count, counted, decimal, mebibytes, percent, rate};
-use super::subject::{Entry, Subject, plain};
-use crate::measurement::{Aborted, Measurement, Transactions};
+use super::subject::{Entry, Subject};
+use crate::measurement::{Aborted, Measurement, Transactions, plain};
 use crate::report::Report;
 use crate::slices::NumberedSlice;
 use crate::table::{

@@ -19,6 +19,8 @@ pub(crate) type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
+    /// As it was asked for; entries may be in order all the same.
+    ordered: bool,
     /// The columns that the index key is made of, and the groups they lie in.
     pub(crate) columns: Box<[Place]>,
     pub(crate) groups: u64,
@@ -81,11 +83,12 @@ impl IndexPlan {
     }
 
     pub(crate) fn with_entries(self, number: usize, entries: Arc<TableCore>) -> IndexCore {
-        let IndexPlan { name, unique, columns, key_words, key_of, origin, .. } = self;
+        let IndexPlan { name, unique, ordered, columns, key_words, key_of, origin, .. } = self;
         let groups = columns.iter().fold(0, |groups, place| groups | 1 << place.group);
         IndexCore {
             name,
             unique,
+            ordered,
             columns,
             groups,
             key_words,
@@ -203,7 +206,7 @@ impl Indexes {
                 && index.columns == plan.columns
                 && index.origin == plan.origin
                 && index.key_words == plan.key_words
-                && index.entries.index.is_ordered() == plan.ordered
+                && index.ordered == plan.ordered
         })
     }
 

@@ -4,8 +4,8 @@ use super::parcels::Parcel;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each, for_each_overlapping};
-use crate::protocol::Protocol;
-use crate::{Abort, Database, Factor, Session, Table, TableOptions};
+use crate::protocol::{Occ, Protocol};
+use crate::{Abort, Database, Factor, IndexOptions, Session, Table, TableOptions};
 use std::cell::Cell;
 
 /// A database in which time stands still, with items.
@@ -165,6 +165,15 @@ impl ForProtocol for Order {
 #[test]
 fn everything_has_an_order_if_it_is_to() {
     for_each(&Order);
+}
+
+#[test]
+fn indexes_that_are_dropped_and_made_again_are_the_same_whatever_their_order() {
+    let scene = scene::<Occ>(Some(Factor::OrderedOnly), TableOptions::default());
+    for _ in 0..40 {
+        scene.items.create_index("by_count", Item::COUNT, IndexOptions::hashed()).unwrap();
+        scene.items.drop_index("by_count").unwrap();
+    }
 }
 
 struct Packing;
