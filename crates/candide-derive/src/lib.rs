@@ -59,7 +59,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | any other | `Column<Row, T>` | read, modified, updated |
 ///
 /// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type of its column or the tuple of
-/// the types of several.
+/// the types of several. It is no more visible than any of its columns.
 ///
 /// # Attributes of fields
 /// | attribute | |

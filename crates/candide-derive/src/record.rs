@@ -214,7 +214,9 @@ impl Record {
             let joined: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
             Ident::new(&format!("by_{}", joined.join("_")), names[0].span())
         });
-        self.add_index(name, vis.clone(), &options, columns, errors);
+        let of_columns = columns.iter().map(|&column| &self.columns[column].vis);
+        let vis = narrowest(vis, of_columns).clone();
+        self.add_index(name, vis, &options, columns, errors);
     }
 
     fn add_index(
@@ -268,4 +270,12 @@ impl Record {
             }
         }
     }
+}
+
+/// The visibility of what shows columns of these visibilities: of the first that is private, or else restricted in some way; or else that
+/// of the struct.
+fn narrowest<'a>(of_struct: &'a Visibility, of_columns: impl Iterator<Item = &'a Visibility> + Clone) -> &'a Visibility {
+    let mut all = of_columns.chain([of_struct]);
+    let private = all.clone().find(|vis| matches!(vis, Visibility::Inherited));
+    private.or_else(|| all.find(|vis| matches!(vis, Visibility::Restricted(_)))).unwrap_or(of_struct)
 }
