@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::figure::Figure;
 use crate::machine::Machine;
 use crate::measurement::{Measurement, plain};
+use crate::table::{grouped, label};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -37,6 +38,7 @@ impl Report {
         }
         let varieties: Vec<String> = results.iter().map(|result| variety(result, &results)).collect();
         results.iter_mut().zip(varieties).for_each(|(result, variety)| result.variety = variety);
+        notes.extend(results.iter().filter_map(unattained));
         Ok(Report { machine, notes, ended_early, figure: None, results })
     }
 
@@ -53,6 +55,19 @@ impl Report {
     pub(crate) fn is_consistent(&self) -> bool {
         self.results.iter().all(|result| result.consistency.failed.is_empty())
     }
+}
+
+/// Below this part of the rate that was asked for, it is said that it was not attained.
+const ATTAINED: f64 = 0.98;
+
+/// Says that fewer transactions were begun than were asked for, if so.
+fn unattained(result: &Measurement) -> Option<String> {
+    let asked = result.params.get("rate")?.as_f64()?;
+    let ended = (result.committed + result.user_aborted) as f64 / result.duration_s;
+    (ended < asked * ATTAINED).then(|| {
+        let (what, asked, ended) = (label(result), grouped(asked), grouped(ended));
+        format!("{what}: {asked} transactions a second were asked for and {ended} ended; those that were not begun are in no latency")
+    })
 }
 
 /// The knobs of a result that others of its workload have turned otherwise.

@@ -65,12 +65,14 @@ fn who_is_behind_has_waited() {
     // Nothing can be begun so often, so the last ones are late by almost all of the time.
     let arguments = "ycsb --rows 2000 --transactions 500 --warmup 1s --duration 300ms --runs 1 --threads 1";
     let (printed, freely) = bench(arguments, "freely");
-    let (_, behind) = bench(&format!("{arguments} --rate 1e9"), "behind");
+    let (told, behind) = bench(&format!("{arguments} --rate 1e9"), "behind");
+    assert!(told.contains("1,000,000,000 transactions a second were asked for"), "{told}");
     let latency = |result: &Value, field: &str| number(&result["transactions"]["read-write"][field]);
     let slowest = latency(&behind, "max_us");
     assert!((100e3..1000e3).contains(&slowest), "{slowest}: what the warm-up has not begun is not waited for");
     assert!(latency(&freely, "p50_us") * 2.0 < latency(&behind, "p50_us"), "{freely} {behind}");
     assert!(printed.contains("from the first attempt to the end, retries included"), "{printed}");
+    assert!(!printed.contains("were asked for"), "{printed}");
     assert!(freely["params"]["rate"].is_null());
 }
 

@@ -274,7 +274,10 @@ impl Record {
 
 /// The visibility of what shows columns of these visibilities: of the first that is private, or else restricted in some way; or else that
 /// of the struct.
-fn narrowest<'a>(of_struct: &'a Visibility, of_columns: impl Iterator<Item = &'a Visibility> + Clone) -> &'a Visibility {
+fn narrowest<'a>(
+    of_struct: &'a Visibility,
+    of_columns: impl Iterator<Item = &'a Visibility> + Clone,
+) -> &'a Visibility {
     let mut all = of_columns.chain([of_struct]);
     let private = all.clone().find(|vis| matches!(vis, Visibility::Inherited));
     private.or_else(|| all.find(|vis| matches!(vis, Visibility::Restricted(_)))).unwrap_or(of_struct)
