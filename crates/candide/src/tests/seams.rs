@@ -5,7 +5,9 @@ use super::refusals::{Step, wait_until};
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::{Protocol, Stage};
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
-use crate::{Abort, Database, Error, Index, IndexOptions, Ordered};
+use crate::{Abort, Database, Error, Index, IndexOptions, KeyColumn, Ordered, TableOptions};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -302,6 +304,101 @@ impl ForProtocol for RefusedByADroppedIndex {
 #[test]
 fn who_was_refused_by_a_dropped_index_comes_before_what_it_would_have_seen() {
     for_each_overlapping(&RefusedByADroppedIndex);
+}
+
+thread_local! {
+    /// Done when the key of the last row is worked out.
+    static AT_LAST: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+const LAST: u16 = 300;
+
+/// The same for all, as a part of an index key.
+const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)| {
+    if number == LAST
+        && let Some(act) = AT_LAST.take()
+    {
+        act();
+    }
+    0
+});
+
+/// As with an index that is dropped, of one that is never finished, since the user's code panics when it makes the last key.
+struct RefusedByAnUnfinishedIndex;
+
+impl ForProtocol for RefusedByAnUnfinishedIndex {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
+        let rows = (1..=LAST).map(|number| Parcel::new(1, number));
+        assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+        // Row 1 has been read up to a late time.
+        for note in 0..50 {
+            assert_eq!(db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))), Ok::<_, Abort>(()));
+        }
+        let late = db.run(|tx| {
+            parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+            parcels.update(tx, &(1, 3), Parcel::NOTE.set(50))
+        });
+        assert_eq!(late, Ok::<_, Abort>(()));
+        let step = Arc::new(Step::default());
+        thread::scope(|scope| {
+            let (parcels, db, step) = (&parcels, &db, &step);
+            scope.spawn(move || {
+                let at_last = step.clone();
+                AT_LAST.set(Some(Box::new(move || {
+                    at_last.reach(1);
+                    at_last.wait_for(2);
+                    resume_unwind(Box::new("on purpose"))
+                })));
+                let options = IndexOptions::ordered().unique();
+                let create = || parcels.create_index("by_code", (Parcel::CODE, NOTHING), options).map(drop);
+                assert!(catch_unwind(AssertUnwindSafe(create)).is_err());
+            });
+            let refused = scope.spawn(move || {
+                step.wait_for(1);
+                let mut session = db.session().unwrap();
+                session.run(|tx| {
+                    let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, LAST + 1) });
+                    if tx.attempt() == 1 {
+                        step.reach(2);
+                        step.wait_for(4);
+                    }
+                    parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
+                    Ok::<_, Abort>(inserted)
+                })
+            });
+            step.wait_for(2);
+            // The index is not enforced any more, and waits for who has been refused.
+            let index = parcels.core().indexes.get(0).unwrap();
+            wait_until(|| !parcels.core().indexes.is_at(index, Stage::Enforced));
+            thread::sleep(Duration::from_millis(20));
+            let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+            let (note, code) = session
+                .run(|tx| {
+                    let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+                    if tx.attempt() == 1 {
+                        step.reach(4);
+                        wait_until(|| parcels.core().indexes.kept().count() == 0);
+                        other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
+                    }
+                    let code = parcels.read(tx, &(1, 2), Parcel::CODE)?;
+                    Ok::<_, Abort>((note, code))
+                })
+                .unwrap();
+            let refused = refused.join().unwrap();
+            assert!(
+                !(refused == Ok(Err(Abort::NotUnique)) && (note, code) == (0, 7)),
+                "{}: {refused:?} {note} {code}",
+                P::NAME
+            );
+        });
+    }
+}
+
+#[test]
+fn who_was_refused_by_an_index_that_is_never_finished_comes_before_what_it_would_have_seen() {
+    for_each_overlapping(&RefusedByAnUnfinishedIndex);
 }
 
 /// One thread alone does a little of everything: nothing is ever in its way.
