@@ -5,7 +5,7 @@ use super::refusals::{Step, wait_until};
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::{Protocol, Stage};
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
-use crate::{Abort, Database, Error, Index, IndexOptions, KeyColumn, Ordered, TableOptions};
+use crate::{Abort, Database, Error, Index, IndexOptions, KeyColumn, Ordered, Table, TableOptions};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -220,6 +220,62 @@ fn an_index_of_another_database_is_refused_as_such() {
     for_each_overlapping(&ForeignIndex);
 }
 
+/// Has row 1 read up to a late time.
+fn read_until_late<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
+    for note in 0..50 {
+        assert_eq!(db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))), Ok::<_, Abort>(()));
+    }
+    let late = db.run(|tx| {
+        parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+        parcels.update(tx, &(1, 3), Parcel::NOTE.set(50))
+    });
+    assert_eq!(late, Ok::<_, Abort>(()));
+}
+
+/// Is told that row 2 has its code, waits, and then changes row 1.
+fn be_refused<P: Protocol>(
+    db: &Database<P>,
+    parcels: &Table<Parcel, P>,
+    step: &Step,
+) -> Result<Result<(), Abort>, Abort> {
+    db.session().unwrap().run(|tx| {
+        let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, 999) });
+        if tx.attempt() == 1 {
+            step.reach(2);
+            step.wait_for(4);
+        }
+        parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
+        Ok(inserted)
+    })
+}
+
+/// Reads row 1 when the index is not enforced any more, but waits for who has been refused; then, when it has gone and row 2 has got
+/// another code, that.
+fn look_in_between<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>, step: &Step) -> (u64, u32) {
+    step.wait_for(2);
+    let index = parcels.core().indexes.get(0).unwrap();
+    wait_until(|| !parcels.core().indexes.is_at(index, Stage::Enforced));
+    thread::sleep(Duration::from_millis(20));
+    let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+    let seen = session.run(|tx| {
+        let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+        if tx.attempt() == 1 {
+            step.reach(4);
+            // It has gone; its entries have not.
+            wait_until(|| parcels.core().indexes.kept().count() == 0);
+            other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
+        }
+        let code = parcels.read(tx, &(1, 2), Parcel::CODE)?;
+        Ok::<_, Abort>((note, code))
+    });
+    seen.unwrap()
+}
+
+/// Who was refused comes before the change of the code, which has been seen, but not the refused one's update.
+fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen: (u64, u32)) {
+    assert!(!(refused == Ok(Err(Abort::NotUnique)) && seen == (0, 7)), "{}: {refused:?} {seen:?}", P::NAME);
+}
+
 /// Two are about to commit: one that a unique index has refused, and one that has read what the first one is about to change. Then
 /// the index goes, and the row that was in the way changes.
 struct RefusedByADroppedIndex;
@@ -231,15 +287,7 @@ impl ForProtocol for RefusedByADroppedIndex {
         let rows = (1..=3).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
         let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        // Row 1 has been read up to a late time.
-        for note in 0..50 {
-            assert_eq!(db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))), Ok::<_, Abort>(()));
-        }
-        let late = db.run(|tx| {
-            parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-            parcels.update(tx, &(1, 3), Parcel::NOTE.set(50))
-        });
-        assert_eq!(late, Ok::<_, Abort>(()));
+        read_until_late(&db, &parcels);
         let step = Step::default();
         thread::scope(|scope| {
             // Keeps the index from going further than being unreadable.
@@ -260,43 +308,10 @@ impl ForProtocol for RefusedByADroppedIndex {
                 step.wait_for(1);
                 wait_until(|| db.run(|tx| by_code.get(tx, &1_001, Parcel::CODE)) == Err(Abort::NoIndex));
                 thread::sleep(Duration::from_millis(20));
-                let mut session = db.session().unwrap();
-                session.run(|tx| {
-                    let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, 9) });
-                    if tx.attempt() == 1 {
-                        step.reach(2);
-                        step.wait_for(4);
-                    }
-                    parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
-                    Ok::<_, Abort>(inserted)
-                })
+                be_refused(&db, &parcels, &step)
             });
-            step.wait_for(2);
-            // The index is not enforced any more, and waits for who has been refused.
-            let index = parcels.core().indexes.get(0).unwrap();
-            wait_until(|| !parcels.core().indexes.is_at(index, Stage::Enforced));
-            thread::sleep(Duration::from_millis(20));
-            let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
-            let (note, code) = session
-                .run(|tx| {
-                    let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-                    if tx.attempt() == 1 {
-                        step.reach(4);
-                        // It has gone; its entries have not.
-                        wait_until(|| parcels.core().indexes.kept().count() == 0);
-                        other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
-                    }
-                    let code = parcels.read(tx, &(1, 2), Parcel::CODE)?;
-                    Ok::<_, Abort>((note, code))
-                })
-                .unwrap();
-            let refused = refused.join().unwrap();
-            // Who was refused comes before the change of the code, which has been seen, but not the refused one's update.
-            assert!(
-                !(refused == Ok(Err(Abort::NotUnique)) && (note, code) == (0, 7)),
-                "{}: {refused:?} {note} {code}",
-                P::NAME
-            );
+            let seen = look_in_between(&db, &parcels, &step);
+            assert_in_order::<P>(refused.join().unwrap(), seen);
         });
     }
 }
@@ -332,15 +347,7 @@ impl ForProtocol for RefusedByAnUnfinishedIndex {
         let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
         let rows = (1..=LAST).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-        // Row 1 has been read up to a late time.
-        for note in 0..50 {
-            assert_eq!(db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))), Ok::<_, Abort>(()));
-        }
-        let late = db.run(|tx| {
-            parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-            parcels.update(tx, &(1, 3), Parcel::NOTE.set(50))
-        });
-        assert_eq!(late, Ok::<_, Abort>(()));
+        read_until_late(&db, &parcels);
         let step = Arc::new(Step::default());
         thread::scope(|scope| {
             let (parcels, db, step) = (&parcels, &db, &step);
@@ -357,41 +364,10 @@ impl ForProtocol for RefusedByAnUnfinishedIndex {
             });
             let refused = scope.spawn(move || {
                 step.wait_for(1);
-                let mut session = db.session().unwrap();
-                session.run(|tx| {
-                    let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, LAST + 1) });
-                    if tx.attempt() == 1 {
-                        step.reach(2);
-                        step.wait_for(4);
-                    }
-                    parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
-                    Ok::<_, Abort>(inserted)
-                })
+                be_refused(db, parcels, step)
             });
-            step.wait_for(2);
-            // The index is not enforced any more, and waits for who has been refused.
-            let index = parcels.core().indexes.get(0).unwrap();
-            wait_until(|| !parcels.core().indexes.is_at(index, Stage::Enforced));
-            thread::sleep(Duration::from_millis(20));
-            let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
-            let (note, code) = session
-                .run(|tx| {
-                    let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-                    if tx.attempt() == 1 {
-                        step.reach(4);
-                        wait_until(|| parcels.core().indexes.kept().count() == 0);
-                        other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
-                    }
-                    let code = parcels.read(tx, &(1, 2), Parcel::CODE)?;
-                    Ok::<_, Abort>((note, code))
-                })
-                .unwrap();
-            let refused = refused.join().unwrap();
-            assert!(
-                !(refused == Ok(Err(Abort::NotUnique)) && (note, code) == (0, 7)),
-                "{}: {refused:?} {note} {code}",
-                P::NAME
-            );
+            let seen = look_in_between(db, parcels, step);
+            assert_in_order::<P>(refused.join().unwrap(), seen);
         });
     }
 }
