@@ -87,7 +87,7 @@ fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
 
 #[test]
 fn what_was_published_otherwise_is_admitted() {
-    assert!(Rubis::strict().differences().is_empty());
+    assert!(matches!(*Rubis::strict().differences(), [how] if how.contains("inputs come again")));
     let differences = Rubis::published().differences().join("\n");
     assert!(differences.contains("none raises a price") && differences.contains("beyond what there is"));
 }
