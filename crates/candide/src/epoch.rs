@@ -7,8 +7,9 @@
 //! advancer saw (or the new epoch, if it saw none). What has a stamp below the bound is free.
 //!
 //! Who reads in a snapshot sees what that keeps, however long it takes, and needs nothing else but memory that stays: such pins are
-//! *for memory* only. A pin may become one of these, once what its session sees is in the list of snapshots. The *horizon* is the smallest of the others, and so never below the bound. What nobody has been able to come to see
-//! since before the horizon, but in snapshots, nobody will.
+//! *for memory* only. A pin may become one of these, once what its session sees is in the list of snapshots. The *horizon* is the smallest
+//! of the others, and so never below the bound. What nobody has been able to come to see since before the horizon, but in snapshots, nobody
+//! will.
 //!
 //! # Invariants
 //! * **P1** A pin is published, and a full fence passed, before its session loads any link.

@@ -324,11 +324,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`], [`Error::TooManyIndexes`],
-    /// [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
-    /// databases too, that began
-    /// before do not end within ten seconds, for which it waits up to three times (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if
-    /// the keys would be too long, [`Error::SecondSession`]. In every case there is no index afterwards; but for a unique one that may have
-    /// refused a transaction which does not end within ten seconds: that is kept until [`Table::drop_index`], and refuses nobody.
+    /// [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of
+    /// this process, of other databases too, that began before do not end within ten seconds, for which it waits up to three times (this
+    /// thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if the keys would be too long, [`Error::SecondSession`]. In every
+    /// case there is no index afterwards; but for a unique one that may have refused a transaction which does not end within ten seconds:
+    /// that is kept until [`Table::drop_index`], and refuses nobody.
+    ///
+    /// # Panics
+    /// With the panic of what makes the keys; there is no index then.
     pub fn create_index<Pr, I: IndexKind>(
         &self,
         name: &str,
@@ -369,15 +372,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         // Keys are made by the user's code.
         let built = catch_unwind(AssertUnwindSafe(|| self.build(&mut session, index)));
         let is_built = matches!(built, Ok(Ok(())));
-        unfinished.finished = match is_built {
-            true => true,
-            false if indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce) => {
-                indexes.set(index, Stage::Enforced, false);
-                // If that cannot be, it is kept.
-                epochs.wait_for_others().and_then(|()| self.part_from(&mut session, index)).is_err()
-            }
-            false => false,
+        let may_have_refused = indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce);
+        // If nobody can part from it, it is kept.
+        let stays = |session: &mut Session<P>| {
+            indexes.set(index, Stage::Enforced, false);
+            epochs.wait_for_others().and_then(|()| self.part_from(session, index)).is_err()
         };
+        unfinished.finished = is_built || may_have_refused && stays(&mut session);
         drop(unfinished);
         if !is_built && !indexes.is_at(index, Stage::Kept) {
             self.forget_entries(&mut session, index);

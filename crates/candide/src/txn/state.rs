@@ -197,8 +197,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// As [`State::read`], having locked the unit if the protocol can; who uses this has been admitted to write. Where the transaction's own writes say what the unit
-    /// will be, whatever it is now, there is nothing to lock before they are committed.
+    /// As [`State::read`], having locked the unit if the protocol can; whoever uses this has been admitted to write. Where the transaction's
+    /// own writes say what the unit will be, whatever it is now, there is nothing to lock before they are committed.
     pub(crate) fn read_for_update(
         &mut self,
         engine: &Engine<P>,
