@@ -104,6 +104,25 @@ fn a_benchmark_reports_what_it_has_measured() {
 }
 
 #[test]
+fn what_is_left_of_a_run_is_not_put_beside_whole_ones() {
+    let json = file("interrupted-later").with_extension("json");
+    let (threads, arguments) = (threads(), "bench ycsb --rows 2000 --transactions 500 --protocol occ --warmup 0s");
+    let mut child =
+        start(&format!("{arguments} --runs 30 --duration 2s --threads {threads} --json {}", json.display()));
+    wait_for_measuring(&mut child);
+    thread::sleep(Duration::from_millis(2800));
+    interrupt(&child);
+    assert_eq!(end(child).0, Some(130));
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
+    let result = &report["results"][0];
+    let runs = result["tps_runs"].as_array().expect("a list").len();
+    let seconds = result["duration_s"].as_f64().expect("a number");
+    // A machine that is very busy may not have come beyond the first run.
+    assert!(runs == 1 || seconds >= 2.0 * runs as f64, "{runs} runs of {seconds} s together");
+    assert_eq!((&report["ended_early"], &result["consistency"]["failed"]), (&true.into(), &Value::Array(Vec::new())));
+}
+
+#[test]
 fn phases_end_early_too() {
     let arguments = "bench shifting --rows 2000 --transactions 500 --phase 300s --slice 1s";
     let (_, _, report) = interrupted("interrupted-phases", arguments, LONG);
