@@ -508,11 +508,18 @@ impl<P: Protocol> Inner<P> {
         let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
         let memory = &self.engine.memory;
         let records = Slab::new(slab, layout.total_words(), memory);
-        let versions = (P::VERSION_WORDS > 0).then(|| {
+        let version_slab = |words: usize| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
+            Slab::new(slab, words, memory)
+        };
+        let versions = (P::VERSION_WORDS > 0).then(|| {
             let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
             let payload = if split { largest } else { image_words(groups) };
-            Slab::new(slab, P::VERSION_WORDS + payload + P::SPARE_WORDS, memory)
+            version_slab(P::VERSION_WORDS + payload + P::SPARE_WORDS)
+        });
+        let short_versions = versions.as_ref().filter(|_| P::SHORT_VERSION_WORDS > 0).map(|versions| {
+            let are_short = versions.block_words() <= P::SHORT_VERSION_WORDS;
+            if are_short { versions.clone() } else { version_slab(P::SHORT_VERSION_WORDS) }
         });
         let index = if plan.ordered {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
@@ -537,6 +544,7 @@ impl<P: Protocol> Inner<P> {
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
+            short_versions,
         })
     }
 

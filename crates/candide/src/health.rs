@@ -24,7 +24,7 @@ pub struct Health {
     /// How long the oldest open [`Snapshot`](crate::Snapshot) has been there, in epochs of about a millisecond; `None` if there is
     /// none. While it is kept, so are the versions that it sees.
     pub oldest_snapshot_ms: Option<u64>,
-    /// Deleted records, unlinked blocks, and rows with old versions, that are waiting for the last transaction that could see them.
+    /// Deleted records, unlinked blocks, and old versions or rows that have some, that are waiting for the last transaction that could see them.
     pub garbage: usize,
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
     pub reserved_bytes: usize,

@@ -493,7 +493,7 @@
 //! |---|---|---|---|---|
 //! | [`Occ`] (default) | `occ` | take no lock, validate at commit | lock at commit | strictly serializable |
 //! | [`TicToc`] | `tictoc` | take no lock, may raise a timestamp at commit | lock at commit | serializable |
-//! | [`Mvcc`] | `mvcc` | see one moment, and hardly ever fail if they write nothing | lock at commit, and add versions | strictly serializable, opaque |
+//! | [`Mvcc`] | `mvcc` | see one moment, and hardly ever fail if they write nothing | lock at commit, and put aside what they change | strictly serializable, opaque |
 //! | [`Mvto`] | `mvto` | take no lock, validate at commit; see one moment if they say that they only read | link versions where they belong in time | strictly serializable |
 //! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
 //! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |

@@ -168,7 +168,7 @@ impl<P: Protocol> Session<P> {
         let attempt = &core.state.get_mut().attempt;
         let versions = match table.index.find(key) {
             Found::Record(record) => {
-                let mut lengths = table.layout.cells(record).map(|at| P::chain_length(attempt, at));
+                let mut lengths = table.layout.cells(record).map(|at| P::chain_length(&engine.clock, attempt, at));
                 // The first unit says whether there is a row. Others may have been deleted with it since.
                 lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
             }

@@ -16,6 +16,7 @@ use crate::record::delta::Room;
 use crate::record::{CellAt, Op, UserUpdate, Words};
 use crate::sync::{AtomicU64, Ordering};
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a write means for the row's existence.
@@ -67,6 +68,9 @@ pub(crate) struct WriteItem {
     pub(crate) note: u64,
     pub(super) first_op: u32,
     last_op: u32,
+    /// The words that its operations change lie between these.
+    first_word: u16,
+    end_word: u16,
     /// Whether its operations have to be evaluated before they are installed, and on an image of the whole unit.
     needs_evaluation: bool,
     needs_image: bool,
@@ -84,6 +88,11 @@ impl WriteItem {
     /// Whether its operations look at the unit as it was, even if it goes: one of them may be refused.
     pub(crate) fn looks_at_unit(&self) -> bool {
         self.needs_evaluation
+    }
+
+    /// Words of the unit, among which are all that its operations change.
+    pub(crate) fn changed(&self) -> Range<usize> {
+        self.first_word.into()..self.end_word.into()
     }
 }
 
@@ -227,6 +236,8 @@ impl WriteSet {
                 note: 0,
                 first_op: op,
                 last_op: op,
+                first_word: 0,
+                end_word: at.payload_words() as u16,
                 needs_evaluation: false,
                 needs_image: false,
                 image: NONE,
@@ -258,6 +269,7 @@ impl WriteSet {
     fn add_item(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
         let number = self.operations.push(op);
         let (needs_image, needs_evaluation) = (op.is_user(), !op.is_plain());
+        let (first_word, end_word) = op.changed(at.payload_words());
         if needs_image {
             self.reserve_image(at);
         }
@@ -271,6 +283,8 @@ impl WriteSet {
             note: 0,
             first_op: number,
             last_op: number,
+            first_word,
+            end_word,
             needs_evaluation,
             needs_image,
             image: NONE,
@@ -316,6 +330,7 @@ impl WriteSet {
             // Nothing that could fail comes before it, nor anything a scan looks back to, so nothing of it is missed.
             (item.first_op, item.last_op) = (added, added);
             (item.needs_evaluation, item.needs_image) = (false, false);
+            (item.first_word, item.end_word) = op.changed(item.at.payload_words());
         } else {
             let overlaps = |(_, other): (u32, &Op)| other.overlaps(&op);
             if !item.needs_image && (op.is_user() || self.operations.of(&item).any(overlaps)) {
@@ -325,6 +340,12 @@ impl WriteSet {
             item.needs_evaluation |= item.needs_image || !op.is_plain();
             self.operations.link(item.last_op, added);
             item.last_op = added;
+            let (first, end) = op.changed(item.at.payload_words());
+            if item.first_word == item.end_word {
+                (item.first_word, item.end_word) = (first, end);
+            } else if first < end {
+                (item.first_word, item.end_word) = (item.first_word.min(first), item.end_word.max(end));
+            }
         }
         self.needs_evaluation |= item.needs_evaluation;
         self.items[index] = item;

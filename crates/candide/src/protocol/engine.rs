@@ -4,7 +4,7 @@
 
 use super::hot::Hot;
 use super::indexes::Indexes;
-use super::{LookBack, Protocol};
+use super::{LookBack, Protocol, PutAside};
 use crate::access::WriteSet;
 use crate::epoch::{Epoch, Epochs, Slot};
 use crate::error::Abort;
@@ -49,6 +49,8 @@ pub struct TableCore {
     pub(crate) linked: Tally,
     /// Where protocols with several versions of a unit keep them.
     pub(crate) versions: Option<Arc<Slab>>,
+    /// And where those of a few words, if there is such a size: perhaps the same.
+    pub(crate) short_versions: Option<Arc<Slab>>,
 }
 
 /// What all transactions of a database share.
@@ -115,14 +117,31 @@ impl Token {
     }
 }
 
+/// What a session knows that looks at what was put aside.
+#[derive(Debug, Default)]
+pub(crate) struct Looking {
+    /// It is among those who look through chains.
+    pub(crate) is_listed: bool,
+    /// So is somebody else.
+    pub(crate) others_are: bool,
+    /// All attempts that run have reached this timestamp, but for those which see what an open snapshot keeps.
+    pub(crate) reached: u64,
+    /// The unit of a chain that others were just changing, by its address: it is not looked through again by this collection.
+    pub(crate) in_the_way: Option<u64>,
+    /// The chain that it looks through.
+    pub(crate) chain: Vec<Block>,
+    /// What a unit was.
+    pub(crate) image: Vec<u64>,
+}
+
 /// What one session keeps for itself from attempt to attempt.
 #[derive(Debug)]
 pub(crate) struct Local {
     /// The session's number, not zero.
     pub(crate) id: u64,
     pub(crate) caches: Vec<Option<Cache>>,
-    /// By table: the slab of its versions, once the session has made one.
-    version_slabs: Vec<Option<SlabId>>,
+    /// By table: the slabs of its versions, once the session has made one of them.
+    version_slabs: Vec<[Option<SlabId>; 2]>,
     pub(crate) slot: Arc<Slot>,
     /// What the session's transaction is to see.
     pub(crate) look_back: LookBack,
@@ -140,6 +159,9 @@ pub(crate) struct Local {
     /// Units that have been written for the first time since an open snapshot, whose timestamp comes with them.
     pub(crate) parked: Vec<(u64, CellAt)>,
     pub(crate) retired: Vec<Retired>,
+    /// What commits have put aside, in the order of their timestamps.
+    pub(crate) put_aside: Vec<PutAside>,
+    pub(crate) looking: Looking,
     /// What the index has left behind in the operation at hand, until it is known of which table.
     pub(crate) retired_parts: Vec<Retire>,
     /// Nodes divided by the operation at hand.
@@ -167,6 +189,8 @@ impl Local {
             burials: Vec::new(),
             parked: Vec::new(),
             retired: Vec::new(),
+            put_aside: Vec::new(),
+            looking: Looking::default(),
             retired_parts: Vec::new(),
             divided: Vec::new(),
             conflict: None,
@@ -179,7 +203,7 @@ impl Local {
     /// Whether it has left something behind that its garbage has to take over.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
-        !self.burials.is_empty() || !self.retired.is_empty() || !self.parked.is_empty()
+        !self.put_aside.is_empty() || !self.burials.is_empty() || !self.retired.is_empty() || !self.parked.is_empty()
     }
 
     /// Counts a record that has come into the index of a table, or gone from it.
@@ -218,11 +242,20 @@ impl Local {
     }
 }
 
+/// How large the block of a version is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlockSize {
+    /// It has a few words of a unit.
+    Short = 0,
+    /// It has room for all of any unit of the table.
+    Whole = 1,
+}
+
 /// Memory that nobody new can reach.
 #[derive(Debug)]
 pub(crate) enum Retired {
     Record { table: u16, record: RecordAt },
-    Version { table: u16, block: Block },
+    Version { table: u16, size: BlockSize, block: Block },
     Index { table: u16, part: Retire },
 }
 
@@ -306,8 +339,8 @@ impl Retired {
                 let slab = &tables[usize::from(table)].records;
                 Cache::of(caches, slab).free(slab, record.block());
             }
-            Retired::Version { table, block } => {
-                let slab = tables[usize::from(table)].versions.as_ref().expect("the version came from it");
+            Retired::Version { table, size, block } => {
+                let slab = tables[usize::from(table)].version_slab(size);
                 Cache::of(caches, slab).free(slab, block);
             }
             Retired::Index { table, part: Retire::Block(block) } => {
@@ -322,7 +355,15 @@ impl Retired {
 impl TableCore {
     /// Bytes taken for versions apart from their records.
     pub(crate) fn version_bytes(&self) -> usize {
-        self.versions.as_ref().map_or(0, |versions| versions.reserved_bytes())
+        let short =
+            self.short_versions.iter().filter(|&short| !self.versions.iter().any(|all| Arc::ptr_eq(all, short)));
+        self.versions.iter().chain(short).map(|slab| slab.reserved_bytes()).sum()
+    }
+
+    /// Where versions of a size are.
+    fn version_slab(&self, size: BlockSize) -> &Arc<Slab> {
+        let slab = if size == BlockSize::Short { self.short_versions.as_ref() } else { self.versions.as_ref() };
+        slab.expect("made for every protocol with versions of this size")
     }
 
     /// Checks that a key has as many words as its type says: the index trusts it.
@@ -336,55 +377,81 @@ impl TableCore {
 }
 
 impl Local {
-    /// The session's cache of blocks for a table's versions, and the slab if they had to be looked for.
+    /// The session's cache of blocks for a table's versions, once it has asked for one of this size.
     #[inline]
-    fn version_cache(&mut self, table: u16) -> Option<&mut Cache> {
-        let slab = *self.version_slabs.get(usize::from(table))?;
+    fn version_cache(&mut self, table: u16, size: BlockSize) -> Option<&mut Cache> {
+        let slab = self.version_slabs.get(usize::from(table))?[size as usize];
         self.caches.get_mut(slab?.0 as usize)?.as_mut()
     }
 }
 
 impl<P: Protocol> Context<'_, P> {
-    /// Makes sure that [`Context::version_block`] can be called so often for a table, past the memory limit if need be.
+    /// Makes sure that [`Context::version_block`] can be called so often for a table and a size, past the memory limit if need be.
     #[inline]
-    pub(crate) fn prepare_versions(&mut self, table: u16, count: usize, beyond_limit: bool) -> Result<(), OutOfMemory> {
-        let is_ready = self.local.version_cache(table).is_some_and(|cache| cache.ready() >= count);
-        if is_ready { Ok(()) } else { self.fetch_version_blocks(table, count, beyond_limit) }
+    pub(crate) fn prepare_versions(
+        &mut self,
+        (table, size): (u16, BlockSize),
+        count: usize,
+        beyond_limit: bool,
+    ) -> Result<(), OutOfMemory> {
+        let is_ready = self.local.version_cache(table, size).is_some_and(|cache| cache.ready() >= count);
+        if is_ready { Ok(()) } else { self.fetch_version_blocks((table, size), count, beyond_limit) }
     }
 
     #[cold]
-    fn fetch_version_blocks(&mut self, number: u16, count: usize, beyond_limit: bool) -> Result<(), OutOfMemory> {
-        let table = self.engine.table(number);
-        let slab = table.versions.as_ref().expect("made for every protocol with versions");
+    fn fetch_version_blocks(
+        &mut self,
+        (number, size): (u16, BlockSize),
+        count: usize,
+        beyond_limit: bool,
+    ) -> Result<(), OutOfMemory> {
+        self.prepare_versions_of(&self.engine.table(number), size, count, beyond_limit)
+    }
+
+    /// As [`Context::prepare_versions`], for who has the table. (Who collects has the list of tables, and may not ask for it again.)
+    pub(crate) fn prepare_versions_of(
+        &mut self,
+        table: &TableCore,
+        size: BlockSize,
+        count: usize,
+        beyond_limit: bool,
+    ) -> Result<(), OutOfMemory> {
+        let (slab, number) = (table.version_slab(size), usize::from(table.number));
         let slabs = &mut self.local.version_slabs;
-        if slabs.len() <= usize::from(number) {
-            slabs.resize(usize::from(number) + 1, None);
+        if slabs.len() <= number {
+            slabs.resize(number + 1, [None; 2]);
         }
-        slabs[usize::from(number)] = Some(slab.id());
+        slabs[number][size as usize] = Some(slab.id());
         Cache::of(&mut self.local.caches, slab).make_ready(slab, count, beyond_limit)
+    }
+
+    /// Takes back a block that [`Context::version_block`] gave, and nobody else can reach.
+    pub(crate) fn free_version_block(&mut self, table: &TableCore, size: BlockSize, block: Block) {
+        let slab = table.version_slab(size);
+        Cache::of(&mut self.local.caches, slab).free(slab, block);
     }
 
     /// The same when [`Context::version_block`] will be called for the `number`th time; brings so many words of that block nearer.
     #[inline]
     pub(crate) fn prepare_version(
         &mut self,
-        table: u16,
+        (table, size): (u16, BlockSize),
         number: usize,
         words: usize,
         beyond_limit: bool,
     ) -> Result<(), OutOfMemory> {
-        match self.local.version_cache(table).filter(|cache| cache.ready() >= number) {
+        match self.local.version_cache(table, size).filter(|cache| cache.ready() >= number) {
             Some(cache) => {
                 cache.prefetch_ready(number, words);
                 Ok(())
             }
-            None => self.fetch_version_blocks(table, number, beyond_limit),
+            None => self.fetch_version_blocks((table, size), number, beyond_limit),
         }
     }
 
     /// A block for a version of a table's unit, one of those made ready. Allocates nothing.
     #[inline]
-    pub(crate) fn version_block(&mut self, table: u16) -> Block {
-        self.local.version_cache(table).expect("it has been made ready").take_ready()
+    pub(crate) fn version_block(&mut self, table: u16, size: BlockSize) -> Block {
+        self.local.version_cache(table, size).expect("it has been made ready").take_ready()
     }
 }

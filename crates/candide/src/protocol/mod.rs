@@ -18,7 +18,7 @@ mod snapshots;
 pub mod tictoc;
 
 pub use engine::Context;
-pub(crate) use engine::{Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
+pub(crate) use engine::{BlockSize, Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
 pub(crate) use hot::Hot;
 pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
 pub use mvcc::Mvcc;
@@ -36,7 +36,9 @@ use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
+use crate::memory::Block;
 use crate::record::{CellAt, Op, WordRange, Words};
+use crate::sync::MODELLED;
 use crate::timestamps::Timestamps;
 use std::fmt::Debug;
 
@@ -105,8 +107,31 @@ pub struct Due {
     pub(crate) is_parked: bool,
 }
 
+/// What a commit has put aside of a unit that it has changed: who sees what was there before looks at it.
+#[derive(Debug, Clone, Copy)]
+pub struct PutAside {
+    pub(crate) at: CellAt,
+    pub(crate) block: Block,
+    pub(crate) size: BlockSize,
+    /// The timestamp of that commit, or of a later one, if nobody can come to see what there was in between.
+    pub(crate) until: u64,
+}
+
+/// What becomes of something that was [put aside](PutAside).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Nobody looks at it any more.
+    Free,
+    /// Nobody will come to look at it, but somebody may be at it.
+    Retire,
+    /// An open snapshot of this timestamp sees it.
+    Kept(u64),
+    /// Somebody is in the way; try again later.
+    NotYet,
+}
+
 /// So many versions are taken out of a chain at one look: few enough for who wants to write the unit to wait for.
-pub(crate) const VERSIONS_AT_ONCE: usize = 256;
+pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
 /// What can be done about what is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,6 +191,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Words of a version before its payload; zero if the protocol keeps one version.
     #[doc(hidden)]
     const VERSION_WORDS: usize = 0;
+    /// Words of a block for a version that is said by a few words; zero if all versions have as many.
+    #[doc(hidden)]
+    const SHORT_VERSION_WORDS: usize = 0;
     /// Words of a version's block behind its payload.
     #[doc(hidden)]
     const SPARE_WORDS: usize = 0;
@@ -252,7 +280,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// How many versions of a unit its chain holds right now, those included of commits that are under way; nothing if there is no
     /// row. Observes nothing, and waits for nobody. `attempt` is not running.
     #[doc(hidden)]
-    fn chain_length(attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
+    fn chain_length(_clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
         Self::peek(attempt, at).then_some(1)
     }
 
@@ -300,18 +328,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort>;
 
-    /// Makes room for a record that is about to be written as a whole, of so many units: what is staged then is not refused.
+    /// Makes room for a record of a table that is about to be written as a whole: what is staged then is not refused.
     ///
     /// # Errors
     /// [`Abort::MemoryLimit`].
     #[doc(hidden)]
     #[inline(always)]
-    fn make_room(
-        _context: &mut Context<'_, Self>,
-        _attempt: &Self::Attempt,
-        _table: u16,
-        _units: usize,
-    ) -> Result<(), Abort> {
+    fn make_room(_context: &mut Context<'_, Self>, _attempt: &Self::Attempt, _table: &TableCore) -> Result<(), Abort> {
         Ok(())
     }
 
@@ -469,10 +492,21 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         None
     }
 
-    /// The session begins to look at what it has queued.
+    /// The session begins to look at what it has queued; what it has put aside may be freed that was replaced up to `until`.
     #[doc(hidden)]
     #[inline(always)]
-    fn begin_collecting(_context: &mut Context<'_, Self>) {}
+    fn begin_collecting(_context: &mut Context<'_, Self>, _until: u64) {}
+
+    /// Looks at what was put aside of a table in an epoch that the horizon had passed when the session began to look.
+    #[doc(hidden)]
+    fn look_at(_context: &mut Context<'_, Self>, _put: &PutAside, _table: &TableCore) -> Fate {
+        unreachable!("nothing is put aside")
+    }
+
+    /// The session has looked at what was put aside.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn end_looking(_context: &mut Context<'_, Self>) {}
 
     /// Brings words `first..first + count` of a unit nearer, where whoever reads or updates them next finds them.
     #[doc(hidden)]

@@ -29,7 +29,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
+use super::{Burial, Committed, Context, Due, Fate, LookBack, Missing, Protocol, PutAside, Seen, TableCore, Versioned};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -307,6 +307,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
     const VERSION_WORDS: usize = P::VERSION_WORDS;
+    const SHORT_VERSION_WORDS: usize = P::SHORT_VERSION_WORDS;
     const SPARE_WORDS: usize = P::SPARE_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
     const HAS_VERSIONS: bool = P::HAS_VERSIONS;
@@ -399,8 +400,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::peek(&attempt.inner, at)
     }
 
-    fn chain_length(attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
-        P::chain_length(&attempt.inner, at)
+    fn chain_length(clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
+        P::chain_length(&clock.clock, &attempt.inner, at)
     }
 
     fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort> {
@@ -410,13 +411,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::absent(&mut inner(context), &mut attempt.inner, missing)
     }
 
-    fn make_room(
-        context: &mut Context<'_, Self>,
-        attempt: &Self::Attempt,
-        table: u16,
-        units: usize,
-    ) -> Result<(), Abort> {
-        P::make_room(&mut inner(context), &attempt.inner, table, units)
+    fn make_room(context: &mut Context<'_, Self>, attempt: &Self::Attempt, table: &TableCore) -> Result<(), Abort> {
+        P::make_room(&mut inner(context), &attempt.inner, table)
     }
 
     fn stage(
@@ -561,8 +557,16 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::oldest_snapshot(&clock.clock)
     }
 
-    fn begin_collecting(context: &mut Context<'_, Self>) {
-        P::begin_collecting(&mut inner(context));
+    fn begin_collecting(context: &mut Context<'_, Self>, until: u64) {
+        P::begin_collecting(&mut inner(context), until);
+    }
+
+    fn look_at(context: &mut Context<'_, Self>, put: &PutAside, table: &TableCore) -> Fate {
+        P::look_at(&mut inner(context), put, table)
+    }
+
+    fn end_looking(context: &mut Context<'_, Self>) {
+        P::end_looking(&mut inner(context));
     }
 
     fn prefetch(at: CellAt, first: usize, count: usize) {

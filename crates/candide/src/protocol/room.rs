@@ -2,47 +2,55 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Context, Protocol};
+use super::{BlockSize, Context, Protocol, TableCore};
 use crate::access::Intent;
 use crate::error::Abort;
 use crate::record::CellAt;
 
-/// By table: how many blocks.
+/// By table and size: how many blocks.
 #[derive(Debug, Default)]
-pub(super) struct Room(Vec<(u16, usize)>);
+pub(super) struct Room(Vec<((u16, BlockSize), usize)>);
 
 impl Room {
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// For [`Protocol::make_room`]: makes sure that so many more can be had, without counting on it.
+    /// For [`Protocol::make_room`]: makes sure that blocks can be had for all units of one record more, by the sizes that so many words take,
+    /// without counting on it.
     pub(super) fn offer<P: Protocol>(
         &self,
         context: &mut Context<'_, P>,
-        table: u16,
-        more: usize,
+        table: &TableCore,
+        size_for: impl Fn(usize) -> BlockSize,
     ) -> Result<(), Abort> {
-        let ready = self.0.iter().find(|&&(of, _)| of == table).map_or(0, |&(_, count)| count);
-        context.prepare_versions(table, ready + more, false).map_err(|_| Abort::MemoryLimit)
+        let mut more = [0; 2];
+        table.layout.unit_words().for_each(|words| more[size_for(words) as usize] += 1);
+        [BlockSize::Short, BlockSize::Whole].iter().zip(more).filter(|&(_, more)| more > 0).try_for_each(
+            |(&size, more)| {
+                let kind = (table.number, size);
+                let ready = self.0.iter().find(|&&(of, _)| of == kind).map_or(0, |&(_, count)| count);
+                context.prepare_versions(kind, ready + more, false).map_err(|_| Abort::MemoryLimit)
+            },
+        )
     }
 
-    /// Makes one more ready, for a write of this intent.
+    /// Makes one more ready, for a write of this intent that will fill so many words of it.
     pub(super) fn add<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
         intent: Intent,
+        (size, words): (BlockSize, usize),
     ) -> Result<(), Abort> {
-        let table = at.table();
-        let place = self.0.iter().position(|&(of, _)| of == table).unwrap_or_else(|| {
-            self.0.push((table, 0));
+        let kind = (at.table(), size);
+        let place = self.0.iter().position(|&(of, _)| of == kind).unwrap_or_else(|| {
+            self.0.push((kind, 0));
             self.0.len() - 1
         });
         self.0[place].1 += 1;
         // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
         let beyond_limit = intent != Intent::Update;
-        let words = if intent == Intent::Delete { 0 } else { P::VERSION_WORDS + at.payload_words() };
-        context.prepare_version(table, self.0[place].1, words, beyond_limit).map_err(|_| Abort::MemoryLimit)
+        context.prepare_version(kind, self.0[place].1, words, beyond_limit).map_err(|_| Abort::MemoryLimit)
     }
 }

@@ -11,6 +11,7 @@ use super::schema::start_of;
 use super::{Group, Key};
 use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::sync::{AtomicU64, Ordering, prefetch};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A record in memory that stays allocated while its holder is pinned.
@@ -235,6 +236,16 @@ impl CellAt {
     pub(crate) fn payload(&self) -> &[AtomicU64] {
         // SAFETY: R1 and R2.
         unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
+    }
+
+    /// Copies some of the unit's words into a block that is the caller's, from word `to` on. Nobody writes them meanwhile: the caller has
+    /// locked the unit.
+    #[inline]
+    pub(super) fn copy_words_to(&self, block: Block, to: usize, words: Range<usize>) {
+        assert!(words.end <= self.place.words());
+        let from = self.record.0.offset(self.payload_start() + words.start);
+        // SAFETY: R1 and R2; the block is long enough and the caller's, and whoever locks a unit has seen its last writes.
+        unsafe { block.offset(to).copy_words(from, 0, words.len()) };
     }
 
     /// The number of words of the unit.
@@ -557,6 +568,11 @@ impl Layout {
     #[inline(always)]
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
         self.placed(unit).of(record)
+    }
+
+    /// The numbers of words of all units.
+    pub(crate) fn unit_words(&self) -> impl Iterator<Item = usize> + use<'_> {
+        self.units.iter().map(|place| place.words())
     }
 
     /// All units of `record`, the first one first.

@@ -12,8 +12,8 @@ mod range;
 mod schema;
 mod secondary;
 mod tid;
+pub(crate) mod undo;
 mod update;
-pub(crate) mod version;
 
 pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection, Updatable, Whole};
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};

@@ -43,6 +43,9 @@ impl Tid {
     /// What must be unchanged for a version to be the one that was read.
     const IDENTITY: u64 = !Tid::FLAGS | Tid::ABSENT | Tid::DEAD;
 
+    /// The last timestamp.
+    pub(crate) const TS_MAX: u64 = u64::MAX >> FLAG_BITS;
+
     /// The cell of a record that has just been linked.
     pub(crate) const UNBORN: Tid = Tid(Tid::ABSENT);
 
@@ -54,6 +57,19 @@ impl Tid {
 
     pub(crate) fn epoch(self) -> Epoch {
         self.0 >> (FLAG_BITS + SEQUENCE_BITS)
+    }
+
+    /// The version as a timestamp, under protocols in timestamp order.
+    #[inline(always)]
+    pub(crate) fn ts(self) -> u64 {
+        self.0 >> FLAG_BITS
+    }
+
+    /// A version of this timestamp.
+    #[inline(always)]
+    pub(crate) fn of_ts(ts: u64) -> Tid {
+        debug_assert!(ts <= Tid::TS_MAX);
+        Tid(ts << FLAG_BITS)
     }
 
     /// Epoch and sequence.

@@ -94,6 +94,12 @@ impl Op {
         self.code == Code::Delete
     }
 
+    /// Between which words of a unit, which has so many, those lie that it changes.
+    #[inline]
+    pub(crate) fn changed(&self, unit_words: usize) -> (u16, u16) {
+        if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
+    }
+
     /// Whether it works on words of another operation on the same unit.
     pub(crate) fn overlaps(&self, other: &Op) -> bool {
         self.is_user() || self.word < other.word + other.words && other.word < self.word + self.words

@@ -19,6 +19,8 @@ pub(crate) enum Point {
     Locked,
     /// Read: the words are copied, the second look at the cell has not happened.
     Copied,
+    /// Read: a unit has been written since the attempt's time; its words have not been copied.
+    LookingBack,
     /// Read: the attempt has moved on in time, and has not looked at the cell again.
     MovedOn,
     /// An attempt that moves on in time has looked at all it has read, and not at what its writes expect.
@@ -27,6 +29,8 @@ pub(crate) enum Point {
     Extending,
     /// Commit: nobody has read what a version is to replace, and it has not been linked.
     Linking,
+    /// Collecting: a chain is locked, and about to be gone through.
+    Thinning,
     /// Commit: what a version follows has been found, and its read timestamp has not been raised.
     Following,
     /// Commit: everything is validated, updaters have not been evaluated.
@@ -128,8 +132,8 @@ pub(crate) enum Mutant {
     InstallNotAwaited,
     /// Versions: an attempt that has read what was replaced writes all the same.
     OldReadsWritten,
-    /// Versions: an attempt that has moved on in time goes on with the chain from before that.
-    MovedOnUnseen,
+    /// Versions: who makes a unit what it was looks for what was put aside before he copies the words.
+    UndosFirst,
     /// Versions: what a write expects of a row is held against the newest version when the attempt moves on in time.
     ExpectedAsNewest,
     /// Versions: an old version is collected when there is a newer one, whoever may still come to see it.
@@ -138,8 +142,12 @@ pub(crate) enum Mutant {
     SnapshotsIgnored,
     /// Versions: what only a snapshot keeps is looked at again and again.
     NeverParked,
-    /// Versions: a commit forgets that what is left to collect of a unit is parked.
-    ParkedLost,
+    /// Versions: when a chain is thinned, what stays is without the words that only those had which went.
+    WordsLost,
+    /// Versions: who thins a chain goes by when the unit had been written before somebody wrote it once more.
+    ThinnedByOldWord,
+    /// Versions: what was put aside is freed while somebody looks through chains.
+    FreedInSight,
     /// Versions: what was parked is given up without a word, since the unit has been queued meanwhile.
     ParkedForgotten,
     /// Versions: a record is buried though something of it is parked.
@@ -237,7 +245,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 73] = [
+    const NAMES: [(&str, Mutant); 75] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -279,7 +287,7 @@ mod active {
         ("drawn-before-locks", Mutant::DrawnBeforeLocks),
         ("install-not-awaited", Mutant::InstallNotAwaited),
         ("old-reads-written", Mutant::OldReadsWritten),
-        ("moved-on-unseen", Mutant::MovedOnUnseen),
+        ("undos-first", Mutant::UndosFirst),
         ("expected-as-newest", Mutant::ExpectedAsNewest),
         ("refused-early", Mutant::RefusedEarly),
         ("twin-unobserved", Mutant::TwinUnobserved),
@@ -290,7 +298,9 @@ mod active {
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
         ("never-parked", Mutant::NeverParked),
-        ("parked-lost", Mutant::ParkedLost),
+        ("words-lost", Mutant::WordsLost),
+        ("thinned-by-old-word", Mutant::ThinnedByOldWord),
+        ("freed-in-sight", Mutant::FreedInSight),
         ("parked-forgotten", Mutant::ParkedForgotten),
         ("parked-buried", Mutant::ParkedBuried),
         ("hot-kept", Mutant::HotKept),

@@ -310,6 +310,41 @@ fn loom_read_against_two_installs_in_versions() {
     });
 }
 
+/// A row that has been written since a snapshot was opened is written again, while somebody looks at what it was.
+#[test]
+fn loom_looking_back_against_install_in_versions() {
+    explore_as_it_is(3, || {
+        let (db, table) = database::<Mvcc>(1);
+        let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+        let snapshot = db.snapshot();
+        assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::OTHER.set(1))));
+        let reader = thread::spawn(move || {
+            let seen = there.run_at(&snapshot, |tx| inner.get(tx, &0, Whole));
+            assert_eq!(seen, Ok::<_, Abort>(Some(Item::new(0, 0))));
+            drop((there, snapshot));
+        });
+        assert!(attempt(&mut here, |tx| table.update(tx, &0, (Item::COUNT.set(2), Item::OTHER.set(2)))));
+        reader.join().unwrap();
+    });
+}
+
+/// A row is deleted while somebody reads it who sees what there was before: it is all there.
+#[test]
+fn loom_looking_back_against_delete_in_versions() {
+    explore_as_it_is(3, || {
+        let (db, table) = database::<Mvcc>(1);
+        let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+        let snapshot = db.snapshot();
+        let reader = thread::spawn(move || {
+            let seen = there.run_at(&snapshot, |tx| inner.get(tx, &0, Whole));
+            assert_eq!(seen, Ok::<_, Abort>(Some(Item::new(0, 0))));
+            drop((there, snapshot));
+        });
+        assert!(attempt(&mut here, |tx| table.delete(tx, &0)));
+        reader.join().unwrap();
+    });
+}
+
 /// Who counts the versions of a row while one is linked finds all of them, or all but that one.
 fn counting_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);

@@ -81,6 +81,8 @@ mod total_updaters;
 #[cfg(not(any(loom, shuttle)))]
 mod traps;
 #[cfg(not(any(loom, shuttle)))]
+mod undos;
+#[cfg(not(any(loom, shuttle)))]
 mod versions;
 
 #[cfg(not(loom))]

@@ -6,7 +6,7 @@ use super::rows::Item;
 use crate::history::Recorded;
 use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto, Versioned};
-use crate::record::{CellAt, Tid};
+use crate::record::CellAt;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random};
 use crate::{Abort, Database, IndexOptions, Session, Snapshot, Table, Whole};
 use candide_check::Options;
@@ -16,18 +16,17 @@ pub(super) type Items<P> = Table<Item, P>;
 /// A protocol whose chains of versions can be looked at.
 pub(super) trait Chained: Versioned {
     /// How many versions of a unit there are.
-    fn versions(at: CellAt) -> usize;
+    fn versions(clock: &Self::Clock, at: CellAt) -> usize;
 }
 
 impl Chained for Mvcc {
-    fn versions(at: CellAt) -> usize {
-        let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)));
-        std::iter::successors(newest, |version| version.older()).count()
+    fn versions(clock: &Self::Clock, at: CellAt) -> usize {
+        Mvcc::all_versions(clock, at)
     }
 }
 
 impl Chained for Mvto {
-    fn versions(at: CellAt) -> usize {
+    fn versions(_clock: &Self::Clock, at: CellAt) -> usize {
         at.newest_linked(at.chain_word()).map_or(0, |newest| newest.and_older().count())
     }
 }
@@ -96,10 +95,10 @@ pub(super) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
 }
 
 /// How many versions of a row's first group there are.
-pub(super) fn versions<P: Chained>(items: &Items<P>, id: u64) -> usize {
+pub(super) fn versions<P: Chained>(db: &Database<P>, items: &Items<P>, id: u64) -> usize {
     let core = items.core();
     let Found::Record(record) = core.index.find(&[id]) else { return 0 };
-    P::versions(core.layout.first_of(record))
+    P::versions(&db.inner.engine.clock, core.layout.first_of(record))
 }
 
 pub(super) fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u64) -> Option<i64> {
@@ -122,7 +121,7 @@ fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
         }
         collect(&db, &mut session);
         // One for each snapshot, and the newest.
-        assert_eq!(versions(&items, 1), open.len() + 1);
+        assert_eq!(versions(&db, &items, 1), open.len() + 1);
         for (snapshot, seen) in &open {
             assert_eq!(count(snapshot, &items, 1), Some(*seen));
         }
@@ -131,7 +130,7 @@ fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
     for (left, place) in [(3, 1), (2, 2), (1, 0), (0, 0)] {
         drop(open.remove(place));
         collect(&db, &mut session);
-        assert_eq!(versions(&items, 1), left + 1);
+        assert_eq!(versions(&db, &items, 1), left + 1);
         for (snapshot, seen) in &open {
             assert_eq!(count(snapshot, &items, 1), Some(*seen));
         }
@@ -164,7 +163,7 @@ fn memory_is_flat_while_a_snapshot_is_kept_under<P: Chained>() {
     assert!((0..4).all(|id| count(&snapshot, &items, id) == Some(0)));
     drop(snapshot);
     collect(&db, &mut session);
-    assert_eq!(((0..4).map(|id| versions(&items, id)).sum::<usize>(), db.memory().garbage), (4, 0));
+    assert_eq!(((0..4).map(|id| versions(&db, &items, id)).sum::<usize>(), db.memory().garbage), (4, 0));
 }
 
 #[test]
@@ -194,11 +193,11 @@ fn deleted_rows_and_younger_ones_are_as_they_were_under<P: Chained>() {
     drop(before);
     collect(&db, &mut session);
     assert_eq!(rows(&between), [(0, 0), (2, 0), (3, 0), (9, 9)]);
-    assert_eq!((versions(&items, 9), count(&between, &items, 9)), (2, Some(9)));
+    assert_eq!((versions(&db, &items, 9), count(&between, &items, 9)), (2, Some(9)));
     drop(between);
     collect(&db, &mut session);
     // The key of row 9 has no record any more.
-    assert_eq!((versions(&items, 9), versions(&items, 1), db.memory().garbage), (0, 1, 0));
+    assert_eq!((versions(&db, &items, 9), versions(&db, &items, 1), db.memory().garbage), (0, 1, 0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::epoch::{Epoch, Slot};
-use crate::protocol::{Burial, Context, Due, Engine, Local, Protocol, Retired, TableCore};
+use crate::protocol::{Burial, Context, Due, Engine, Fate, Local, Protocol, PutAside, Retired, TableCore};
 use crate::record::CellAt;
 use crate::sync::{Mutant, Point, mutant, pass};
 use std::collections::{BTreeMap, VecDeque};
@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// Records looked at in one collection, beside twice as many as have been added since the last: few enough not to be
 /// felt, more than come in.
 const BUDGET_MIN: usize = 256;
+
+/// Of what a snapshot has kept that has closed, so many times as much is looked at: most of it is free by then.
+const RELEASED_AT_ONCE: usize = 8;
 
 /// Records that are looked at one after another, once all of them have been asked for: as many as a core waits for at a time.
 const TOGETHER: usize = 16;
@@ -29,7 +32,87 @@ pub(crate) struct Garbage {
     released: VecDeque<Parked>,
     /// Unlinked memory with its stamp.
     retired: VecDeque<(Epoch, Retired)>,
+    aside: Aside,
     added: usize,
+}
+
+/// What commits have put aside of what they changed.
+#[derive(Debug, Default)]
+struct Aside {
+    /// In the order of their epochs.
+    entries: VecDeque<PutAside>,
+    /// How many of them have come in each.
+    came: VecDeque<(Epoch, usize)>,
+    /// What open snapshots see, by the newest of these.
+    kept: BTreeMap<u64, Vec<PutAside>>,
+    /// What they have seen that have closed. Epochs do not matter any more.
+    released: VecDeque<Vec<PutAside>>,
+}
+
+impl Aside {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && !self.has_kept()
+    }
+
+    /// Whether there is something that waits, or has waited, for a snapshot to close.
+    fn has_kept(&self) -> bool {
+        !self.kept.is_empty() || !self.released.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len()
+            + self.kept.values().map(Vec::len).sum::<usize>()
+            + self.released.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Adds what had come when the epoch was read.
+    fn extend(&mut self, epoch: Epoch, more: impl ExactSizeIterator<Item = PutAside>) {
+        match self.came.back_mut() {
+            Some((last, count)) if *last == epoch => *count += more.len(),
+            _ => self.came.push_back((epoch, more.len())),
+        }
+        self.entries.extend(more);
+    }
+
+    /// How many have come before an epoch, of `most`.
+    fn due(&self, before: Epoch, most: usize) -> usize {
+        let due = self.came.iter().take_while(|&&(epoch, _)| epoch < before).map(|&(_, count)| count);
+        due.sum::<usize>().min(most)
+    }
+
+    /// Takes the first one out.
+    #[inline]
+    fn pop(&mut self) -> Option<PutAside> {
+        let (_, count) = self.came.front_mut()?;
+        *count -= 1;
+        if *count == 0 {
+            self.came.pop_front();
+        }
+        self.entries.pop_front()
+    }
+
+    /// The same of what a snapshot has seen that has closed.
+    #[cold]
+    fn pop_released(&mut self) -> Option<PutAside> {
+        let first = self.released.front_mut()?;
+        let put = first.pop();
+        if first.is_empty() {
+            self.released.pop_front();
+        }
+        put
+    }
+
+    /// Has what snapshots have seen looked at again that are not among these, which are in falling order.
+    fn release(&mut self, open: &[u64]) {
+        let released = &mut self.released;
+        self.kept.retain(|snapshot, kept| {
+            let is_open = is_among(*snapshot, open);
+            if !is_open {
+                released.push_back(std::mem::take(kept));
+            }
+            is_open
+        });
+    }
 }
 
 /// Units that wait for the same snapshot to close.
@@ -49,12 +132,17 @@ enum Of {
     Hot,
 }
 
+/// Whether a snapshot is among these, which are in falling order.
+fn is_among(snapshot: u64, open: &[u64]) -> bool {
+    open.binary_search_by(|open| snapshot.cmp(open)).is_ok()
+}
+
 /// As if it had closed: no open snapshot is of this timestamp.
 const CLOSED: u64 = u64::MAX;
 
 impl Garbage {
     pub(crate) fn is_empty(&self) -> bool {
-        self.has_no_entries() && self.retired.is_empty()
+        self.has_no_entries() && self.retired.is_empty() && self.aside.is_empty()
     }
 
     fn has_no_entries(&self) -> bool {
@@ -63,12 +151,15 @@ impl Garbage {
 
     pub(crate) fn len(&self) -> usize {
         let parked: usize = self.parked.values().chain(&self.released).map(|parked| parked.units.len()).sum();
-        self.burials.len() + parked + self.retired.len()
+        self.burials.len() + parked + self.retired.len() + self.aside.len()
     }
 
     /// Takes over what a session has put aside. The caller is still pinned, or has unlinked nothing.
     pub(crate) fn take_from<P: Protocol>(&mut self, engine: &Engine<P>, local: &mut Local) {
-        self.added += local.burials.len() + local.parked.len();
+        self.added += local.burials.len() + local.parked.len() + local.put_aside.len();
+        if !local.put_aside.is_empty() {
+            self.aside.extend(engine.epochs.stamp(), local.put_aside.drain(..));
+        }
         if !local.burials.is_empty() || !local.parked.is_empty() {
             let (time, queued) = (P::time(&engine.clock), engine.epochs.now());
             let due = |at| Due { at, queued, time, note: 0, is_parked: false };
@@ -109,11 +200,15 @@ impl Garbage {
             let (_, retired) = self.retired.pop_front().expect("it has just been seen");
             retired.free(tables, &mut local.caches);
         }
-        if self.has_no_entries() && engine.hot.is_empty() {
+        let due = self.aside.due(if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }, budget);
+        if due == 0 && !self.aside.has_kept() && self.has_no_entries() && engine.hot.is_empty() {
             return;
         }
-        P::begin_collecting(&mut Context::new(engine, local));
+        // Their commits' timestamps rise, but for what is looked at again.
+        let until = self.aside.entries.range(..due).map(|put| put.until).max().unwrap_or(0);
+        P::begin_collecting(&mut Context::new(engine, local), until);
         self.release(&local.snapshots);
+        self.look_at_aside(engine, local, tables, (due, RELEASED_AT_ONCE * budget));
         // Each has a budget of its own, so that none waits behind the others.
         self.look_at(engine, local, (slot, tables), (Of::Burials, horizon), budget);
         if !self.released.is_empty() {
@@ -125,16 +220,51 @@ impl Garbage {
         self.stamp_retired(engine, &mut local.retired);
     }
 
-    /// Whether memory waits for nothing any more: more than a collection has been willing to free at once.
-    pub(crate) fn has_free<P: Protocol>(&self, engine: &Engine<P>) -> bool {
+    /// Whether something waits for nothing any more: more than a collection has been willing to look at.
+    pub(crate) fn has_more<P: Protocol>(&self, engine: &Engine<P>) -> bool {
+        self.has_free(engine) || self.aside.due(engine.epochs.horizon(), 1) > 0 || !self.aside.released.is_empty()
+    }
+
+    /// Whether there is memory that nobody can look at any more.
+    fn has_free<P: Protocol>(&self, engine: &Engine<P>) -> bool {
         self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
+    }
+
+    /// Looks at the first `due` entries of what was put aside, and at so many of those that a snapshot has seen that has closed.
+    fn look_at_aside<P: Protocol>(
+        &mut self,
+        engine: &Engine<P>,
+        local: &mut Local,
+        tables: &[Arc<TableCore>],
+        (due, released): (usize, usize),
+    ) {
+        self.aside.release(&local.snapshots);
+        let mut again = Vec::new();
+        for number in 0..due + released {
+            let next = if number < due { self.aside.pop() } else { self.aside.pop_released() };
+            let Some(put) = next else { break };
+            pass(Point::Collecting);
+            let block = Retired::Version { table: put.at.table(), size: put.size, block: put.block };
+            let table = &tables[usize::from(put.at.table())];
+            match P::look_at(&mut Context::new(engine, local), &put, table) {
+                Fate::Free => block.free(tables, &mut local.caches),
+                Fate::Retire => local.retired.push(block),
+                Fate::Kept(snapshot) => self.aside.kept.entry(snapshot).or_default().push(put),
+                Fate::NotYet => again.push(put),
+            }
+        }
+        again.append(&mut local.put_aside);
+        if !again.is_empty() {
+            self.aside.extend(engine.epochs.stamp(), again.into_iter());
+        }
+        P::end_looking(&mut Context::new(engine, local));
     }
 
     /// Has what was parked looked at again if its snapshot is not among those that are open, which are in falling order.
     fn release(&mut self, open: &[u64]) {
         let released = &mut self.released;
         self.parked.retain(|snapshot, parked| {
-            let is_open = open.binary_search_by(|open| snapshot.cmp(open)).is_ok();
+            let is_open = is_among(*snapshot, open);
             if !is_open {
                 released.push_back(std::mem::take(parked));
             }
@@ -168,7 +298,7 @@ impl Garbage {
             }
             left -= next.len();
             // Chains may be long, and what others have to collect would wait for as long as all of them take together. Not only for memory:
-            // nobody shall collect meanwhile what is queued from here on (`mvcc/collect.rs`).
+            // nobody shall collect meanwhile what is queued from here on.
             engine.epochs.pin(slot);
             P::approach(next.iter().map(|due: &Due| due.at));
             for mut due in next.drain(..) {

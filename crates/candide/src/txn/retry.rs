@@ -358,7 +358,7 @@ impl<P: Protocol> Core<P> {
             if progress != self.collected_at {
                 garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
                 // After somebody's long report there is much at once. It does not wait for epochs, of which the next may be long in coming.
-                self.collected_at = if garbage.has_free(engine) { 0 } else { progress };
+                self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
             }
             self.has_garbage = !garbage.is_empty();
         }

@@ -464,7 +464,7 @@ impl<P: Protocol> State<P> {
     /// Makes sure that there is room for writing a row of a table as a whole, while that can be refused without a trace.
     pub(crate) fn make_room(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.local);
-        P::make_room(context, &self.attempt, table.number, table.layout.units().count())
+        P::make_room(context, &self.attempt, table)
     }
 
     /// The record for a key that has none, linked absent, if possible where the last one was; or the one that there is after all.

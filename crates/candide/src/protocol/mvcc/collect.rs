@@ -1,160 +1,226 @@
-//! Collecting: versions that nobody can come to see any more leave their chains, and deleted rows their indexes.
+//! Collecting: what nobody can come to see any more of what was put aside is freed, and deleted rows leave their indexes.
 //!
-//! A unit with more than one version is QUEUED, and in exactly one queue, a session's or everybody's; so is the first unit of an absent
-//! record.
-//! Only the holder of its entry touches what is below the newest version of its chain. The holder of the first unit's entry of
-//! an absent record collects the other units, too, and buries the record, when none of them is queued or parked. So an entry never
-//! dangles, and no two collect one chain: should the others be queued while they are collected, since the row has come back,
-//! then the entry is not due as long as whoever collects is pinned.
+//! What a commit puts aside is in one queue, of its session or, later, of the snapshot that sees it (an *entry*). An entry is due when its
+//! epoch is behind the horizon: it was queued when its commit's timestamp had been drawn, and whoever is in a transaction now has
+//! pinned later, so reads at that timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a link), or else sees
+//! what an open snapshot keeps. Then, if no open snapshot is older than that commit, nobody will follow a link to the undo (U2), and it is
+//! freed at once: neither it nor its unit is looked at. The unit's record may be gone by then.
 //!
-//! When all that is left below the newest version is one that open snapshots see, the entry is *parked*, and the cell says PARKED
-//! instead: nobody looks at it until the newest of these snapshots has closed. Who writes the unit meanwhile queues it anew, so it can have
-//! two entries, of which the chain is the queued one's. That one is done when nothing is left but what the parked one is about; and who looks
-//! at the parked one, and finds the unit queued, gives it up. Where snapshots keep several versions, an entry stays in its queue. A commit that
-//! replaces the only version, and knows of an open snapshot that sees it, parks the unit at once.
+//! If some are older, the undo is looked at. Either one of them sees it, and the entry waits until that has closed. Or it lies between what
+//! they see: then the chain is *thinned*. Who does that goes through it like a reader of the oldest snapshot, and takes out what
+//! nobody sees, for which he has the unit's lock for a moment. Where only some of the unit's words were put aside, what is left below may be
+//! without words that the others had; then it is replaced by one that has all. Those that go are said to be out, by which their own
+//! entries find them and retire them: readers of snapshots may be just walking past. Others may have thinned the same chain meanwhile, so
+//! under the lock it has to be what it was found to be, or nothing is done. An undo is out of its chain if and only if it says so.
 //!
-//! An entry is due when its epoch is behind the horizon. It has brought the clock's time from before that epoch was read (its
-//! *time*). Whoever is in a transaction now has pinned later, and so reads at that time or after it (`epoch.rs` has the
-//! proof: reading a timestamp is loading a link), or else reads in a snapshot. Hence what must stay is: every version newer than the entry's time, the
-//! newest of the others, and for each open snapshot the newest that is not newer than it.
+//! A deleted row is buried when no snapshot is open that is older than its deletion, or when all that it was has been taken out of its
+//! chains before, since no snapshot sees it.
 //!
-//! Only what was there when an entry was looked at last is taken out: it has a note of what was the newest then. That version has stayed
-//! in its chain, since nobody else takes any out.
+//! # Why nobody looks at what was freed
+//! Of those who walk down a chain, readers follow a link from timestamp t only if they see what was before t; and no undo of a version that
+//! somebody sees is freed. Thinning stops at what the oldest snapshot of its list sees. Whoever frees something later than that list was
+//! made may not know of that snapshot any more. Therefore who thins is counted while he does, under the same lock as the list is copied (and
+//! so is who counts versions): while there is one, others retire what they could free. Who had copied the list before cannot free
+//! what a snapshot sees that was opened meanwhile: that is no older than what all attempts had reached when his entries were due.
 //!
-//! What leaves a chain is retired like anything that is unlinked: others who collect, or read in a snapshot, may be just walking
-//! past it.
+//! A record whose undos are looked at is there: it is not buried while one of them is in its chain, and a snapshot is open that is older than
+//! the deletion.
 
 #![forbid(unsafe_code)]
 
-use super::Mvcc;
+use super::{Mvcc, block_size};
+use crate::memory::Block;
 use crate::protocol::locks;
-use crate::protocol::{Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
-use crate::record::version::Version;
-use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Ordering, mutant};
+use crate::protocol::{Burial, Context, Due, Fate, PutAside, TableCore, VERSIONS_AT_ONCE};
+use crate::record::undo::Undo;
+use crate::record::{CellAt, Tid, Words};
+use crate::sync::{Mutant, Ordering, Point, mutant, pass};
+use std::ops::Range;
 
-/// For [`Protocol::approach`](super::Protocol::approach): brings the cells nearer, then their newest versions, then those below, each for
-/// all entries before the next, so that one waits for a line of memory while the others are on their way.
-pub(super) fn approach(due: impl Iterator<Item = CellAt> + Clone) {
-    due.clone().for_each(|at| at.prefetch_cell());
-    due.clone().for_each(|at| at.prefetch_newest());
-    due.for_each(|at| at.prefetch_older());
+/// For [`Protocol::look_at`](super::Protocol::look_at).
+#[inline]
+pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
+    let local = &*context.local;
+    match local.snapshots.last() {
+        Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => look_at_undo(context, put, table),
+        _ if local.looking.others_are && !mutant(Mutant::FreedInSight) => Fate::Retire,
+        _ => Fate::Free,
+    }
 }
 
-/// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
-pub(super) fn collect(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> Burial {
-    let at = due.at;
-    let cell = at.cell_word(0);
-    let word = Tid(cell.load(Ordering::Acquire)); // E3
-    let own = if due.is_parked { Tid::PARKED } else { Tid::QUEUED };
-    debug_assert!(word.has(own) && !word.has(Tid::DEAD));
-    // Release: what has left the chain, for who looks at it with the unit's other entry (E3).
-    let leave = |flags: u64, burial: Burial| {
-        let left = cell.compare_exchange(word.0, word.0 & !own | flags, Ordering::Release, Ordering::Relaxed);
-        if left.is_ok() { burial } else { Burial::NotYet }
-    };
-    if due.is_parked && word.has(Tid::QUEUED) {
-        // The chain is the other entry's.
-        return match word.has(Tid::LOCK) {
-            _ if mutant(Mutant::ParkedForgotten) => Burial::Alive,
-            true => Burial::NotYet,
-            false => leave(0, Burial::Alive),
+/// Looks at what was put aside by a commit that is later than an open snapshot.
+#[cold]
+fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
+    let undo = put.at.undo_in(put.block);
+    if undo.is_out() {
+        return Fate::Retire;
+    }
+    if let Some(snapshot) = seen_by(&context.local.snapshots, undo.ts()..put.until) {
+        return Fate::Kept(snapshot);
+    }
+    if context.local.looking.in_the_way != Some(put.at.address()) {
+        thin(context, table, put.at);
+    }
+    if undo.is_out() { Fate::Retire } else { Fate::NotYet }
+}
+
+/// The newest open snapshot that sees what was written and replaced at these timestamps.
+fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
+    // In falling order: the first that does not see what replaced it is the one most likely to see it.
+    let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
+    snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
+}
+
+/// Takes out of a unit's chain what nobody sees. Stops if others write the unit or thin its chain, too.
+fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
+    let mut chain = std::mem::take(&mut context.local.looking.chain);
+    let oldest = *context.local.snapshots.last().expect("one is open that sees something below");
+    let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    pass(Point::LookingBack);
+    chain.clear();
+    chain.extend(at.undos(word, oldest).map(Undo::block));
+
+    // The last one that stays; and behind it, the place of the first that goes.
+    let (mut above, mut first, mut until) = (None::<Undo<'_>>, 0, word.ts());
+    for index in 0..=chain.len() {
+        let undo = chain.get(index).map(|&block| at.undo_in(block));
+        if let Some(undo) = undo {
+            let mut seen = undo.ts()..std::mem::replace(&mut until, undo.ts());
+            if seen.is_empty() && !mutant(Mutant::ThinnedByOldWord) {
+                // The unit has been written since its word was loaded, so that is not when this version was replaced.
+                seen.end = u64::MAX;
+            }
+            if seen.end <= context.local.looking.reached && seen_by(&context.local.snapshots, seen).is_none() {
+                continue;
+            }
+        }
+        let gone = &chain[first..index];
+        let below = match undo {
+            Some(undo) if !has_all(&at, undo, gone) => replace(context, table, &at, (above, gone, undo)).map(Some),
+            _ => Some(undo),
         };
+        let Some(below) = below.filter(|&below| take_out(&at, above, gone, below)) else {
+            context.local.looking.in_the_way = Some(at.address());
+            break;
+        };
+        (above, first) = (below, index + 1);
     }
-    // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
-    // longer the chain, and the chain grow meanwhile.
-    if !prune(context, at, if due.note == 0 { word } else { Tid(due.note) }, due.time) {
-        return Burial::Unfinished;
+    context.local.looking.chain = chain;
+}
+
+/// Whether an undo has all words that others have.
+fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
+    let place = undo.place();
+    others.iter().map(|&other| at.undo_in(other).place()).all(|other| {
+        other.is_empty() || place.start <= other.start && other.end <= place.end || mutant(Mutant::WordsLost)
+    })
+}
+
+/// Takes these, which are next to each other, out of a chain, unless that has changed meanwhile; says whether it could. Few at a time, for
+/// who wants to write the unit.
+fn take_out(at: &CellAt, above: Option<Undo<'_>>, gone: &[Block], below: Option<Undo<'_>>) -> bool {
+    let mut rest = gone.chunks(VERSIONS_AT_ONCE).peekable();
+    while let Some(part) = rest.next() {
+        let next = rest.peek().map_or(below, |rest| Some(at.undo_in(rest[0])));
+        let taken = with_lock(at, || {
+            let follow = part.iter().map(|&block| Some(at.undo_in(block))).chain([next]);
+            let is_so = above.is_none_or(|above| !above.is_out()) && at.is_chain(above, follow);
+            if is_so {
+                at.name_below(above, next);
+                part.iter().for_each(|&block| at.undo_in(block).set_out());
+            }
+            is_so
+        });
+        if taken != Some(true) {
+            return false;
+        }
     }
-    due.note = word.version();
+    true
+}
+
+/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has all words.
+fn replace<'a>(
+    context: &mut Context<'_, Mvcc>,
+    table: &TableCore,
+    at: &'a CellAt,
+    (above, gone, old): (Option<Undo<'a>>, &[Block], Undo<'a>),
+) -> Option<Undo<'a>> {
+    let size = block_size(at.payload_words());
+    context.prepare_versions_of(table, size, 1, true).ok()?;
+    let mut image = std::mem::take(&mut context.local.looking.image);
+    // As who reads it: first the words, then the undos.
+    let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    image.clear();
+    Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
+    at.undos(word, old.ts()).for_each(|undo| undo.put_back(&mut image));
+    let block = context.version_block(at.table(), size);
+    let new = at.whole_undo(block, old, &image);
+    context.local.looking.image = image;
+
+    let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
+    let replaced = with_lock(at, || {
+        let is_so = !last.is_out() && at.is_chain(Some(last), [Some(old)].into_iter());
+        if is_so {
+            // What is below may have been taken out meanwhile.
+            new.name_same(old);
+            at.name_below(Some(last), Some(new));
+            old.set_out();
+        }
+        is_so
+    });
+    if replaced != Some(true) {
+        context.free_version_block(table, size, block);
+        return None;
+    }
+    let until = above.map_or(word.ts(), Undo::ts);
+    context.local.put_aside.push(PutAside { at: *at, block, size, until });
+    Some(new)
+}
+
+/// Runs something while nobody else changes a unit or its chain; nothing, if somebody is about to.
+fn with_lock<T>(at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
+    let cell = at.cell_word(0);
+    let word = Tid(cell.load(Ordering::Relaxed));
+    let locked = word.0 | Tid::LOCK;
+    // Acquire: what others have linked or taken out is ours to see (E3).
+    let is_ours =
+        !word.has(Tid::LOCK) && cell.compare_exchange(word.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    if !is_ours {
+        return None;
+    }
+    pass(Point::Thinning);
+    let changed = change();
+    // Release: the chain, for who locks it next (E3).
+    cell.store(word.0, Ordering::Release);
+    Some(changed)
+}
+
+/// For [`Protocol::bury`](super::Protocol::bury): makes the record of a deleted row, or of an insert that failed, dead, if nobody has come
+/// for it, nor can see what it was.
+pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> Burial {
+    let cell = due.at.cell_word(0);
+    let word = Tid(cell.load(Ordering::Acquire)); // E3
+    debug_assert!(word.has(Tid::QUEUED) && !word.has(Tid::DEAD));
     if word.has(Tid::LOCK) {
         return Burial::NotYet;
     }
-    let is_settled = is_settled(at, word, due.time);
-    let keeper = if is_settled { None } else { keeper(context, at, word, due.time) };
-    if !is_settled && keeper.is_none() {
+    if !word.has(Tid::ABSENT) {
+        let left = cell.compare_exchange(word.0, word.0 & !Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed);
+        return if left.is_ok() { Burial::Alive } else { Burial::NotYet };
+    }
+    // All units were deleted by one commit, or have never been written; or else somebody comes for them, and has locked one.
+    if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
         return Burial::NotYet;
     }
-    if !due.is_parked && word.has(Tid::PARKED) {
-        // The rest is the other entry's.
-        return leave(0, Burial::Alive);
+    let older = context.local.snapshots.partition_point(|&snapshot| snapshot >= word.ts());
+    let older = context.local.snapshots.get(older).filter(|_| !mutant(Mutant::SnapshotsIgnored));
+    // A snapshot that is older than the deletion may have seen the row. It has not, if all that there was before has been taken out.
+    if let Some(&snapshot) = older
+        && !units.iter().all(CellAt::has_no_undo)
+    {
+        // At first somebody may have been in the way of that.
+        let is_first = std::mem::replace(&mut due.note, 1) == 0 && !due.is_parked;
+        return if is_first { Burial::NotYet } else { Burial::Kept(snapshot) };
     }
-    match keeper {
-        Some(snapshot) => leave(Tid::PARKED, Burial::Kept(snapshot)),
-        None if word.has(Tid::ABSENT) && at.is_first() => bury(context, due, units, word),
-        // Whoever comes for the unit from now on queues it again.
-        None => leave(0, Burial::Alive),
-    }
-}
-
-/// The newest open snapshot for which a chain still has a second version, if it has just one, and nobody else can come to see that.
-#[cold]
-fn keeper(context: &Context<'_, Mvcc>, at: CellAt, word: Tid, time: u64) -> Option<u64> {
-    let newest = at.newest(word).filter(|newest| newest.ts() <= time && !mutant(Mutant::NeverParked))?;
-    let kept = newest.older().filter(|kept| kept.older().is_none())?;
-    seen_by(&context.local.snapshots, kept, newest)
-}
-
-/// Whether nothing is left to collect: one version, which all see who do not look at a snapshot.
-fn is_settled(at: CellAt, word: Tid, time: u64) -> bool {
-    at.newest(word).is_none_or(|newest| newest.older().is_none() && newest.ts() <= time)
-}
-
-/// Takes out of a chain what nobody can come to see, from the version on that was the newest when the cell said `word`; says whether that
-/// was all.
-fn prune(context: &mut Context<'_, Mvcc>, at: CellAt, word: Tid, time: u64) -> bool {
-    let Some(mut kept) = at.newest(word) else { return true };
-    while kept.ts() > time && !mutant(Mutant::CollectedEarly) {
-        let Some(older) = kept.older() else { return true };
-        kept = older;
-    }
-    let (mut next, mut left) = (kept.older(), VERSIONS_AT_ONCE);
-    while let Some(version) = next.filter(|_| left > 0) {
-        next = version.older();
-        if seen_by(&context.local.snapshots, version, kept).is_some() {
-            kept = version;
-        } else {
-            kept.set_older(next);
-            retire(context, at, version);
-            left -= 1;
-        }
-    }
-    next.is_none()
-}
-
-/// The newest open snapshot that sees a version and not the one above it.
-fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Option<u64> {
-    // In falling order: the first that does not see the one above is the one most likely to see this one.
-    let first = snapshots.partition_point(|&ts| ts >= above.ts());
-    snapshots.get(first).copied().filter(|&ts| ts >= version.ts() && !mutant(Mutant::SnapshotsIgnored))
-}
-
-/// Hands a version over that has left its chain.
-fn retire(context: &mut Context<'_, Mvcc>, at: CellAt, version: Version<'_>) {
-    if let Some(block) = at.block_of(version) {
-        context.local.retired.push(Retired::Version { table: at.table(), block });
-    }
-}
-
-/// Makes the record of a deleted row, or of an insert that failed, dead, if its first cell still says `first`.
-fn bury(context: &mut Context<'_, Mvcc>, due: &Due, units: &[CellAt], first: Tid) -> Burial {
-    // Other units' entries would dangle. They become queued only by an insert, which the exchange of the first word notices.
-    for &at in &units[1..] {
-        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-        if word.has(Tid::QUEUED | Tid::LOCK) || word.has(Tid::PARKED) && !mutant(Mutant::ParkedBuried) {
-            return Burial::NotYet;
-        }
-        if !prune(context, at, word, due.time) || !is_settled(at, word, due.time) {
-            return Burial::NotYet;
-        }
-    }
-    if !locks::kill(units, first) {
-        return Burial::NotYet;
-    }
-    for &at in units {
-        if let Some(tombstone) = at.newest(Tid(at.cell_word(0).load(Ordering::Relaxed))) {
-            retire(context, at, tombstone);
-        }
-    }
-    Burial::Dead
+    if locks::kill(units, word) { Burial::Dead } else { Burial::NotYet }
 }

@@ -1,4 +1,4 @@
-//! Multi-version concurrency control: commits add versions, and whoever began before reads the old ones.
+//! Multi-version concurrency control: commits write in place, and whoever began before puts back what they put aside.
 //!
 //! # Guarantee
 //! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment after it began, even if it is
@@ -7,45 +7,47 @@
 //! a snapshot, and under `run_read_only`, it waits and goes on.
 //!
 //! # Source
-//! The protocol of MSTO [HU20], section 2.4, after Cicada [LI17]: chains of versions, one counter, and timestamps that are drawn
-//! when a commit begins. Differences: a commit draws its timestamp when it has *locked* what it writes, instead of linking
-//! pending versions at a timestamp it has drawn. So a version always becomes the newest of its chain, nobody meets a pending
-//! one, and nothing remembers until when it was read: a reader that finds a unit unlocked after it has taken the time knows all
-//! that will ever be written to it up to then. Readers write nothing, chains hold only what is committed, and no fence is
-//! needed but the counter. What we give up: writing below a later version, and updates that are linked without being evaluated.
+//! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw for each commit. Where versions are is
+//! after HyPer [NE15], section 2: the newest in the record, and what commits have changed of it in undo records, newest to oldest.
+//! Differences: a commit draws its timestamp when it has *locked* what it writes, so that it always writes the newest version, nobody
+//! meets a pending one, and nothing remembers until when it was read: a reader that finds a unit unlocked after it has taken the time knows
+//! all that will ever be written to it up to then. Nothing is written in place before the commit, so an attempt that fails puts nothing
+//! back. Reads are validated by what they read, as under `occ`, not by predicates. Undo records that nobody can come to see are freed
+//! without a look at their chains; and if snapshots are open, they are taken out from between what these see, after Steam [BO19].
+//! `mvto` keeps chains of whole versions, as Cicada does, and writes below later ones, too.
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it moves its time on, when
 //! all it has read is what it was; if that is not so, it goes on as a reader of old versions, or fails if it has written.
 //!
 //! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads and nodes - 4 evaluate
-//! updaters - 5 install new versions and release. A transaction that wrote nothing does nothing.
+//! updaters - 5 put aside what changes, install, and release. A transaction that wrote nothing does nothing.
 //!
 //! # Cell
 //! ```text
-//! | newest version: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED PARKED |   and a version: | ts: 63 | absent: 1 | older |
+//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED |  | newest undo |
 //! ```
-//! The first version of a unit lies beside its cell, in the record; the others in blocks of their own.
+//! The words behind it are those of the newest version.
 //!
 //! # Invariants
-//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, except that every unit can be QUEUED and PARKED; and
-//! chains are as `record/version.rs` says, with V1 to V3. Besides:
+//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, but that who thins a chain (`collect.rs`) holds LOCK alone for a
+//! moment, also of an absent row; and what is put aside is as `record/undo.rs` says, with U1 to U4. Besides:
 //! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and until they say what it wrote.
-//! * **M2** Versions of a chain descend, and each was the newest when it was installed.
+//! * **M2** Timestamps of a unit rise from one version to the next: its commits have locked it one after another, and drawn then.
 //! * **M3** The attempt's time is taken from the clock after its session was pinned, and never falls.
 //! * **M4** All that an attempt has read was the newest at its time.
-//! * **M5** A version stays in its chain while somebody can come to see it: a running attempt, by its time; an open snapshot;
-//!   or whoever begins (`collect.rs`).
-//! * **M6** A unit with more than one version, and the first of an absent record, is released QUEUED or PARKED; but for the other units of
-//!   an absent record, which are collected together with the first. One that is PARKED and not QUEUED has two versions at most.
+//! * **M5** An undo is not freed while somebody can come to see it: a running attempt, by its time; an open snapshot; or whoever
+//!   begins (`collect.rs`).
+//! * **M6** An undo is in one session's garbage from the end of its commit on. The first unit of an absent record is released QUEUED.
 //! * **M7** Nothing that can fail happens after phase 4.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps; one that only reads comes after the commit whose timestamp is its time, and before the next.
 //! Let U write x at u. *Whoever looks at x after having taken a time of u or later sees INSTALL, or what came of U*: U has set
-//! INSTALL before it drew u, and the counter has brought that along. So, if it sees no INSTALL, nothing that is not in the
-//! chain yet will be written up to its time: M4 holds for a read, and again when a time is moved on, since that looks at
-//! everything again. ww: U's successor locks x when U has released it, so it draws later. wr: T sees U's version at its time,
+//! INSTALL before it drew u, and the counter has brought that along. So, if it sees no INSTALL, nothing that has not been written
+//! yet will be up to its time: M4 holds for a read, and again when a time is moved on, since that looks at
+//! everything again. (And if it sees a later version than its time, then all that there will be up to its time has been put aside, M2: it need
+//! not wait.) ww: U's successor locks x when U has released it, so it draws later. wr: T sees U's version at its time,
 //! which is u or later, or if T writes, draws later yet. rw: T writes too, at t, and has read what U replaced. If u < t, then
 //! phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t < u. If T only reads, at r, then M4
 //! says that r < u. An absent key is a cell, or a node whose version an insert raises before it can lock the record. Every
@@ -60,11 +62,14 @@
 //! same of a node. `Existence`, `Dead`: phase 1. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes. A version costs two words, an old one its memory for
-//! a few milliseconds. Reading a row that has been updated touches a cache line more. An update of one word copies its unit.
+//! One counter, which every begin reads and every writing commit changes. A commit copies the words between the first and the last that it
+//! changes of a unit; they take memory for one or two milliseconds, or as long as a snapshot sees them. What is the newest is read as under
+//! `occ`; who reads what was before copies the unit, and goes through what was put aside since.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
+//! [NE15]: https://doi.org/10.1145/2723372.2749436
+//! [BO19]: https://doi.org/10.14778/3364324.3364328
 
 #![forbid(unsafe_code)]
 
@@ -76,15 +81,16 @@ pub use clock::Clock;
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
 use super::room::Room;
-use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
+use super::{BlockSize, Burial, Committed, Context, Due, Fate, LookBack, Missing};
+use super::{Protocol, PutAside, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
-use crate::record::version::{self, Version};
+use crate::record::undo::{self, SHORT_WORDS, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Op, Tid, Words};
-use crate::sync::{AtomicU64, Mutant, Ordering, Point, mutant, pass};
+use crate::sync::{Mutant, Ordering, Point, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 
@@ -95,10 +101,20 @@ const MOVED_READS_MAX: usize = 32;
 /// After an attempt wanted to write what it had read old versions for, so many take newer times from the beginning.
 const WARY_ATTEMPTS: u8 = 4;
 
-/// Multi-version concurrency control, after MSTO: commits add versions, and whoever only reads sees one moment. Its databases have
-/// [snapshots](crate::Snapshot).
+/// Multi-version concurrency control, after MSTO and HyPer: commits put aside what they change, and whoever only reads sees one moment. Its
+/// databases have [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvcc;
+
+impl Mvcc {
+    /// How many versions of a unit there are, as far as they are sure to be there. The caller is pinned.
+    pub(crate) fn all_versions(clock: &Clock, at: CellAt) -> usize {
+        clock.snapshots.look(|gone| {
+            let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+            1 + at.undos(word, gone).count()
+        })
+    }
+}
 
 /// What an attempt has observed, and what it holds.
 #[derive(Debug, Default)]
@@ -119,8 +135,10 @@ pub struct Attempt {
     wary: u8,
     /// For the versions that do not go into their records.
     room: Room,
-    /// Units to be written whose versions will have room in their records.
-    in_records: Vec<CellAt>,
+    /// Units to be written that nobody has written yet, so that nothing is put aside.
+    unborn: Vec<CellAt>,
+    /// Where the unit that is read is made what it was.
+    image: Vec<u64>,
 }
 
 impl Attempt {
@@ -131,23 +149,14 @@ impl Attempt {
 }
 
 impl Attempt {
-    /// Reads the version that it sees of a unit, whose cell said `word`.
+    /// Takes note of what it has read of a unit: the version that its cell names by `word`, as the newest at the attempt's time.
     #[inline(always)]
-    fn see(
-        &mut self,
-        (at, word): (CellAt, Tid),
-        version: Option<Version<'_>>,
-        copy: &mut impl FnMut(Words<'_>),
-    ) -> Seen {
-        let present = version.filter(|version| !version.is_absent());
-        if let Some(version) = present {
-            copy(Words::Shared(version.payload()));
-        }
-        pass(Point::Copied);
-        if !self.only_reads && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
+    fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
+        let present = !word.has(Tid::ABSENT);
+        if !self.only_reads && (present || !mutant(Mutant::TombstoneUnobserved)) {
             self.reads.push((at, word));
         }
-        Seen { present: present.is_some(), version: version.map_or(0, Version::ts) }
+        Seen { present, version: word.ts() }
     }
 }
 
@@ -155,9 +164,10 @@ impl Protocol for Mvcc {
     const NAME: &'static str = "mvcc";
     const STRICT: bool = true;
     const OPAQUE: bool = true;
-    const CELL_WORDS: usize = version::CHAIN_WORDS;
+    const CELL_WORDS: usize = undo::CELL_WORDS;
     const NODE_WORDS: usize = 0;
-    const VERSION_WORDS: usize = version::VERSION_WORDS;
+    const VERSION_WORDS: usize = UNDO_WORDS;
+    const SHORT_VERSION_WORDS: usize = SHORT_WORDS;
     const READS_ALONE: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
     type Clock = Clock;
@@ -170,7 +180,7 @@ impl Protocol for Mvcc {
         attempt.nodes.clear();
         attempt.expected.clear();
         attempt.room.clear();
-        attempt.in_records.clear();
+        attempt.unborn.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.wary = attempt.wary.saturating_sub(1);
         attempt.time = match context.local.look_back {
@@ -189,24 +199,15 @@ impl Protocol for Mvcc {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-        if word.has(Tid::INSTALL) {
-            word = await_install(context, attempt, at, word)?;
+        match look(at, attempt.time, &mut copy) {
+            Some(word) => Ok(attempt.observe(at, word)),
+            None => read_again(context, attempt, at, &mut copy),
         }
-        let mut newest = at.newest(word);
-        if newest.is_some_and(|newest| newest.ts() > attempt.time) {
-            word = meet_newer(context, attempt, at, word)?;
-            newest = seen_at(at.newest(word), attempt.time);
-        }
-        Ok(attempt.see((at, word), newest, &mut copy))
     }
 
     #[inline(always)]
     fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
-        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-        let newest = at.newest(word);
-        let is_simple = !word.has(Tid::INSTALL) && newest.is_none_or(|newest| newest.ts() <= attempt.time);
-        is_simple.then(|| attempt.see((at, word), newest, &mut copy))
+        look(at, attempt.time, &mut copy).map(|word| attempt.observe(at, word))
     }
 
     fn read_for_update(
@@ -226,15 +227,13 @@ impl Protocol for Mvcc {
 
     #[inline(always)]
     fn peek(attempt: &Attempt, at: CellAt) -> bool {
-        // Acquire: the version's header (E3).
-        let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)));
-        seen_at(newest, attempt.time).is_some_and(|version| !version.is_absent())
+        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        at.was_there(word, attempt.time)
     }
 
-    fn chain_length(_attempt: &Attempt, at: CellAt) -> Option<usize> {
-        // Acquire: the version's header (E3).
-        let newest = at.newest(Tid(at.cell_word(0).load(Ordering::Acquire)))?;
-        (!newest.is_absent()).then(|| std::iter::successors(Some(newest), |version| version.older()).count())
+    fn chain_length(clock: &Clock, _attempt: &Attempt, at: CellAt) -> Option<usize> {
+        let is_there = !Tid(at.cell_word(0).load(Ordering::Acquire)).has(Tid::ABSENT); // E3
+        is_there.then(|| Mvcc::all_versions(clock, at))
     }
 
     #[inline(always)]
@@ -245,8 +244,8 @@ impl Protocol for Mvcc {
         Ok(())
     }
 
-    fn make_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt, table: u16, units: usize) -> Result<(), Abort> {
-        attempt.room.offer(context, table, units)
+    fn make_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt, table: &TableCore) -> Result<(), Abort> {
+        attempt.room.offer(context, table, block_size)
     }
 
     fn stage(
@@ -258,21 +257,26 @@ impl Protocol for Mvcc {
         op: Op,
     ) -> Result<(), Abort> {
         begin_staging(context, attempt, at)?;
-        let is_new = writes.items().len();
+        let before = writes.find(at).map(|index| room_for(&writes.items()[index]).0);
         let index = writes.stage(at, intent, op);
-        if index == is_new { prepare(context, attempt, at, writes.items()[index].expects, intent) } else { Ok(()) }
+        let item = &writes.items()[index];
+        match before {
+            None => prepare(context, attempt, item, intent),
+            Some(size) => prepare_more(context, attempt, item, intent, size),
+        }
     }
 
     fn stage_new(
         context: &mut Context<'_, Mvcc>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
-        mut cells: impl Iterator<Item = CellAt> + Clone,
+        cells: impl Iterator<Item = CellAt> + Clone,
         operand: u32,
     ) -> Result<(), Abort> {
         cells.clone().try_for_each(|at| begin_staging(context, attempt, at))?;
-        writes.stage_new(cells.clone(), operand);
-        cells.try_for_each(|at| prepare(context, attempt, at, Some(false), Intent::Insert))
+        let first = writes.items().len();
+        writes.stage_new(cells, operand);
+        writes.items()[first..].iter().try_for_each(|item| prepare(context, attempt, item, Intent::Insert))
     }
 
     fn revalidate(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
@@ -307,7 +311,7 @@ impl Protocol for Mvcc {
     }
 
     fn unborn(at: CellAt) {
-        at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
+        at.empty();
     }
 
     #[inline]
@@ -354,17 +358,22 @@ impl Protocol for Mvcc {
         clock.snapshots.oldest()
     }
 
-    fn begin_collecting(context: &mut Context<'_, Mvcc>) {
-        context.clock.snapshots.copy(&mut context.local.snapshots);
+    fn begin_collecting(context: &mut Context<'_, Mvcc>, until: u64) {
+        let local = &mut *context.local;
+        let (others_are, reached) = context.clock.snapshots.begin_looking(&mut local.snapshots, until);
+        let is_listed = !local.snapshots.is_empty();
+        (local.looking.is_listed, local.looking.others_are, local.looking.reached) = (is_listed, others_are, reached);
+        local.looking.in_the_way = None;
     }
 
-    #[inline(always)]
-    fn prefetch(at: CellAt, first: usize, count: usize) {
-        at.prefetch_in_newest(first, count);
+    fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
+        collect::look_at(context, put, table)
     }
 
-    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
-        collect::approach(due);
+    fn end_looking(context: &mut Context<'_, Mvcc>) {
+        if std::mem::take(&mut context.local.looking.is_listed) {
+            context.clock.snapshots.end_looking();
+        }
     }
 
     fn bury(
@@ -374,7 +383,7 @@ impl Protocol for Mvcc {
         units: &[CellAt],
         _horizon: Epoch,
     ) -> Burial {
-        collect::collect(context, due, units)
+        collect::bury(context, due, units)
     }
 }
 
@@ -388,17 +397,83 @@ impl Versioned for Mvcc {
     }
 }
 
-/// The newest version that is not later than a time.
-fn seen_at(newest: Option<Version<'_>>, time: u64) -> Option<Version<'_>> {
-    std::iter::successors(newest, |version| version.older()).find(|version| version.ts() <= time)
+/// Reads a unit if its newest version is not later than a time: what its cell said. Nothing if that is not so, or if what was copied may belong
+/// to no version.
+#[inline(always)]
+fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> {
+    let before = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    let is_written = before.has(Tid::INSTALL) && !mutant(Mutant::InstallNotAwaited);
+    if is_written || before.ts() > time {
+        return None;
+    }
+    if !before.has(Tid::ABSENT) {
+        copy(Words::Shared(at.payload()));
+    }
+    pass(Point::Copied);
+    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible (E3).
+    let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
+    let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
+    same.then_some(before)
+}
+
+/// Reads a unit whose cell says that somebody writes it, or did so since the attempt's time.
+#[cold]
+#[inline(never)]
+fn read_again(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    copy: &mut impl FnMut(Words<'_>),
+) -> Result<Seen, Abort> {
+    loop {
+        // Not what a second look has said: that has not brought along what was put aside.
+        let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        if word.has(Tid::INSTALL) && word.ts() <= attempt.time {
+            word = await_install(context, attempt, at, word)?;
+        }
+        if word.has(Tid::DEAD) {
+            // A snapshot may be older than the deletion, if it has never seen the row.
+            let Seen { present, version } = attempt.observe(at, word);
+            return Ok(Seen { present, version: if word.ts() > attempt.time { 0 } else { version } });
+        }
+        if word.ts() > attempt.time && !attempt.only_reads {
+            word = meet_newer(context, attempt, at, word)?;
+        }
+        if word.ts() > attempt.time {
+            // Who writes it now does so later yet.
+            return Ok(read_older(attempt, at, word, copy));
+        }
+        if let Some(word) = look(at, attempt.time, copy) {
+            return Ok(attempt.observe(at, word));
+        }
+        // Somebody has written it meanwhile.
+    }
+}
+
+/// Reads what a unit was at the attempt's time, of which its cell says, or has said, that it was written since.
+fn read_older(attempt: &mut Attempt, at: CellAt, word: Tid, copy: &mut impl FnMut(Words<'_>)) -> Seen {
+    let Attempt { image, time, .. } = attempt;
+    let mut undos = at.undos(word, *time).peekable();
+    if mutant(Mutant::UndosFirst) {
+        undos.peek();
+    }
+    pass(Point::LookingBack);
+    // First the words, then the undos: whoever has written one of these words since has put it aside before, and that is found (U4).
+    image.clear();
+    Words::Shared(at.payload()).extend(at.payload_words(), image);
+    let seen = undos.inspect(|undo| undo.put_back(image)).last().filter(|undo| undo.ts() <= *time);
+    let present = seen.is_some_and(|undo| !undo.is_absent());
+    if present {
+        copy(Words::Own(image));
+    }
+    pass(Point::Copied);
+    Seen { present, version: seen.map_or(0, Undo::ts) }
 }
 
 /// Waits until a commit to a cell is over; gives what the cell says then.
 #[cold]
 fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, word: Tid) -> Result<Tid, Abort> {
-    if mutant(Mutant::InstallNotAwaited) {
-        return Ok(word);
-    }
     let look = move || {
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) { Err(word) } else { Ok(word) }
@@ -421,12 +496,10 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
 }
 
 /// What to do about a unit that was written after the attempt's time, as its cell says: the attempt moves on in time, or goes on as one
-/// that only reads. Gives a word from whose version all are reached that the attempt may see: whenever the time has moved, the cell is
-/// looked at again, since what was written in between is not in the older chain.
+/// that only reads. Gives what the cell says then.
 #[cold]
 fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, mut word: Tid) -> Result<Tid, Abort> {
     let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
-    let first = word;
     while is_worth_it && !attempt.only_reads {
         match move_on(context, attempt) {
             Err(abort) if attempt.will_write() => return Err(abort),
@@ -438,13 +511,13 @@ fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt
         if word.has(Tid::INSTALL) {
             word = await_install(context, attempt, at, word)?;
         }
-        if at.newest(word).is_none_or(|newest| newest.ts() <= attempt.time) {
+        if word.ts() <= attempt.time {
             return Ok(word);
         }
     }
     context.local.conflict = None;
     attempt.only_reads = true;
-    Ok(if mutant(Mutant::MovedOnUnseen) { first } else { word })
+    Ok(word)
 }
 
 /// Moves an attempt's time on to now, if all it has read permits it.
@@ -457,7 +530,7 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         // At the new time: it may have changed since, and be what it was before that.
         let time = if mutant(Mutant::ExpectedAsNewest) { u64::MAX } else { now };
-        let is_there = seen_at(at.newest(word), time).is_some_and(|version| !version.is_absent());
+        let is_there = at.was_there(word, time);
         if is_there != expected || word.has(Tid::INSTALL) {
             return Err(context.conflict(Abort::Existence, at));
         }
@@ -476,27 +549,46 @@ fn begin_staging(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
     Ok(())
 }
 
-/// Takes note of the first write of a unit: of what it assumes, and where its version will be.
+/// Takes note of the first write of a unit: of what it assumes, and where what it replaces will be put.
 fn prepare(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
-    at: CellAt,
-    expects: Option<bool>,
+    item: &WriteItem,
     intent: Intent,
 ) -> Result<(), Abort> {
-    if let Some(expected) = expects {
+    let at = item.at;
+    if let Some(expected) = item.expects {
         assume(context, attempt, at, expected)?;
     }
     let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    if word.version() == 0 {
-        attempt.in_records.push(at);
+    if word.ts() == 0 {
+        attempt.unborn.push(at);
         return Ok(());
     }
-    if intent == Intent::Update {
-        // The commit copies it.
-        at.prefetch_all_of_newest();
-    }
-    attempt.room.add(context, at, intent)
+    attempt.room.add(context, at, intent, room_for(item))
+}
+
+/// Takes note of another one, before which room of this size had been made. (Not of a unit that nobody has written, of which all was new.)
+fn prepare_more(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    item: &WriteItem,
+    intent: Intent,
+    before: BlockSize,
+) -> Result<(), Abort> {
+    let room = room_for(item);
+    if room.0 == before { Ok(()) } else { attempt.room.add(context, item.at, intent, room) }
+}
+
+/// How large a block is that takes what an item replaces, and how much of it is filled.
+fn room_for(item: &WriteItem) -> (BlockSize, usize) {
+    let words = item.changed().len();
+    (block_size(words), UNDO_WORDS + words)
+}
+
+/// How large a block is that takes so many words of a unit.
+fn block_size(words: usize) -> BlockSize {
+    if UNDO_WORDS + words <= SHORT_WORDS { BlockSize::Short } else { BlockSize::Whole }
 }
 
 /// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is something it is told.
@@ -505,7 +597,7 @@ fn assume(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, ex
     if word.has(Tid::INSTALL) {
         word = await_install(context, attempt, at, word)?;
     }
-    let is_there = seen_at(at.newest(word), attempt.time).is_some_and(|version| !version.is_absent());
+    let is_there = at.was_there(word, attempt.time);
     if is_there != expected {
         return Err(context.conflict(Abort::Existence, at));
     }
@@ -549,7 +641,7 @@ fn look_at_all(
 fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
-    context.reserve_to_park(writes);
+    context.local.put_aside.reserve(writes.items().len());
     if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
     }
@@ -565,8 +657,9 @@ fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut W
 
     // 2 timestamp, 3 validate
     let ts = early.unwrap_or_else(|| context.clock.draw());
-    let valid =
-        have_room(context, attempt).and_then(|()| look_at_all(context, attempt, |at| writes.find(at).is_some()));
+    let valid = has_number(ts)
+        .and_then(|()| have_room(context, attempt))
+        .and_then(|()| look_at_all(context, attempt, |at| writes.find(at).is_some()));
     if let Err(abort) = valid {
         release(context, writes.items());
         return Err(abort);
@@ -574,7 +667,7 @@ fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut W
     pass(Point::Validated);
 
     // 4 evaluate
-    if let Err(failure) = writes.evaluate(|item| Words::Shared(replaced_words(item))) {
+    if let Err(failure) = writes.evaluate(|item| Words::Shared(item.at.payload())) {
         release(context, writes.items());
         match failure {
             Failure::Outcome(abort) => return Err(abort),
@@ -593,32 +686,32 @@ fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut W
     Ok(Committed { version: ts })
 }
 
+/// Whether a cell can name this timestamp: for seven years of twenty million commits a second.
+fn has_number(ts: u64) -> Result<(), Abort> {
+    if ts <= Tid::TS_MAX { Ok(()) } else { Err(Abort::VersionsExhausted) }
+}
+
 /// Raises INSTALL in a held cell.
 fn install_held(at: CellAt, word: Tid) -> Tid {
     let owned = Tid(word.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: while we have the lock nobody else changes the cell. Release for those who do not wait and go on to the
-        // version that it still names (E3): this store ends the release sequence of that version's own.
+        // No exchange: while we have the lock nobody else changes the cell. Release for those who do not wait and go on to what was
+        // put aside (E3): this store ends the release sequence of the version's own.
         at.cell_word(0).store(owned.0, Ordering::Release);
     }
     owned
 }
 
-/// Whether the units that had not been written when they were staged are still such, so that no other room is needed for them.
+/// Whether the units that had not been written when they were staged are still such, so that nothing of them is put aside.
 fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), Abort> {
-    let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).version() != 0;
-    match attempt.in_records.iter().find(is_taken) {
+    let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).ts() != 0;
+    match attempt.unborn.iter().find(is_taken) {
         None => Ok(()),
         Some(&at) => Err(context.conflict(Abort::Existence, at)),
     }
 }
 
-/// The words that a locked item's are to replace; they mean nothing if there is no row.
-fn replaced_words(item: &WriteItem) -> &[AtomicU64] {
-    item.at.newest(Tid(item.note)).map_or(item.at.payload(), Version::payload)
-}
-
-/// Phase 5 for one item: makes its version the newest and releases its cell.
+/// Phase 5 for one item: puts aside what it replaces, stores its words, and releases its cell in the new version.
 #[inline(always)]
 fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
     let item = &mut writes.items_mut()[index];
@@ -629,31 +722,17 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
         release_cell(context, at, was.unlocked());
         return;
     }
-    let replaced = at.newest(was);
-    let room = match replaced {
-        Some(_) => at.room_in(context.version_block(at.table())),
-        None => at.room_in_record(),
-    };
+    if was.ts() != 0 {
+        let (size, _) = room_for(item);
+        let block = context.version_block(at.table(), size);
+        at.put_aside(block, was, if present { item.changed() } else { 0..0 });
+        context.local.put_aside.push(PutAside { at, block, size, until: ts });
+    }
     if present {
-        if let Some(replaced) = replaced
-            && !writes.replaces_unit(index)
-        {
-            room.copy_from(replaced);
-        }
-        writes.install(index, room.payload());
+        writes.install(index, at.payload());
     }
-    let mut new = room.stamp(ts, present, replaced).0 | was.0 & (Tid::QUEUED | Tid::PARKED);
-    if mutant(Mutant::ParkedLost) {
-        new &= !Tid::PARKED;
-    }
-    if let Some(replaced) = replaced
-        && (present || at.is_first() || was.has(Tid::PARKED))
-        && !was.has(Tid::QUEUED)
-    {
-        let only = || replaced.older().is_none().then(|| replaced.ts());
-        new |= context.queue_or_park(at, was, only); // M6
-    }
-    at.cell_word(0).store(new, Ordering::Release); // E3
+    let absent = if present { 0 } else { Tid::ABSENT };
+    release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
 }
 
 /// Gives back what is still held, as it was.

@@ -2,7 +2,13 @@
 //!
 //! A unit with more than one version is QUEUED, and in exactly one queue, a session's or everybody's; so is the first unit of an absent
 //! record. The holder of the first unit's entry of an absent record collects the other units, too, and buries the record, when none of
-//! them is queued or parked. So an entry never dangles. What only a snapshot keeps is parked as in `mvcc/collect.rs`.
+//! them is queued or parked. So an entry never dangles.
+//!
+//! When all that is left below the newest version is one that open snapshots see, the entry is *parked*, and the cell says PARKED
+//! instead: nobody looks at it until the newest of these snapshots has closed. Who writes the unit meanwhile queues it anew, so it can have
+//! two entries, of which the chain is the queued one's. That one is done when nothing is left but what the parked one is about; and who looks
+//! at the parked one, and finds the unit queued, gives it up. Where snapshots keep several versions, an entry stays in its queue. A commit that
+//! replaces the only version, and knows of an open snapshot that sees it, parks the unit at once.
 //!
 //! An entry is due when its epoch is behind the horizon. It has brought the clock's time from before that epoch was read (its
 //! *time*). Whoever is in a transaction now has pinned later, and so reads at that time or after it, and draws later timestamps; or
@@ -18,7 +24,8 @@
 
 use super::Mvto;
 use super::flatten::flatten_latched;
-use crate::protocol::{Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
+use crate::access::WriteSet;
+use crate::protocol::{BlockSize, Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
 use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, mutant};
@@ -139,7 +146,7 @@ fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Optio
 /// Hands a version over that has left its chain.
 pub(super) fn retire(context: &mut Context<'_, Mvto>, at: &CellAt, version: Version<'_>) {
     if let Some(block) = at.block_of_linked(version) {
-        context.local.retired.push(Retired::Version { table: at.table(), block });
+        context.local.retired.push(Retired::Version { table: at.table(), size: BlockSize::Whole, block });
     }
 }
 
@@ -173,4 +180,31 @@ fn latch_dying<'a>(context: &mut Context<'_, Mvto>, at: &'a CellAt, time: u64) -
     }
     cell.release();
     None
+}
+
+impl Context<'_, Mvto> {
+    /// As [`Context::reserve_for`], for [`Context::queue_or_park`].
+    #[inline(always)]
+    pub(super) fn reserve_to_park(&mut self, writes: &WriteSet) {
+        if !self.local.snapshots.is_empty() {
+            self.local.parked.reserve(writes.items().len());
+        }
+    }
+
+    /// Queues a unit that has got another version, whose cell says `word`; or parks it at once, if what it replaces is the only one,
+    /// of a timestamp that `only` gives, and an open snapshot sees that. Gives the flag that the cell is to have.
+    #[inline(always)]
+    pub(super) fn queue_or_park(&mut self, at: CellAt, word: Tid, only: impl FnOnce() -> Option<u64>) -> u64 {
+        // That it was open when this session collected last is enough: what is parked for one that has closed is looked at.
+        if let Some(&snapshot) = self.local.snapshots.first()
+            && !word.has(Tid::PARKED)
+            && only().is_some_and(|only| only <= snapshot)
+            && !mutant(Mutant::NeverParked)
+        {
+            self.local.parked.push((snapshot, at));
+            return Tid::PARKED;
+        }
+        self.local.burials.push(at);
+        Tid::QUEUED
+    }
 }

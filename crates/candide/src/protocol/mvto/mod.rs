@@ -98,7 +98,7 @@ pub use clock::Clock;
 use super::locks::{FIRST_HOLD_ROUNDS_MAX, LOCK_ROUNDS_MAX};
 use super::nodes::NodeSet;
 use super::room::Room;
-use super::{Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
+use super::{BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -275,7 +275,7 @@ impl Protocol for Mvto {
         seen.is_some_and(|version| !version.stamp().is_absent())
     }
 
-    fn chain_length(_attempt: &Attempt, at: CellAt) -> Option<usize> {
+    fn chain_length(_clock: &Clock, _attempt: &Attempt, at: CellAt) -> Option<usize> {
         let newest = at.newest_linked(at.chain_word())?;
         let standing = newest.and_older().map(Version::stamp).find(|stamp| stamp.is_committed())?;
         (!standing.is_absent()).then(|| newest.and_older().count())
@@ -288,8 +288,8 @@ impl Protocol for Mvto {
         Ok(())
     }
 
-    fn make_room(context: &mut Context<'_, Mvto>, attempt: &Attempt, table: u16, units: usize) -> Result<(), Abort> {
-        attempt.room.offer(context, table, units)
+    fn make_room(context: &mut Context<'_, Mvto>, attempt: &Attempt, table: &TableCore) -> Result<(), Abort> {
+        attempt.room.offer(context, table, |_| BlockSize::Whole)
     }
 
     fn stage(
@@ -413,7 +413,7 @@ impl Protocol for Mvto {
         clock.snapshots.oldest()
     }
 
-    fn begin_collecting(context: &mut Context<'_, Mvto>) {
+    fn begin_collecting(context: &mut Context<'_, Mvto>, _until: u64) {
         context.clock.snapshots.copy(&mut context.local.snapshots);
     }
 
@@ -483,7 +483,9 @@ fn prepare(
         // The commit copies it.
         item.at.prefetch_all_of_newest_linked();
     }
-    attempt.room.add(context, item.at, intent)
+    // A delete says nothing but that there is no row.
+    let words = if intent == Intent::Delete { 0 } else { chain::VERSION_WORDS + item.at.payload_words() };
+    attempt.room.add(context, item.at, intent, (BlockSize::Whole, words))
 }
 
 /// Refuses to let an attempt write that can only read any more.
@@ -814,7 +816,7 @@ fn link(
             cell.release();
             return Err(context.conflict(Abort::Existence, at));
         }
-        (false, _) => Some(context.version_block(at.table())),
+        (false, _) => Some(context.version_block(at.table(), BlockSize::Whole)),
     };
     let is_delta = block.is_some() && can_wait(writes, index, below);
     let stamp = Stamp::pending(ts, item.present);

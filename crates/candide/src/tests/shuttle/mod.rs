@@ -69,6 +69,7 @@ fn versioned<P: Versioned>() -> Vec<Scene<P>> {
     vec![
         versions::snapshots(),
         versions::parked(),
+        versions::thinned(),
         versions::hot(),
         versions::reports(),
         versions::overtaken(),

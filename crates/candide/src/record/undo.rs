@@ -1,0 +1,217 @@
+//! What a unit was before: for protocols that write in place and keep older versions aside.
+//!
+//! ```text
+//! cell     | ts: 52 | flags: 12 |  | older |   payload ...                 the newest version, in the record
+//! undo     | ts: 63 | absent: 1 |  | older |  | first: 16 | count: 16 |   words ...
+//! ```
+//!
+//! An *undo* stands for the version that somebody has replaced: when that was written, whether it was a row, and the words that its
+//! successor has changed as they were before. What a unit was at some time is its words as they are, with those of all undos put back
+//! down to the version of that time. Undos are blocks of their table's, short ones if few words were changed.
+//!
+//! # Invariants
+//! * **U1** `older` of a cell or an undo of timestamp t, if it is not zero, is where the undo was put of the version below, which was
+//!   replaced at t, or that of a still older one, if nobody can come to see those between them.
+//! * **U2** It is followed by those only who may see what there was before t, or know otherwise that somebody may. While that is so the
+//!   undo is not freed. (What nobody can come to see is freed where it is, without a look at the chain: then `older` is the address of
+//!   something else, and nobody follows it.)
+//! * **U3** An undo is written before it can be reached, and never again, but for `older` and for its flag of being out of its chain, by who
+//!   has locked the cell.
+//! * **U4** An undo can be reached before the words change that it has. So who first loads words, and then goes down the chain, finds the undo
+//!   of every word that is newer than the version at which he began.
+
+use super::{CellAt, Tid};
+use crate::memory::Block;
+use crate::sync::{AtomicU64, Ordering};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Words of an undo before those that were replaced.
+pub(crate) const UNDO_WORDS: usize = 3;
+/// Words of a block for a short undo: one cache line.
+pub(crate) const SHORT_WORDS: usize = 8;
+/// Words of a cell.
+pub(crate) const CELL_WORDS: usize = 2;
+
+/// Where a cell names the newest undo.
+const NEWEST: usize = 1;
+
+const STAMP: usize = 0;
+const OLDER: usize = 1;
+const PLACE: usize = 2;
+
+/// In a stamp: the row is not there.
+const ABSENT: u64 = 1;
+
+/// In a place: it is not in the chain any more.
+const OUT: u64 = 1 << 32;
+
+/// What a unit was before a commit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Undo<'a> {
+    block: Block,
+    /// Whoever holds a cell's handle is pinned (R2), and has the right to look at it (U2).
+    cell: PhantomData<&'a CellAt>,
+}
+
+impl CellAt {
+    /// What was replaced of a unit whose cell says, or has said, `word`, down to what it was at a time, which the caller may see (U2): the
+    /// last one is the version of that time, or else there had been none yet.
+    #[inline]
+    pub(crate) fn undos(&self, word: Tid, time: u64) -> impl Iterator<Item = Undo<'_>> {
+        // The first may be of a later commit than the word.
+        let (mut above, mut older, mut is_first) = (word.ts(), self.cell_word(NEWEST), true);
+        std::iter::from_fn(move || {
+            if above <= time {
+                return None;
+            }
+            // Acquire: the undo (E3).
+            let block = Block::at(older.load(Ordering::Acquire))?;
+            let undo = Undo { block, cell: PhantomData };
+            debug_assert!(std::mem::take(&mut is_first) || undo.ts() < above, "timestamps of a chain fall");
+            (above, older) = (undo.ts(), undo.word(OLDER));
+            Some(undo)
+        })
+    }
+
+    /// Whether there was a row at a time, which the caller may see, by what the cell says or has said.
+    pub(crate) fn was_there(&self, word: Tid, time: u64) -> bool {
+        let oldest = self.undos(word, time).last();
+        match oldest {
+            None => word.ts() <= time && !word.has(Tid::ABSENT),
+            Some(undo) => undo.ts() <= time && !undo.is_absent(),
+        }
+    }
+
+    /// Puts the words in `changed` aside, which the caller is about to change: it has locked the cell, which said `word`. The block is
+    /// the caller's, and long enough.
+    #[inline]
+    pub(crate) fn put_aside(&self, block: Block, word: Tid, changed: Range<usize>) {
+        let stamp = word.ts() << 1 | u64::from(word.has(Tid::ABSENT));
+        let undo = self.new_undo(block, stamp, self.cell_word(NEWEST).load(Ordering::Relaxed), &changed);
+        self.copy_words_to(block, UNDO_WORDS, changed);
+        self.name_below(None, Some(undo));
+    }
+
+    /// What was put into a block of this unit, which the caller may look at (U2).
+    pub(crate) fn undo_in(&self, block: Block) -> Undo<'_> {
+        Undo { block, cell: PhantomData }
+    }
+
+    /// Makes an undo that has all words of a version, of which another one has some. The block is the caller's, and long enough.
+    pub(crate) fn whole_undo<'a>(&'a self, block: Block, of: Undo<'a>, image: &[u64]) -> Undo<'a> {
+        let [stamp, older] = [STAMP, OLDER].map(|word| of.word(word).load(Ordering::Relaxed));
+        let undo = self.new_undo(block, stamp, older, &(0..image.len()));
+        for (word, &value) in undo.words().iter().zip(image) {
+            word.store(value, Ordering::Relaxed);
+        }
+        undo
+    }
+
+    fn new_undo(&self, block: Block, stamp: u64, older: u64, words: &Range<usize>) -> Undo<'_> {
+        let undo = self.undo_in(block);
+        undo.word(STAMP).store(stamp, Ordering::Relaxed);
+        undo.word(OLDER).store(older, Ordering::Relaxed);
+        undo.word(PLACE).store((words.start | words.len() << 16) as u64, Ordering::Relaxed);
+        undo
+    }
+
+    /// Has an undo, or the cell itself, name another one as the next older. The caller has locked the cell.
+    #[inline]
+    pub(crate) fn name_below(&self, above: Option<Undo<'_>>, below: Option<Undo<'_>>) {
+        let older = above.map_or(self.cell_word(NEWEST), |above| above.word(OLDER));
+        // Release: the undo, for who finds it (E3).
+        older.store(below.map_or(0, |below| below.block.address()), Ordering::Release);
+    }
+
+    /// Whether an undo, or the cell itself, is followed by these in its chain; by none at all, if that is what the last one says. The caller
+    /// has locked the cell.
+    pub(crate) fn is_chain<'a>(
+        &'a self,
+        above: Option<Undo<'a>>,
+        mut follow: impl Iterator<Item = Option<Undo<'a>>>,
+    ) -> bool {
+        let mut older = above.map_or(self.cell_word(NEWEST), |above| above.word(OLDER));
+        follow.all(|undo| {
+            // Relaxed: the lock.
+            let named = older.load(Ordering::Relaxed);
+            older = undo.map_or(older, |undo| undo.word(OLDER));
+            named == undo.map_or(0, |undo| undo.block.address())
+        })
+    }
+
+    /// Whether all that there was before the newest version has been taken out of the chain.
+    pub(crate) fn has_no_undo(&self) -> bool {
+        // Relaxed: who asks has loaded the cell's word, which he is going to exchange.
+        self.cell_word(NEWEST).load(Ordering::Relaxed) == 0
+    }
+
+    /// Makes the cell that of a row that never was.
+    pub(crate) fn empty(&self) {
+        self.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
+        self.cell_word(NEWEST).store(0, Ordering::Relaxed);
+    }
+}
+
+impl<'a> Undo<'a> {
+    #[inline(always)]
+    fn word(self, index: usize) -> &'a AtomicU64 {
+        debug_assert!(index < UNDO_WORDS);
+        // SAFETY: every undo begins with a header (U1), and is not freed while somebody may look at it (U2).
+        unsafe { self.block.word(index) }
+    }
+
+    /// When the version was written: the timestamp of its commit.
+    #[inline(always)]
+    pub(crate) fn ts(self) -> u64 {
+        // Relaxed here and below: published with the undo's address (U3).
+        self.word(STAMP).load(Ordering::Relaxed) >> 1
+    }
+
+    /// Whether the version says that the row is not there.
+    #[inline(always)]
+    pub(crate) fn is_absent(self) -> bool {
+        self.word(STAMP).load(Ordering::Relaxed) & ABSENT != 0
+    }
+
+    /// Names the same one as another undo does as the next older: the caller's own, which nobody else can reach.
+    pub(crate) fn name_same(self, other: Undo<'_>) {
+        self.word(OLDER).store(other.word(OLDER).load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The block that it is in.
+    pub(crate) fn block(self) -> Block {
+        self.block
+    }
+
+    /// Whether it is out of its chain for good.
+    pub(crate) fn is_out(self) -> bool {
+        // Acquire: that the chain does without it (E3).
+        self.word(PLACE).load(Ordering::Acquire) & OUT != 0
+    }
+
+    /// Says that it is out of its chain, as who has taken it out. The caller has locked the cell.
+    pub(crate) fn set_out(self) {
+        let place = self.word(PLACE);
+        place.store(place.load(Ordering::Relaxed) | OUT, Ordering::Release); // E3
+    }
+
+    /// Which words of the unit it has.
+    pub(crate) fn place(self) -> Range<usize> {
+        let place = self.word(PLACE).load(Ordering::Relaxed);
+        let (first, count) = (usize::from(place as u16), usize::from((place >> 16) as u16));
+        first..first + count
+    }
+
+    fn words(self) -> &'a [AtomicU64] {
+        // SAFETY: as in `word`; so many words follow the header (`new_undo`).
+        unsafe { self.block.words(UNDO_WORDS, self.place().len()) }
+    }
+
+    /// Makes an image of the next newer version that of this one.
+    pub(crate) fn put_back(self, image: &mut [u64]) {
+        for (word, old) in image[self.place()].iter_mut().zip(self.words()) {
+            *word = old.load(Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What commits put aside: whichever parts of a row they change, and whoever looks on, all of it is what it was for who looks back.
+
+use super::rows::Item;
+use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
+use super::steps::{CONFLICT, ONCE, acting};
+use crate::epoch::Collect;
+use crate::index::Found;
+use crate::protocol::{Mvcc, Mvto};
+use crate::sync::{Duration, Point, Random, lock};
+use crate::{Abort, Database, Session, Snapshot, Table, Whole};
+use candide_derive::Record;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A row of which some columns are large, some share a word, and one has a group of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
+#[record(crate = crate)]
+struct Wide {
+    #[key]
+    id: u64,
+    #[group(wide)]
+    one: u64,
+    #[group(wide)]
+    few: [u64; 3],
+    #[group(wide)]
+    many: [u64; 16],
+    #[group(wide)]
+    narrow: u8,
+    #[group(wide)]
+    flag: bool,
+    #[group(rest)]
+    rest: [u64; 2],
+}
+
+impl Wide {
+    fn new(id: u64, value: u64) -> Wide {
+        Wide { id, one: value, few: [value; 3], many: [value; 16], narrow: value as u8, flag: false, rest: [value; 2] }
+    }
+}
+
+#[test]
+fn whichever_parts_of_a_row_change_snapshots_see_all_of_it() {
+    whichever_parts_of_a_row_change_snapshots_see_all_of_it_under::<Mvcc>();
+    whichever_parts_of_a_row_change_snapshots_see_all_of_it_under::<Mvto>();
+}
+
+fn whichever_parts_of_a_row_change_snapshots_see_all_of_it_under<P: Chained>() {
+    for seed in 0..100 {
+        Walk::<P>::new(seed).run();
+    }
+}
+
+/// A random walk: parts of rows change, rows and snapshots come and go.
+struct Walk<P: Chained> {
+    seed: u64,
+    random: Random,
+    db: Database<P>,
+    rows: Table<Wide, P>,
+    sessions: Vec<Session<P>>,
+    model: BTreeMap<u64, Wide>,
+    /// With what they see.
+    open: Vec<(Snapshot<P>, BTreeMap<u64, Wide>)>,
+}
+
+impl<P: Chained> Walk<P> {
+    const ROWS: u64 = 2;
+
+    fn new(seed: u64) -> Walk<P> {
+        let db =
+            Database::<P>::builder().manual_epochs(10).timestamp_splitting(seed.is_multiple_of(2)).build().unwrap();
+        let rows = db.table::<Wide>("rows").unwrap();
+        let sessions = (0..3).map(|_| db.session().unwrap()).collect();
+        Walk { seed, random: Random::seeded(seed), db, rows, sessions, model: BTreeMap::new(), open: Vec::new() }
+    }
+
+    fn run(&mut self) {
+        for step in 0..150 {
+            self.step(step);
+            self.look();
+        }
+        self.open.clear();
+        self.collect_all();
+        assert_eq!(self.db.memory().garbage, 0, "seed {}", self.seed);
+    }
+
+    fn step(&mut self, step: u64) {
+        let (id, who) = (self.random.below(Self::ROWS), self.random.below(3) as usize);
+        match self.random.below(20) {
+            0..=8 => self.update(id, who, step),
+            9 | 10 => {
+                ok(self.sessions[who].run(|tx| self.rows.put(tx, Wide::new(id, step))));
+                self.model.insert(id, Wide::new(id, step));
+            }
+            11 => {
+                let deleted = ok(self.sessions[who].run(|tx| self.rows.delete_if_present(tx, &id)));
+                assert_eq!(deleted, self.model.remove(&id).is_some());
+            }
+            12 | 13 if self.open.len() < 5 => self.open.push((self.db.snapshot(), self.model.clone())),
+            12..=14 if !self.open.is_empty() => {
+                let place = self.random.below(self.open.len() as u64) as usize;
+                self.open.remove(place);
+            }
+            15 => self.sessions[who] = self.db.session().unwrap(),
+            16 => self.collect_all(),
+            _ => {
+                self.db.inner.engine.epochs.pass();
+                ok(self.sessions[who].run(|_| Ok(())));
+            }
+        }
+    }
+
+    /// Changes one part of a row, or several, or one and then the whole row.
+    fn update(&mut self, id: u64, who: usize, value: u64) {
+        let Some(row) = self.model.get_mut(&id) else { return };
+        let parts: Vec<_> = (0..1 + self.random.below(3)).map(|_| self.random.below(8)).collect();
+        let place = self.random.below(16) as usize;
+        let mut many = row.many;
+        many[place] = value;
+        let rows = &self.rows;
+        ok(self.sessions[who].run(|tx| {
+            for part in &parts {
+                match part {
+                    0 | 1 => rows.update(tx, &id, Wide::ONE.set(value))?,
+                    2 => rows.update(tx, &id, Wide::FEW.set([value; 3]))?,
+                    3 => rows.update(tx, &id, Wide::MANY.set(many))?,
+                    4 => rows.update(tx, &id, (Wide::NARROW.set(value as u8), Wide::ONE.set(value)))?,
+                    5 => rows.update(tx, &id, Wide::FLAG.set(value.is_multiple_of(2)))?,
+                    6 => rows.update(tx, &id, Wide::REST.set([value; 2]))?,
+                    _ => rows.put(tx, Wide::new(id, value))?,
+                }
+            }
+            Ok(())
+        }));
+        for part in parts {
+            match part {
+                0 | 1 => row.one = value,
+                2 => row.few = [value; 3],
+                3 => row.many = many,
+                4 => (row.narrow, row.one) = (value as u8, value),
+                5 => row.flag = value.is_multiple_of(2),
+                6 => row.rest = [value; 2],
+                _ => *row = Wide::new(id, value),
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        for id in 0..Self::ROWS {
+            let now = ok(self.sessions[0].run(|tx| self.rows.get(tx, &id, Whole)));
+            assert_eq!(now.as_ref(), self.model.get(&id), "seed {}", self.seed);
+            for (snapshot, rows) in &self.open {
+                let seen = ok(snapshot.run(|tx| self.rows.get(tx, &id, Whole)));
+                assert_eq!(seen.as_ref(), rows.get(&id), "seed {}", self.seed);
+            }
+        }
+    }
+
+    /// Collects all that can be; then there is a version for each snapshot at most, and the newest.
+    fn collect_all(&mut self) {
+        for _ in 0..8 {
+            self.sessions.iter_mut().for_each(|session| collect(&self.db, session));
+            let inner = &self.db.inner;
+            Collect::collect(&**inner, inner.engine.epochs.now());
+        }
+        let core = self.rows.core();
+        for id in 0..Self::ROWS {
+            let Found::Record(record) = core.index.find(&[id]) else { continue };
+            for at in core.layout.cells(record) {
+                let (found, open) = (P::versions(&self.db.inner.engine.clock, at), self.open.len());
+                assert!(found <= open + 1, "seed {}: {found} versions, {open} snapshots", self.seed);
+            }
+        }
+    }
+}
+
+#[test]
+fn who_looks_back_while_others_write_sees_no_part_of_that() {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let rows = db.table::<Wide>("rows").unwrap();
+    let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+    ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
+    let snapshot = db.snapshot();
+    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(1))));
+    let written = rows.clone();
+    let seen = acting(
+        Point::LookingBack,
+        move || ok(other.run(|tx| written.update(tx, &1, Wide::FEW.set([2; 3])))),
+        || ok(snapshot.run(|tx| rows.get(tx, &1, Whole))),
+    );
+    assert_eq!(seen, Some(Wide::new(1, 0)));
+}
+
+/// While a chain is thinned others read the row, and who wants to write it waits or starts over.
+#[test]
+fn who_thins_a_chain_is_in_the_way_of_writers_only() {
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let mut other = db.session().unwrap();
+    let snapshot = Rc::new(db.snapshot());
+    (0..5).for_each(|_| add(&mut session, &items, 1));
+    db.inner.engine.epochs.pass();
+    db.inner.engine.epochs.pass();
+    let (there, rows) = (snapshot.clone(), items.clone());
+    let meanwhile = move || {
+        assert_eq!(count(&there, &rows, 1), Some(0));
+        assert_eq!(other.run_with(ONCE(), |tx| rows.get(tx, &1, Item::COUNT)), Ok(Some(5)));
+        assert_eq!(other.run_with(ONCE(), |tx| rows.update(tx, &1, Item::COUNT.add(1))), CONFLICT);
+        assert_eq!(other.last_conflict().map(|conflict| conflict.cause), Some(Abort::Locked));
+    };
+    acting(Point::Thinning, meanwhile, || ok(session.run(|_| Ok(()))));
+    assert_eq!((versions(&db, &items, 1), count(&snapshot, &items, 1)), (2, Some(0)));
+    add(&mut session, &items, 1);
+    assert_eq!(count(&db.snapshot(), &items, 1), Some(6));
+}
+
+/// One session thins a chain, for a snapshot that closes meanwhile. Another one has an entry of the same chain, and knows no snapshot.
+#[test]
+fn what_somebody_walks_over_is_not_freed() {
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let mut other = db.session().unwrap();
+    let snapshot = db.snapshot();
+    add(&mut session, &items, 1);
+    add(&mut session, &items, 1);
+    add(&mut other, &items, 1);
+    add(&mut session, &items, 1);
+    db.inner.engine.epochs.pass();
+    db.inner.engine.epochs.pass();
+    let meanwhile = move || {
+        drop(snapshot);
+        let own = |other: &Session<Mvcc>| lock(&other.core_for_tests().public.garbage).len();
+        assert_eq!(own(&other), 1);
+        ok(other.run(|_| Ok(())));
+        assert_eq!(own(&other), 1, "it is retired, and not free yet");
+    };
+    acting(Point::Thinning, meanwhile, || ok(session.run(|_| Ok(()))));
+    collect(&db, &mut session);
+    (0..10).for_each(|_| db.inner.engine.epochs.pass());
+    Collect::collect(&*db.inner, db.inner.engine.epochs.now());
+    assert_eq!((versions(&db, &items, 1), count(&db.snapshot(), &items, 1)), (1, Some(4)));
+}
+
+/// An undo of a few words stays for a snapshot where those above it go, which have others.
+#[test]
+fn what_stays_in_a_chain_has_the_words_of_what_goes() {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let rows = db.table::<Wide>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
+    let snapshot = db.snapshot();
+    ok(session.run(|tx| rows.update(tx, &1, Wide::FEW.set([1; 3]))));
+    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(2))));
+    ok(session.run(|tx| rows.update(tx, &1, Wide::FLAG.set(true))));
+    let newer = db.snapshot();
+    ok(session.run(|tx| rows.update(tx, &1, Wide::MANY.set([4; 16]))));
+    collect(&db, &mut session);
+    let core = rows.core();
+    let Found::Record(record) = core.index.find(&[1]) else { panic!("the row is there") };
+    assert_eq!(Mvcc::all_versions(&db.inner.engine.clock, core.layout.first_of(record)), 3);
+    let seen = |snapshot: &Snapshot<Mvcc>| ok(snapshot.run(|tx| rows.get(tx, &1, Whole)));
+    assert_eq!(seen(&snapshot), Some(Wide::new(1, 0)));
+    assert_eq!(seen(&newer), Some(Wide { few: [1; 3], one: 2, flag: true, ..Wide::new(1, 0) }));
+    drop((snapshot, newer));
+    (0..2).for_each(|_| collect(&db, &mut session));
+    assert_eq!(db.memory().garbage, 0);
+}
+
+/// Rows and entries of indexes that come and go leave nothing behind, though a snapshot is open: it has never seen them.
+#[test]
+fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it() {
+    what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under::<Mvcc>();
+    what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under::<Mvto>();
+}
+
+fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under<P: Chained>() {
+    let (db, items, mut session) = by_hand::<P>();
+    let snapshot = db.snapshot();
+    for id in 10..60 {
+        ok(session.run(|tx| items.insert(tx, Item::new(id, 1))));
+        add(&mut session, &items, id);
+        ok(session.run(|tx| items.delete(tx, &id)));
+        if id % 5 == 0 {
+            collect(&db, &mut session);
+        }
+    }
+    // And one that it has seen.
+    ok(session.run(|tx| items.delete(tx, &1)));
+    (0..3).for_each(|_| collect(&db, &mut session));
+    let linked = (0..60).filter(|&id| matches!(items.core().index.find(&[id]), Found::Record(_)));
+    assert_eq!(linked.collect::<Vec<_>>(), [0, 1, 2, 3], "{}", P::NAME);
+    assert_eq!((count(&snapshot, &items, 1), count(&snapshot, &items, 10)), (Some(0), None));
+    drop(snapshot);
+    (0..3).for_each(|_| collect(&db, &mut session));
+    assert_eq!((db.memory().garbage, versions(&db, &items, 1)), (0, 0));
+}
+
+/// Somebody asks for a table while a chain is thinned by who has no block at hand for what it puts in the place of another.
+#[test]
+fn who_thins_a_chain_does_not_wait_for_who_waits_for_the_list_of_tables() {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let rows = db.table::<Wide>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
+    let snapshot = db.snapshot();
+    ok(session.run(|tx| rows.update(tx, &1, Wide::FEW.set([1; 3]))));
+    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(2))));
+    drop(session);
+    (0..2).for_each(|_| db.inner.engine.epochs.pass());
+    let there = db.clone();
+    let ask = move || {
+        let asking = std::thread::spawn(move || there.table::<Item>("items").unwrap());
+        // It waits now, if it waits at all.
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!asking.is_finished());
+    };
+    acting(Point::Collecting, ask, || Collect::collect(&*db.inner, db.inner.engine.epochs.now()));
+    assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
+}
+
+/// A row is written while somebody thins its chain, who has seen in its cell when it was written before that.
+#[test]
+fn what_is_replaced_while_its_chain_is_thinned_stays() {
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let (mut other, oldest) = (db.session().unwrap(), db.snapshot());
+    (0..3).for_each(|_| add(&mut session, &items, 1));
+    (0..2).for_each(|_| db.inner.engine.epochs.pass());
+    let kept = Rc::new(Cell::new(None));
+    let write = {
+        let (db, items, kept) = (db.clone(), items.clone(), kept.clone());
+        move || {
+            kept.set(Some(db.snapshot()));
+            add(&mut other, &items, 1);
+        }
+    };
+    acting(Point::LookingBack, write, || ok(session.run(|_| Ok(()))));
+    let kept = kept.take().expect("it was opened");
+    let counts = [&oldest, &kept, &db.snapshot()].map(|snapshot| count(snapshot, &items, 1));
+    assert_eq!(counts, [Some(0), Some(3), Some(4)]);
+}
+
+/// However often a transaction changes many words of a row, it is one version that has to be put aside.
+#[test]
+fn room_is_made_for_each_unit_once() {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let rows = db.table::<Wide>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
+    let versions = || db.tables()[0].version_bytes;
+    let mut updates = |count: u64| {
+        ok(session.run(|tx| {
+            rows.update(tx, &1, Wide::ONE.set(1))?;
+            (0..count).try_for_each(|value| rows.update(tx, &1, Wide::MANY.set([value; 16])))
+        }));
+        versions()
+    };
+    let few = updates(1);
+    assert_eq!(updates(20_000), few);
+}
