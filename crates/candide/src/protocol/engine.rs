@@ -126,8 +126,8 @@ pub(crate) struct Looking {
     pub(crate) others_are: bool,
     /// All attempts that run have reached this timestamp, but for those which see what an open snapshot keeps.
     pub(crate) reached: u64,
-    /// The unit of a chain that others were just changing, by its address: it is not looked through again by this collection.
-    pub(crate) in_the_way: Option<u64>,
+    /// The units of chains that others were just changing, by their addresses: they are not looked through again by this collection.
+    pub(crate) in_the_way: Vec<u64>,
     /// The chain that it looks through.
     pub(crate) chain: Vec<Block>,
     /// What a unit was.

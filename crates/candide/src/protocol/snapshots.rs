@@ -53,9 +53,8 @@ impl Snapshots {
         open.lookers += 1;
         let gone = open.snapshots.first().map_or(open.gone, |&(oldest, _)| oldest.min(open.gone));
         drop(open);
-        let looked = look(gone);
-        self.end_looking();
-        looked
+        let _listed = Listed(self);
+        look(gone)
     }
 
     /// Ends that the caller looks through chains.
@@ -94,5 +93,14 @@ impl Snapshots {
     /// The epoch in which the oldest was opened.
     pub(super) fn oldest(&self) -> Option<Epoch> {
         lock(&self.0).snapshots.iter().map(|&(_, epoch)| epoch).min()
+    }
+}
+
+/// Somebody who looks through chains, until this is dropped.
+struct Listed<'a>(&'a Snapshots);
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.0.end_looking();
     }
 }

@@ -98,10 +98,16 @@ impl CellAt {
         Undo { block, cell: PhantomData }
     }
 
-    /// Makes an undo that has all words of a version, of which another one has some. The block is the caller's, and long enough.
-    pub(crate) fn whole_undo<'a>(&'a self, block: Block, of: Undo<'a>, image: &[u64]) -> Undo<'a> {
+    /// Makes an undo of a version of which there is one that has fewer words. The block is the caller's, and long enough.
+    pub(crate) fn larger_undo<'a>(
+        &'a self,
+        block: Block,
+        of: Undo<'a>,
+        place: Range<usize>,
+        image: &[u64],
+    ) -> Undo<'a> {
         let [stamp, older] = [STAMP, OLDER].map(|word| of.word(word).load(Ordering::Relaxed));
-        let undo = self.new_undo(block, stamp, older, &(0..image.len()));
+        let undo = self.new_undo(block, stamp, older, &place);
         for (word, &value) in undo.words().iter().zip(image) {
             word.store(value, Ordering::Relaxed);
         }

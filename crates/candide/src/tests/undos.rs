@@ -6,7 +6,7 @@ use super::steps::{CONFLICT, ONCE, acting};
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto};
-use crate::sync::{Duration, Point, Random, lock};
+use crate::sync::{Duration, Point, Random, lock, with_hook};
 use crate::{Abort, Database, Session, Snapshot, Table, Whole};
 use candide_derive::Record;
 use std::cell::Cell;
@@ -354,4 +354,41 @@ fn room_is_made_for_each_unit_once() {
     };
     let few = updates(1);
     assert_eq!(updates(20_000), few);
+}
+
+/// Many rows come and go at once: records wait until what was put aside of them has had its turn, and not for the snapshot.
+#[test]
+fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
+    const ROWS: std::ops::Range<u64> = 10..9_000;
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let snapshot = db.snapshot();
+    ok(session.run(|tx| ROWS.into_iter().try_for_each(|id| items.insert(tx, Item::new(id, 1)))));
+    ok(session.run(|tx| ROWS.into_iter().try_for_each(|id| items.delete(tx, &id))));
+    (0..10).for_each(|_| collect(&db, &mut session));
+    let linked = ROWS.filter(|&id| matches!(items.core().index.find(&[id]), Found::Record(_))).count();
+    assert_eq!((linked, count(&snapshot, &items, 10)), (0, None));
+    assert_eq!(db.memory().garbage, 0);
+}
+
+/// While rows are held, their chains are gone through once in a collection, however much of them is due.
+#[test]
+fn what_is_in_the_way_is_not_tried_again_and_again() {
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let (mut other, snapshot) = (db.session().unwrap(), db.snapshot());
+    for _ in 0..50 {
+        (1..=2).for_each(|id| add(&mut session, &items, id));
+    }
+    (0..2).for_each(|_| db.inner.engine.epochs.pass());
+    let walks = Rc::new(Cell::new(0));
+    let counted = walks.clone();
+    let hook = move |point| counted.set(counted.get() + usize::from(point == Point::LookingBack));
+    ok(other.run(|tx| {
+        (1..=2).try_for_each(|id| items.read_for_update(tx, &id, Item::COUNT).map(drop))?;
+        with_hook(hook.clone(), || ok(session.run(|_| Ok(()))));
+        Ok(())
+    }));
+    assert_eq!(walks.get(), 2);
+    collect(&db, &mut session);
+    assert_eq!([1, 2].map(|id| versions(&db, &items, id)), [2, 2]);
+    assert_eq!(count(&snapshot, &items, 1), Some(0));
 }

@@ -13,8 +13,9 @@ use std::sync::Arc;
 /// felt, more than come in.
 const BUDGET_MIN: usize = 256;
 
-/// Of what a snapshot has kept that has closed, so many times as much is looked at: most of it is free by then.
-const RELEASED_AT_ONCE: usize = 8;
+/// So much is looked at in one collection of what was put aside, and of what a snapshot has kept that has closed. The rest has its turn
+/// after the next transaction.
+const ASIDE_AT_ONCE: usize = 4_096;
 
 /// Records that are looked at one after another, once all of them have been asked for: as many as a core waits for at a time.
 const TOGETHER: usize = 16;
@@ -200,7 +201,7 @@ impl Garbage {
             let (_, retired) = self.retired.pop_front().expect("it has just been seen");
             retired.free(tables, &mut local.caches);
         }
-        let due = self.aside.due(if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }, budget);
+        let due = self.aside.due(if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }, ASIDE_AT_ONCE);
         if due == 0 && !self.aside.has_kept() && self.has_no_entries() && engine.hot.is_empty() {
             return;
         }
@@ -208,7 +209,7 @@ impl Garbage {
         let until = self.aside.entries.range(..due).map(|put| put.until).max().unwrap_or(0);
         P::begin_collecting(&mut Context::new(engine, local), until);
         self.release(&local.snapshots);
-        self.look_at_aside(engine, local, tables, (due, RELEASED_AT_ONCE * budget));
+        self.look_at_aside(engine, local, tables, (due, ASIDE_AT_ONCE));
         // Each has a budget of its own, so that none waits behind the others.
         self.look_at(engine, local, (slot, tables), (Of::Burials, horizon), budget);
         if !self.released.is_empty() {
@@ -222,7 +223,12 @@ impl Garbage {
 
     /// Whether something waits for nothing any more: more than a collection has been willing to look at.
     pub(crate) fn has_more<P: Protocol>(&self, engine: &Engine<P>) -> bool {
-        self.has_free(engine) || self.aside.due(engine.epochs.horizon(), 1) > 0 || !self.aside.released.is_empty()
+        self.has_free(engine) || self.is_behind(engine.epochs.horizon())
+    }
+
+    /// Whether something that was put aside has not had its turn yet.
+    fn is_behind(&self, before: Epoch) -> bool {
+        self.aside.due(before, 1) > 0 || !self.aside.released.is_empty()
     }
 
     /// Whether there is memory that nobody can look at any more.
@@ -307,7 +313,12 @@ impl Garbage {
                 units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
                 pass(Point::Collecting);
                 let noted = due.note;
-                match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
+                let burial = match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
+                    // Perhaps nobody sees what is still in its chains.
+                    Burial::Kept(_) if self.is_behind(before) => Burial::NotYet,
+                    burial => burial,
+                };
+                match burial {
                     Burial::Alive => {}
                     Burial::NotYet | Burial::Busy | Burial::Unfinished if of == Of::Released => {
                         self.park(CLOSED, due.at, (engine.epochs.now(), time));

@@ -34,8 +34,11 @@ use crate::protocol::locks;
 use crate::protocol::{Burial, Context, Due, Fate, PutAside, TableCore, VERSIONS_AT_ONCE};
 use crate::record::undo::Undo;
 use crate::record::{CellAt, Tid, Words};
-use crate::sync::{Mutant, Ordering, Point, mutant, pass};
+use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
 use std::ops::Range;
+
+/// Rounds of waiting for a lock, most of which are busy: a commit may be in progress. Nobody waits for who thins.
+const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
 /// For [`Protocol::look_at`](super::Protocol::look_at).
 #[inline]
@@ -58,7 +61,7 @@ fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCo
     if let Some(snapshot) = seen_by(&context.local.snapshots, undo.ts()..put.until) {
         return Fate::Kept(snapshot);
     }
-    if context.local.looking.in_the_way != Some(put.at.address()) {
+    if !context.local.looking.in_the_way.contains(&put.at.address()) {
         thin(context, table, put.at);
     }
     if undo.is_out() { Fate::Retire } else { Fate::NotYet }
@@ -96,11 +99,14 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
         }
         let gone = &chain[first..index];
         let below = match undo {
-            Some(undo) if !has_all(&at, undo, gone) => replace(context, table, &at, (above, gone, undo)).map(Some),
+            Some(undo) if !has_all(&at, undo, gone) => {
+                let until = above.map_or(word.ts(), Undo::ts);
+                replace(context, table, &at, (gone, undo, until)).map(Some)
+            }
             _ => Some(undo),
         };
         let Some(below) = below.filter(|&below| take_out(&at, above, gone, below)) else {
-            context.local.looking.in_the_way = Some(at.address());
+            context.local.looking.in_the_way.push(at.address());
             break;
         };
         (above, first) = (below, index + 1);
@@ -138,15 +144,21 @@ fn take_out(at: &CellAt, above: Option<Undo<'_>>, gone: &[Block], below: Option<
     true
 }
 
-/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has all words.
+/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has the words of all of them.
+/// What will be above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,
     at: &'a CellAt,
-    (above, gone, old): (Option<Undo<'a>>, &[Block], Undo<'a>),
+    (gone, old, until): (&[Block], Undo<'a>, u64),
 ) -> Option<Undo<'a>> {
-    let size = block_size(at.payload_words());
-    context.prepare_versions_of(table, size, 1, true).ok()?;
+    let places = gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
+    let words = places.fold(old.place(), |sum, place| match sum.is_empty() {
+        true => place,
+        false => sum.start.min(place.start)..sum.end.max(place.end),
+    });
+    let size = block_size(words.len());
+    context.prepare_versions_of(table, size, 1, false).ok()?;
     let mut image = std::mem::take(&mut context.local.looking.image);
     // As who reads it: first the words, then the undos.
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
@@ -154,7 +166,7 @@ fn replace<'a>(
     Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
     at.undos(word, old.ts()).for_each(|undo| undo.put_back(&mut image));
     let block = context.version_block(at.table(), size);
-    let new = at.whole_undo(block, old, &image);
+    let new = at.larger_undo(block, old, words.clone(), &image[words]);
     context.local.looking.image = image;
 
     let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
@@ -172,22 +184,25 @@ fn replace<'a>(
         context.free_version_block(table, size, block);
         return None;
     }
-    let until = above.map_or(word.ts(), Undo::ts);
     context.local.put_aside.push(PutAside { at: *at, block, size, until });
     Some(new)
 }
 
-/// Runs something while nobody else changes a unit or its chain; nothing, if somebody is about to.
+/// Runs something while nobody else changes a unit or its chain; nothing, if somebody does so for long.
 fn with_lock<T>(at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
     let cell = at.cell_word(0);
-    let word = Tid(cell.load(Ordering::Relaxed));
-    let locked = word.0 | Tid::LOCK;
-    // Acquire: what others have linked or taken out is ours to see (E3).
-    let is_ours =
-        !word.has(Tid::LOCK) && cell.compare_exchange(word.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok();
-    if !is_ours {
-        return None;
-    }
+    let mut spin = Spin::default();
+    let word = loop {
+        let word = Tid(cell.load(Ordering::Relaxed));
+        let locked = word.0 | Tid::LOCK;
+        // Acquire: what others have linked or taken out is ours to see (E3).
+        if !word.has(Tid::LOCK) && cell.compare_exchange(word.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            break word;
+        }
+        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return None;
+        }
+    };
     pass(Point::Thinning);
     let changed = change();
     // Release: the chain, for who locks it next (E3).
@@ -219,7 +234,7 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
         && !units.iter().all(CellAt::has_no_undo)
     {
         // At first somebody may have been in the way of that.
-        let is_first = std::mem::replace(&mut due.note, 1) == 0 && !due.is_parked;
+        let is_first = std::mem::replace(&mut due.note, word.version()) != word.version() && !due.is_parked;
         return if is_first { Burial::NotYet } else { Burial::Kept(snapshot) };
     }
     if locks::kill(units, word) { Burial::Dead } else { Burial::NotYet }

@@ -363,7 +363,7 @@ impl Protocol for Mvcc {
         let (others_are, reached) = context.clock.snapshots.begin_looking(&mut local.snapshots, until);
         let is_listed = !local.snapshots.is_empty();
         (local.looking.is_listed, local.looking.others_are, local.looking.reached) = (is_listed, others_are, reached);
-        local.looking.in_the_way = None;
+        local.looking.in_the_way.clear();
     }
 
     fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
