@@ -19,7 +19,7 @@ pub(crate) enum Point {
     Locked,
     /// Read: the words are copied, the second look at the cell has not happened.
     Copied,
-    /// Read: a unit has been written since the attempt's time; its words have not been copied.
+    /// Read, or collecting: a cell says when its unit was written last; what there was before has not been looked for.
     LookingBack,
     /// Read: the attempt has moved on in time, and has not looked at the cell again.
     MovedOn,
