@@ -96,6 +96,25 @@ impl Way {
         Some(record)
     }
 
+    /// Gives out what is at hand, as long as it is wanted.
+    #[inline(always)]
+    fn give_while<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
+        mut wanted: impl FnMut(&mut State<P>, RecordAt) -> bool,
+    ) {
+        let Some(cursor) = &mut self.cursor else { return };
+        cursor.give_while(|record| {
+            let is_wanted = wanted(state, record);
+            if is_wanted {
+                state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
+            }
+            is_wanted
+        });
+    }
+
     #[inline(never)]
     fn look_for_next<P: Protocol>(
         &mut self,
@@ -256,6 +275,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         loop {
             let state = &mut *self.tx.state.borrow_mut();
             let core = self.table.core();
+            if record.is_none() {
+                self.skip_absent(state);
+            }
             let Some(record) = record.take().or_else(|| self.way.step(self.tx, state, core)) else { return self.end() };
             let key = core.layout.key_of(record);
             let (mark, units) = (self.way.mark, self.units.all);
@@ -268,6 +290,17 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
                 }
             }
         }
+    }
+
+    /// Goes past what else at hand is no row, as far as that is simple: where rows come at one end of a range and go at the other, those that
+    /// have gone lie together, as long as somebody can see them.
+    #[inline(always)]
+    fn skip_absent(&mut self, state: &mut State<P>) {
+        let Some(placed) = self.units.only else { return };
+        self.way.give_while(self.tx, state, self.table.core(), |state, record| {
+            let at = placed.of(record);
+            !P::peek(&state.attempt, at) && state.read_at_once(at, |_| {}) == Some(false)
+        });
     }
 
     /// Ends, and tells what it has failed by.

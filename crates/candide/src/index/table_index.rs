@@ -55,6 +55,15 @@ impl Cursor {
             None => None,
         }
     }
+
+    /// Gives out records as [`Cursor::at_hand`] does, until one is not wanted, which stays. What is in buckets comes one by one.
+    #[inline(always)]
+    pub(crate) fn give_while(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
+        match self {
+            Cursor::Leaves(cursor) => cursor.give_while(wanted),
+            Cursor::Buckets(_) => {}
+        }
+    }
 }
 
 impl TableIndex {

@@ -255,6 +255,49 @@ fn an_uncommitted_insert_is_an_absence_that_a_scan_observes() {
     for_each_overlapping(&UncommittedInsert);
 }
 
+struct ReturnAmongGone;
+
+impl ForProtocol for ReturnAmongGone {
+    fn run<P: Protocol>(&self) {
+        let looks: [Act<P>; 4] = [
+            |parcels, tx| drain(parcels.scan(tx, .., ())),
+            |parcels, tx| drain(parcels.scan_rev(tx, .., Parcel::NOTE)),
+            |parcels, tx| drain(parcels.scan(tx, .., Parcel::WEIGHT).take(2)),
+            |parcels, tx| drain(parcels.scan(tx, (1, 15)..(1, 55), Whole)),
+        ];
+        for look in looks {
+            for back in [20, 30, 50] {
+                // Nothing that is gone leaves the index, so whoever comes again does not change the leaf.
+                let some_gone = || {
+                    let mut scene = scene::<P>([10, 20, 30, 40, 50, 60]);
+                    let gone = |tx: &Tx<'_, P>| {
+                        [20, 30, 40, 50].iter().try_for_each(|&number| scene.parcels.delete(tx, &(1, number)))
+                    };
+                    scene.second.run(gone).unwrap_or_else(|e: Abort| panic!("{e}"));
+                    scene
+                };
+                let Scene { parcels, beside, mut first, mut second, .. } = some_gone();
+                let mut inner = Ok(());
+                let outer = first.run_with(ONCE(), |tx| {
+                    look(&parcels, tx)?;
+                    inner = second.run_with(ONCE(), |tx| {
+                        beside.read(tx, &0, Item::COUNT)?;
+                        insert(&parcels, tx, back)
+                    });
+                    beside.update(tx, &0, Item::COUNT.add(1))
+                });
+                assert!(outer == CONFLICT || inner == CONFLICT, "{}: {back} came again unnoticed", P::NAME);
+                assert!(both_commit(&mut some_gone(), false, look, |_, _| Ok(())), "by itself it commits");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_that_comes_again_among_others_that_have_gone_is_noticed() {
+    for_each_overlapping(&ReturnAmongGone);
+}
+
 struct DeleteInScan;
 
 impl ForProtocol for DeleteInScan {

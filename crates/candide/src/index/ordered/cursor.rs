@@ -279,6 +279,14 @@ impl Cursor {
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
     }
+
+    /// Gives out records at hand, until one is not wanted, which stays.
+    #[inline(always)]
+    pub(crate) fn give_while(&mut self, mut wanted: impl FnMut(RecordAt) -> bool) {
+        let rest = &self.hand.words[self.hand.next % ROOM..];
+        let records = rest.iter().map_while(|&word| Value::record(word));
+        self.hand.next += records.take_while(|&record| wanted(record)).count();
+    }
 }
 
 impl Frame {
