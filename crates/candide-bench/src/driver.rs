@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use candide::{Database, Protocol, Stats};
+use candide::{Abort, Database, Protocol, Stats};
 use candide_workloads::{Causes, Loaded, Step, Timeline, Worker};
 use hdrhistogram::Histogram;
 
@@ -396,6 +396,10 @@ fn repeat<W: Worker>(
     if let Some(before) = before {
         let after = worker.stats();
         for (number, ((reason, before), (_, after))) in before.abort_reasons().zip(after.abort_reasons()).enumerate() {
+            // What a transaction has come to, a guard that refuses for one, ends it as a rollback of its own.
+            if !Abort::ALL[number].is_conflict() {
+                continue;
+            }
             let attempts = after - before - run.hottest.as_ref().map_or(0, |probes| probes.aborts(number));
             if attempts > 0 {
                 run.abort_reasons.insert(reason, attempts);
@@ -408,7 +412,7 @@ fn repeat<W: Worker>(
 
 #[cfg(test)]
 mod tests {
-    use candide::{Abort, Occ, Session};
+    use candide::{Occ, Session};
     use candide_workloads::{Consistency, Probe};
 
     use super::*;

@@ -11,7 +11,7 @@ use crate::timeline::NamedPhase;
 /// Prints the tables and everything a reader must know beside them.
 pub(crate) fn print(report: &Report) {
     match &report.figure {
-        Some(figure) => print_figure(figure),
+        Some(figure) => print_figure(figure, &report.results),
         None => {
             println!("{}\n\nLatencies in µs, {}\n{}", throughputs(report), report.latency_span(), latencies(report));
         }
@@ -42,7 +42,7 @@ pub(crate) fn print(report: &Report) {
 }
 
 /// Prints a figure's lines, part by part, beside what was published, and in what it differs.
-fn print_figure(figure: &Figure) {
+fn print_figure(figure: &Figure, results: &[Measurement]) {
     println!("{}\n{}", figure.title, figure.source);
     for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
         let mut table = table(&FIGURE_HEADER, 1..7);
@@ -53,7 +53,9 @@ fn print_figure(figure: &Figure) {
             let rows = line.points.iter().enumerate();
             table.add_rows(rows.map(|(index, point)| {
                 let is_base = line.base.is_none() && panel.len() > 1;
-                figure_row(&line.label, point, is_base, if index == last { published } else { "" })
+                let held = results[point.result].consistency.failed.is_empty();
+                let label = if held { line.label.clone() } else { format!("{}: FAILED", line.label) };
+                figure_row(label, point, is_base, if index == last { published } else { "" })
             }));
         }
         println!("\n{}\n{table}", panel[0].panel);
@@ -77,10 +79,10 @@ const FIGURE_HEADER: [&str; 8] =
     ["line", "threads", "txn/s (median)", "slowest", "fastest", "ratio", "aborted attempts", "the paper"];
 
 /// A line of a figure at one number of threads.
-fn figure_row(label: &str, point: &Point, is_base: bool, published: &str) -> [String; 8] {
+fn figure_row(label: String, point: &Point, is_base: bool, published: &str) -> [String; 8] {
     let (slowest, fastest) = point.range();
     [
-        label.to_string(),
+        label,
         point.threads.to_string(),
         grouped(point.throughput_tps),
         grouped(slowest),

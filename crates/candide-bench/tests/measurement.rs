@@ -233,6 +233,8 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
         assert_eq!(keys(&result["transactions"]), kinds);
         assert!(number(&result["transactions"]["send-payment"]["user_aborted"]) > 0.0);
         assert_eq!(number(&result["transactions"]["balance"]["user_aborted"]), 0.0);
+        let reasons = result["abort_reasons"].as_object().expect("an object").values();
+        assert_eq!(number(&result["aborted"]), reasons.map(number).sum::<f64>(), "a refusal is a rollback of its own");
         assert_eq!(result["factors"], Value::from(["no-backoff"].as_slice()));
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
@@ -269,8 +271,8 @@ fn rubis_reports_its_types_and_what_it_does_as_published() {
         assert_eq!(result["consistency"]["checked"], 30);
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
-    let notes = printed.lines().filter(|line| line.starts_with("note: rubis: "));
-    assert!(notes.clone().count() == 1 && notes.clone().all(|note| note.contains("inputs come again")), "{printed}");
+    let notes: Vec<_> = printed.lines().filter(|line| line.starts_with("note: rubis: ")).collect();
+    assert!(notes.len() == 3 && notes[0].contains("inputs come again") && notes[1].contains("sell out"), "{printed}");
     let (printed, report) = bench(&format!("{size} --profile paper"), "rubis-paper");
     assert!(printed.contains("so none raises a price") && printed.contains("beyond what there is"), "{printed}");
     assert_eq!(number(&report["results"][0]["user_aborted"]), 0.0);
@@ -341,8 +343,8 @@ fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
     }
     assert_eq!(results[2]["params"]["warehouses"], 2);
     let notes: Vec<_> = printed.lines().filter(|line| line.starts_with("note: tpcc: ")).collect();
-    assert!(notes.len() == 2 && notes[0].contains("order numbers come from a counter"), "{notes:?}");
-    assert_eq!(notes[1], "note: tpcc: there are fewer customers or items than TPC-C has", "said once");
+    assert!(notes.len() == 4 && notes[0].contains("order numbers come from a counter"), "{notes:?}");
+    assert_eq!(notes[3], "note: tpcc: there are fewer customers or items than TPC-C has", "said once");
 }
 
 #[test]

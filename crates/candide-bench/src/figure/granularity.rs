@@ -61,8 +61,8 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
             "there only districts and customers have a second timestamp, and a warehouse's takings are a counter of their own whatever \
              the granularity; here all tables of TPC-C are split when timestamps are fine, warehouses too, and none when they are \
              coarse, so that new orders and payments of one warehouse conflict",
-            "takings are updated at commit in both settings, as that counter is there; a district's, too, which are read and \
-             written there",
+            "takings are updated at commit in both settings, as that counter is there; so are a district's, what customers owe, what is left in \
+             stock and who delivers an order, which are read and written there",
             "there a million transactions are drawn beforehand for each thread and replayed; here 200000 at most",
             "order-status is safe from phantoms here; customers are found by a list for each last name, where that study scans an \
              index",

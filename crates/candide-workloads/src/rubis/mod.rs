@@ -121,6 +121,14 @@ impl Workload for Rubis {
                 !self.refuse_sold_out,
                 "items are sold beyond what there is, as published, though not with unsigned numbers",
             ),
+            (
+                self.refuse_sold_out,
+                "what is sold out is refused, which rolls back and is not counted: the most wanted items sell out within a run",
+            ),
+            (
+                self.stock != Self::published().stock,
+                "there is another number of each item than the ten that were published",
+            ),
         ];
         differences.into_iter().filter(|(differs, _)| *differs).map(|(_, how)| how).collect()
     }

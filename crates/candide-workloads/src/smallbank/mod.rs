@@ -89,6 +89,13 @@ impl Workload for SmallBank {
         None
     }
 
+    fn differences(&self) -> Vec<&'static str> {
+        vec![
+            "a thread's inputs come again when they have been used up, in all runs at one bank: some customers run out of money, and \
+             their payments are refused",
+        ]
+    }
+
     fn hottest(&self) -> Option<&'static str> {
         match self.customers {
             Customers::Theta(theta) => if_hot("checking[0]", self.accounts, theta),

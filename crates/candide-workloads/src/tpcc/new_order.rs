@@ -136,19 +136,30 @@ impl<P: Protocol> Store<P> {
             delivered: 0,
         }; N];
         let mut sum = 0;
+        let mut refusal = None;
+        let mut count = 0;
         for (index, line) in lines.iter().enumerate() {
             let row = &mut entered[index];
             let is_remote = line.supplier != order.warehouse;
-            let (price, dist_info) = self.take(&items[index], &stocks[index], line, order.district, is_remote)?;
-            row.number = index as u8 + 1;
+            let (price, dist_info) = match self.take(&items[index], &stocks[index], line, order.district, is_remote) {
+                Ok(taken) => taken,
+                // The lines before it are entered, and undone with the rest.
+                Err(Refusal::UnusedItem) => {
+                    refusal = Some(Refusal::UnusedItem);
+                    break;
+                }
+                Err(other) => return Err(other),
+            };
+            count += 1;
+            row.number = count;
             (row.item, row.supplier, row.quantity) = (line.item, line.supplier, line.quantity);
             (row.amount, row.dist_info) = (price * u32::from(line.quantity), dist_info);
             sum += i64::from(row.amount);
         }
         if self.knobs.inserts {
-            self.tables.order_lines.insert_many(tx, entered.into_iter().take(lines.len()))?;
+            self.tables.order_lines.insert_many(tx, entered.into_iter().take(usize::from(count)))?;
         }
-        Ok(sum)
+        refusal.map_or(Ok(sum), Err)
     }
 
     /// Takes the items of one line out of stock. Gives the price of one and what to print on the line.

@@ -95,6 +95,9 @@ impl<P: Protocol> Store<P> {
             let remark =
                 [id, customer_district, customer_warehouse, u64::from(district), u64::from(warehouse), amount as u64];
             payer.update_with(Remark(remark))?;
+            if self.knobs.full_output {
+                std::hint::black_box(payer.read(Customer::DATA)?);
+            }
         }
         if self.knobs.payment_observes_balance {
             std::hint::black_box(payer.read(Customer::BALANCE)?);

@@ -104,7 +104,10 @@ impl Workload for Wikipedia {
     }
 
     fn differences(&self) -> Vec<&'static str> {
-        let mut differences = vec!["lengths of titles and texts follow quantiles of OLTP-Bench's histograms"];
+        let mut differences = vec![
+            "lengths of titles, texts, names and edits, and how many revisions pages have, follow quantiles of OLTP-Bench's histograms",
+            "texts are kept in rows of 2 KiB and end at 256 KiB, titles at 160 bytes; numbers have 64 bits",
+        ];
         if !self.index_talk {
             differences
                 .push("who watches an article's talk is not listed there, and watches it for ever, as published");

@@ -153,5 +153,6 @@ impl Layout for Word {
 /// Says in a report what a layout is.
 pub(super) fn describe<L: Layout, S: Serializer>(_: &L, serializer: S) -> Result<S::Ok, S::Error> {
     let (columns, bytes, timestamps) = (L::Values::COUNT, L::Value::BYTES, L::GROUPS.len());
-    serializer.collect_str(&format_args!("{columns} columns of {bytes} bytes, {timestamps} timestamps"))
+    let row = size_of::<L::Image>();
+    serializer.collect_str(&format_args!("{columns} columns of {bytes} bytes in {row}, {timestamps} timestamps"))
 }

@@ -70,7 +70,9 @@ impl<L: Layout> Workload for Ycsb<L> {
             Verify::Tag => {
                 Some("a write sets its column to a tag that names it, instead of to characters drawn at random")
             }
-            Verify::Counts | Verify::Values => None,
+            Verify::Counts | Verify::Values => Some(
+                "a write sets its column to one of 128 values made beforehand of characters drawn at random, which stay in the cache",
+            ),
         };
         self.differences.iter().copied().chain(written).collect()
     }
