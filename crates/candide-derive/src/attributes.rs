@@ -1,10 +1,10 @@
 //! Reading the attributes of the derives.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, LitStr, Meta, Path, Token, parenthesized};
+use syn::{Attribute, LitStr, Meta, Path, Token, Type, parenthesized};
 
 /// The errors found so far: all of them are shown at once.
 #[derive(Default)]
@@ -149,4 +149,26 @@ pub(crate) fn moved(path: &Path, place: Span) -> TokenStream {
         token
     };
     path.to_token_stream().into_iter().map(moved).collect()
+}
+
+/// The type of a field of `owner`, which may say `Self` there: by its name, because derived code says the type elsewhere, too.
+pub(crate) fn without_self(ty: &Type, owner: &Ident) -> Type {
+    syn::parse2(replace_self(ty.to_token_stream(), owner)).expect("a type has a name where it had `Self`")
+}
+
+fn replace_self(tokens: TokenStream, owner: &Ident) -> TokenStream {
+    let replace = |token| match token {
+        TokenTree::Ident(ident) if ident == "Self" => {
+            let mut name = owner.clone();
+            name.set_span(owner.span().located_at(ident.span()));
+            TokenTree::Ident(name)
+        }
+        TokenTree::Group(group) => {
+            let mut replaced = Group::new(group.delimiter(), replace_self(group.stream(), owner));
+            replaced.set_span(group.span());
+            TokenTree::Group(replaced)
+        }
+        token => token,
+    };
+    tokens.into_iter().map(replace).collect()
 }

@@ -15,18 +15,18 @@ impl Record {
     pub(crate) fn expand(&self) -> TokenStream {
         let packings = (0..self.groups.len()).map(|group| self.packing(group));
         let places = self.indexes.iter().enumerate().map(|(number, index)| self.index_places(number, index));
-        let (checks, constants) = (self.checks(), self.constants());
+        let (checks, constants, layout) = (self.checks(), self.constants(), self.layout());
         let implementation = self.implementation();
         let ident = &self.ident;
         quote! {
-            #[allow(unused_qualifications)]
+            #[allow(dead_code, unused_qualifications)]
             const _: () = {
                 #(#packings)*
                 #(#places)*
                 #checks
+                #layout
 
                 #[automatically_derived]
-                #[allow(dead_code)]
                 impl #ident {
                     #constants
                 }
@@ -222,15 +222,36 @@ impl Record {
         }
     }
 
-    /// The hash of how rows are stored: the key's fields with their types, the columns with their types and groups.
-    fn schema(&self) -> TokenStream {
+    /// What says how a type lies in words. Of a type that columns cannot have, the trait says something instead: there is an error
+    /// about it already.
+    fn layout(&self) -> TokenStream {
         let path = &self.path;
+        quote! {
+            struct __CandideLayout<T: ?::core::marker::Sized>(::core::marker::PhantomData<T>);
+
+            impl<T: #path::Field> __CandideLayout<T> {
+                const OF: ::core::primitive::u64 = <T as #path::Field>::LAYOUT;
+            }
+
+            trait __CandideNoLayout {
+                const OF: ::core::primitive::u64 = 0;
+            }
+
+            impl<T: ?::core::marker::Sized> __CandideNoLayout for __CandideLayout<T> {}
+        }
+    }
+
+    /// The hash of how rows are stored: the key's fields with their types, the columns with their types and groups; and how these
+    /// types lie in words, which their names do not say.
+    fn schema(&self) -> TokenStream {
+        let Record { path, ident, .. } = self;
         let keys = self.keys.iter().flat_map(|key| ["key".to_string(), key.name(), type_text(&key.ty)]);
         let columns = self.columns.iter().flat_map(|column| {
             ["column".to_string(), column.name(), type_text(&column.ty), self.groups[column.group].clone()]
         });
         let texts = keys.chain(columns);
-        quote!(#path::derived::schema_hash(0xcbf2_9ce4_8422_2325, &[#(#texts),*]))
+        let layouts = self.columns.iter().map(|Column { ty, .. }| quote!(<__CandideLayout<#ty>>::OF));
+        quote!(#path::derived::schema_hash::<#ident>(&[#(#texts),*], &[#(#layouts),*]))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `#[derive(Key)]`: the code for a composite key or an enum.
 
-use crate::attributes::{Errors, TypeOptions, literal, moved};
+use crate::attributes::{Errors, TypeOptions, literal, moved, without_self};
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::punctuated::Punctuated;
@@ -19,7 +19,12 @@ pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     }
     let path = options.path();
     let code = match data {
-        Data::Struct(data) => of_struct(&path, &ident, &data.fields, &mut errors),
+        Data::Struct(mut data) => {
+            for field in &mut data.fields {
+                field.ty = without_self(&field.ty, &ident);
+            }
+            of_struct(&path, &ident, &data.fields, &mut errors)
+        }
         Data::Enum(data) => of_enum(&path, &ident, &data.variants, &mut errors),
         Data::Union(_) => {
             errors.at(&ident, "`Key` is derived for structs and for enums without fields");
@@ -144,6 +149,7 @@ fn newtype_field(path: &Path, ident: &Ident, Component { ty, member, .. }: &Comp
         {
             const BITS: ::core::primitive::u32 = <#ty as #path::Field>::BITS;
             const WORDS: ::core::primitive::usize = <#ty as #path::Field>::WORDS;
+            const LAYOUT: ::core::primitive::u64 = <#ty as #path::Field>::LAYOUT;
             type Buffer = <#ty as #path::Field>::Buffer;
 
             #[inline(always)]
@@ -211,7 +217,7 @@ fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>
             const WIDTHS: &'static [::core::primitive::u32] = &[__CANDIDE_BITS];
 
             #[inline(always)]
-            fn words(&self) -> Self::Words {
+            fn words(&self) -> [::core::primitive::u64; 1] {
                 [__candide_position(self)]
             }
 
@@ -232,7 +238,7 @@ fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>
             }
 
             #[inline(always)]
-            fn from_buffer(__buffer: &Self::Buffer) -> Self {
+            fn from_buffer(__buffer: &[::core::primitive::u64; 1]) -> Self {
                 __candide_variant(__buffer[0])
             }
         }

@@ -67,7 +67,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[key]` | The field is the primary key; or part of it, if there are several: the key is then a tuple in their order. Such parts have keys of one word. A key with other parts, or of more than four, is a field whose type derives [`Key`](macro@Key). |
 /// | `#[group(name)]` | The field lies in this column group, which is in conflict with nothing but itself. Fields without the attribute are in a group called `row`, the first one. |
 /// | `#[index]` | The field has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
-/// | `#[unique]` | As `#[index]`, but no two rows have the same value; `hash` by default. |
+/// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
 ///
 /// ```
@@ -149,8 +149,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// assert_eq!(Flags::GROUPS[0].words, 2); // one for `sum`, one for 1 + 1 + 32 + 22 bits
 /// ```
 ///
-/// `Record::SCHEMA` is a hash of the names and types of all fields, as they are written, and of the columns' groups: it does not
-/// depend on the compiler.
+/// `Record::SCHEMA` is a hash of the names and types of all fields, as they are written, of the columns' groups, and of how the
+/// types lie in words: it does not depend on the compiler. Another variant of an enum changes it if it needs another bit.
 #[proc_macro_derive(Record, attributes(record, key, group, column, index, unique))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -1,6 +1,6 @@
 //! `#[derive(Record)]`: what a struct says about its rows.
 
-use crate::attributes::{Errors, IndexOptions, Kind, TypeOptions, constant, literal, one_name};
+use crate::attributes::{Errors, IndexOptions, Kind, TypeOptions, constant, literal, one_name, without_self};
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
@@ -144,7 +144,7 @@ impl Record {
         let mut indexes = Vec::new();
         let mut in_default_group = Vec::new();
         for syn::Field { attrs, vis, ident, ty, .. } in fields {
-            let ident = ident.expect("the fields have names");
+            let (ident, ty) = (ident.expect("the fields have names"), without_self(&ty, &self.ident));
             let read = FieldAttributes::read(&attrs, errors);
             let docs = attrs.into_iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
             let constant = read.constant.unwrap_or_else(|| constant(&ident));
@@ -215,7 +215,7 @@ impl Record {
             Ident::new(&format!("by_{}", joined.join("_")), names[0].span())
         });
         let of_columns = columns.iter().map(|&column| &self.columns[column].vis);
-        let vis = narrowest(vis, of_columns).clone();
+        let vis = of_columns.chain([vis]).min_by_key(|vis| reach(vis)).unwrap_or(vis).clone();
         self.add_index(name, vis, &options, columns, errors);
     }
 
@@ -272,13 +272,22 @@ impl Record {
     }
 }
 
-/// The visibility of what shows columns of these visibilities: of the first that is private, or else restricted in some way; or else that
-/// of the struct.
-fn narrowest<'a>(
-    of_struct: &'a Visibility,
-    of_columns: impl Iterator<Item = &'a Visibility> + Clone,
-) -> &'a Visibility {
-    let mut all = of_columns.chain([of_struct]);
-    let private = all.clone().find(|vis| matches!(vis, Visibility::Inherited));
-    private.or_else(|| all.find(|vis| matches!(vis, Visibility::Restricted(_)))).unwrap_or(of_struct)
+/// How far something can be seen, to compare: in its own module, in a module around it, in the crate, or everywhere. Of two modules
+/// around it that are named alike, the inner one is nearer; otherwise the one that is named by `super`, since a macro does not
+/// know where it is.
+fn reach(vis: &Visibility) -> (u8, usize) {
+    match vis {
+        Visibility::Inherited => (0, 0),
+        Visibility::Restricted(restricted) => {
+            let count = restricted.path.segments.len();
+            let supers = restricted.path.segments.iter().filter(|segment| segment.ident == "super").count();
+            match (supers, restricted.path.is_ident("self"), restricted.path.is_ident("crate")) {
+                (_, true, _) => (0, 0),
+                (_, _, true) => (2, 0),
+                (0, ..) => (1, usize::MAX - count),
+                (supers, ..) => (1, supers),
+            }
+        }
+        Visibility::Public(_) => (3, 0),
+    }
 }

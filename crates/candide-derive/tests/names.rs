@@ -91,6 +91,10 @@ mod hostile {
         Self_,
         u64,
         Vec,
+        Words,
+        Buffer,
+        WIDTHS,
+        BITS,
     }
 
     #[derive(Clone, Copy, ::candide::Key)]
@@ -174,4 +178,50 @@ fn rows_may_be_local_to_functions() {
     let mut image = [0; 1];
     candide::Record::store(&row, &mut image);
     assert_eq!((Local::VALUE.take(&image), Local::ID.name()), (2, "id"));
+}
+
+/// Types that say `Self`, which is another type where constants are made of them.
+mod of_themselves {
+    #[derive(Clone, Copy, Debug, PartialEq, candide::Key)]
+    pub(super) struct Code(pub(super) candide::Bytes<{ Self::LENGTH }>);
+
+    impl Code {
+        const LENGTH: usize = 3;
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, candide::Record)]
+    #[index(columns(kind, mode))]
+    pub(super) struct Year {
+        #[key]
+        pub(super) id: <Self as Named>::Id,
+        pub(super) months: [i64; Self::N],
+        pub(super) code: Option<[Code; Self::N / 4]>,
+        #[index]
+        pub(super) kind: <Self as Named>::Id,
+        pub(super) mode: u8,
+    }
+
+    impl Year {
+        pub(super) const N: usize = 12;
+    }
+
+    pub(super) trait Named {
+        type Id;
+    }
+
+    impl Named for Year {
+        type Id = u16;
+    }
+}
+
+#[test]
+fn fields_may_have_types_of_self() {
+    use of_themselves::{Code, Year};
+    let code = Code(candide::Bytes::new(*b"abc"));
+    let year = Year { id: 1759, months: [7; Year::N], code: Some([code; 3]), kind: 1, mode: 2 };
+    let mut image = <<Year as candide::Record>::Image as candide::Buffer>::ZERO;
+    candide::Record::store(&year, &mut image);
+    assert_eq!(<Year as candide::Record>::load(&year.id, &image), year);
+    let _: candide::Column<Year, [i64; 12]> = Year::MONTHS;
+    let _: candide::IndexOf<Year, (u16, u8), candide::Ordered> = Year::BY_KIND_MODE;
 }

@@ -338,8 +338,8 @@
 //! A secondary index finds rows by other columns. Transactions keep it along with the table, so what it finds is what a
 //! search through all rows would. `#[index]` and `#[unique]` declare indexes of one column, `#[index(columns(a, b))]` of
 //! several; [`Table::index`] gives the handle. [`Table::create_index`] adds one while transactions run, and
-//! [`Table::drop_index`] drops such a one. In a unique index no two rows have the same key: writing a second one is the
-//! outcome [`Abort::NotUnique`].
+//! [`Table::drop_index`] drops such a one. In a unique index no two rows have the same key (nor, unlike in SQL, are there
+//! two rows that have none): writing a second one is the outcome [`Abort::NotUnique`].
 //!
 //! ```
 //! use candide::{Abort, Database, IndexOptions, Prefix, Record, Text};

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::schema::hash_numbers;
 use std::fmt;
 
 /// Words on their way from a record to a value. A buffer may hold anything, torn words included; a value is made of it
@@ -60,6 +61,10 @@ pub trait Field: Copy + Send + Sync + 'static {
     const WORDS: usize = Self::BITS.div_ceil(64) as usize;
     /// Of numbers: whether the type has negative values.
     const SIGNED: bool = false;
+    /// What differs between types that lie differently in their words, even in as many bits: a part of
+    /// [`Record::SCHEMA`](crate::Record::SCHEMA).
+    #[doc(hidden)]
+    const LAYOUT: u64 = Self::BITS as u64;
     /// Holds the field's words until they are known to belong together.
     type Buffer: Buffer;
 
@@ -220,6 +225,7 @@ impl<T: Field> Buffer for OptionBuffer<T> {
 /// says so. Without a value, all bits are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
+    const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
     type Buffer = OptionBuffer<T>;
 
     #[inline(always)]
@@ -277,6 +283,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
         (words, 0) => words as u32 * 64,
         (words, _) => (words as u32 + 1) * 64,
     };
+    const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64, T::LAYOUT]);
     type Buffer = ArrayBuffer<T, N>;
 
     #[inline(always)]
@@ -313,6 +320,25 @@ impl<const N: usize> Bytes<N> {
 
     /// The bytes.
     pub const fn as_bytes(&self) -> &[u8; N] {
+        &self.0
+    }
+}
+
+/// `N` zeros.
+impl<const N: usize> Default for Bytes<N> {
+    fn default() -> Bytes<N> {
+        Bytes([0; N])
+    }
+}
+
+impl<const N: usize> From<[u8; N]> for Bytes<N> {
+    fn from(bytes: [u8; N]) -> Bytes<N> {
+        Bytes(bytes)
+    }
+}
+
+impl<const N: usize> AsRef<[u8]> for Bytes<N> {
+    fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }
@@ -361,6 +387,7 @@ impl<const N: usize> Buffer for Bytes<N> {
 impl<const N: usize> Field for Bytes<N> {
     // A few bytes are kept like many: they begin on a word, so that columns never need to shift them.
     const BITS: u32 = if N < 8 { 64 } else { N as u32 * 8 };
+    const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
     type Buffer = Bytes<N>;
 
     #[inline(always)]
@@ -416,6 +443,16 @@ impl<const N: usize> Text<N> {
         std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("made of a str, read back whole")
     }
 
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        usize::from(self.length)
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// The bytes, zeros up to `N`.
     pub(crate) fn padded(&self) -> &[u8; N] {
         &self.bytes
@@ -428,6 +465,31 @@ impl<const N: usize> Text<N> {
     /// The text whose padded bytes and length were taken apart by a key.
     pub(crate) fn from_parts(bytes: [u8; N], length: u16) -> Text<N> {
         Text { bytes, length }
+    }
+}
+
+/// No text.
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Text<N> {
+        Text { bytes: [0; N], length: 0 }
+    }
+}
+
+impl<const N: usize> AsRef<str> for Text<N> {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl<const N: usize> PartialEq<str> for Text<N> {
+    fn eq(&self, other: &str) -> bool {
+        self.bytes[..self.len()] == *other.as_bytes()
+    }
+}
+
+impl<const N: usize> PartialEq<&str> for Text<N> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
     }
 }
 
@@ -479,6 +541,7 @@ impl<const N: usize> Buffer for Text<N> {
 
 impl<const N: usize> Field for Text<N> {
     const BITS: u32 = (N.div_ceil(8) as u32 + 1) * 64;
+    const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
     type Buffer = Text<N>;
 
     #[inline(always)]
@@ -508,6 +571,16 @@ mod tests {
             buffer.set(index, word);
         }
         assert_eq!(T::from_buffer(&buffer), value);
+    }
+
+    #[test]
+    fn texts_and_bytes_are_what_they_are_made_of() {
+        let text = Text::<5>::new("äbc").unwrap();
+        assert_eq!((text.len(), text.is_empty(), text.as_ref()), (4, false, "äbc"));
+        assert!(text == "äbc" && text != "äb" && text != "äbc\0" && Text::<5>::default() == "");
+        assert!(Text::<5>::default().is_empty() && Text::<5>::default() == Text::new("").unwrap());
+        assert_eq!(Bytes::<2>::default(), Bytes::from([0, 0]));
+        assert_eq!(Bytes::from(*b"ab").as_ref(), b"ab");
     }
 
     #[test]

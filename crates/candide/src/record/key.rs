@@ -193,11 +193,16 @@ pub struct LongKey<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> LongKey<BYTES> {
+    /// How many words the bytes take. A text has one more, for its length.
+    const BYTE_WORDS: usize = {
+        assert!(BYTES <= (LONG_KEY_WORDS - 1) * 8, "a key of bytes or text has at most 248 bytes");
+        BYTES.div_ceil(8)
+    };
+
     fn of_bytes(bytes: &[u8; BYTES], length: Option<u16>) -> LongKey<BYTES> {
-        const { assert!(BYTES <= (LONG_KEY_WORDS - 1) * 8, "a key of bytes or text has at most 248 bytes") };
         let mut words = [0; LONG_KEY_WORDS];
         let value = Bytes::new(*bytes);
-        let count = BYTES.div_ceil(8);
+        let count = Self::BYTE_WORDS;
         for (index, word) in words.iter_mut().enumerate().take(count) {
             // Big-endian, so that comparing words compares bytes.
             *word = value.word(index).swap_bytes();
@@ -224,7 +229,7 @@ impl<const BYTES: usize> AsRef<[u64]> for LongKey<BYTES> {
 
 impl<const N: usize> Key for Bytes<N> {
     type Words = LongKey<N>;
-    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(N.div_ceil(8)).0;
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(LongKey::<N>::BYTE_WORDS).0;
 
     fn words(&self) -> LongKey<N> {
         LongKey::of_bytes(self.as_bytes(), None)
@@ -237,7 +242,7 @@ impl<const N: usize> Key for Bytes<N> {
 
 impl<const N: usize> Key for Text<N> {
     type Words = LongKey<N>;
-    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(N.div_ceil(8) + 1).0;
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(LongKey::<N>::BYTE_WORDS + 1).0;
 
     fn words(&self) -> LongKey<N> {
         LongKey::of_bytes(self.padded(), Some(self.length()))

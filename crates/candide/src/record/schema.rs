@@ -87,8 +87,9 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
     /// A number that tells row types apart that are stored differently, and is the same in every build: what import compares. The default
-    /// knows the key and the groups; a derived one the names of columns, groups and types, as they are written. What another type of
-    /// the same name means it does not know, nor the order of an enum's variants.
+    /// knows the widths of the key's words and the groups; a derived one the names of fields, groups and types, as they are written, the
+    /// widths, and how the type of each column lies in words. What the bits mean it does not know: variants of an enum that change
+    /// places, or one more that needs no further bit, go unnoticed, and so does another type of the same name that lies as the first did.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
     /// The row's key.
@@ -106,33 +107,61 @@ impl Group {
     pub const COUNT_MAX: usize = 64;
 }
 
-/// A hash of texts that is the same in every build (FNV-1a, with a zero byte after each).
-#[doc(hidden)]
-pub const fn schema_hash(seed: u64, texts: &[&str]) -> u64 {
-    let (mut hash, mut index) = (seed, 0);
-    while index < texts.len() {
-        let bytes = texts[index].as_bytes();
-        let mut byte = 0;
-        while byte < bytes.len() {
-            hash = (hash ^ bytes[byte] as u64).wrapping_mul(0x0000_0100_0000_01b3);
-            byte += 1;
-        }
-        hash = hash.wrapping_mul(0x0000_0100_0000_01b3);
+/// What hashes begin with.
+const HASH_SEED: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a of one byte; or of a number, as if it were one.
+const fn mix(hash: u64, number: u64) -> u64 {
+    (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+/// `hash`, and a text with a zero byte after it.
+const fn mix_text(mut hash: u64, text: &str) -> u64 {
+    let (bytes, mut index) = (text.as_bytes(), 0);
+    while index < bytes.len() {
+        hash = mix(hash, bytes[index] as u64);
+        index += 1;
+    }
+    mix(hash, 0)
+}
+
+/// A hash of numbers that is the same in every build.
+pub(super) const fn hash_numbers(numbers: &[u64]) -> u64 {
+    let (mut hash, mut index) = (HASH_SEED, 0);
+    while index < numbers.len() {
+        hash = mix(hash, numbers[index]);
         index += 1;
     }
     hash
 }
 
-const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
-    let mut index = 0;
+/// The schema of a derived row: a hash of how it is written, of the widths of its key's words, and of its columns'
+/// [`Field::LAYOUT`](super::Field::LAYOUT).
+#[doc(hidden)]
+pub const fn schema_hash<R: Record>(texts: &[&str], layouts: &[u64]) -> u64 {
+    let widths = R::Key::WIDTHS;
+    let (mut hash, mut index) = (HASH_SEED, 0);
+    while index < texts.len() {
+        hash = mix_text(hash, texts[index]);
+        index += 1;
+    }
+    index = 0;
     while index < widths.len() {
-        hash = schema_hash(hash ^ widths[index] as u64, &["key"]);
+        hash = mix(hash, widths[index] as u64);
+        index += 1;
+    }
+    mix(hash, hash_numbers(layouts))
+}
+
+const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
+    let (mut hash, mut index) = (HASH_SEED, 0);
+    while index < widths.len() {
+        hash = mix_text(hash ^ widths[index] as u64, "key");
         index += 1;
     }
     index = 0;
     while index < groups.len() {
-        hash = schema_hash(hash ^ groups[index].words as u64, &[groups[index].name]);
+        hash = mix_text(hash ^ groups[index].words as u64, groups[index].name);
         index += 1;
     }
     hash
