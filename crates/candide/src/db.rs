@@ -9,10 +9,12 @@ use crate::index::{HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
-    Common, DefaultProtocol, Engine, Hot, IndexCore, IndexPlan, Indexes, Local, LookBack, Occ, Options, Protocol,
-    Stage, TableCore, Token,
+    Common, DefaultProtocol, Engine, Hot, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Local, LookBack, Occ, Options,
+    Protocol, Stage, TableCore, Token,
 };
-use crate::record::{Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words};
+use crate::record::{
+    Buffer, Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words,
+};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats, Tally};
 use crate::sync::{
@@ -417,6 +419,8 @@ impl<P: Protocol> Inner<P> {
         let contended = options.components_share_words || self.engine.options.factors.has(Factor::ContendedKeys);
         let packing = if contended { KeyPacking::new(R::Key::WIDTHS) } else { None };
         let key_words = packing.map_or(R::Key::WORDS, |packing| packing.words());
+        // Before anything is reserved, which would not be given back.
+        R::INDEXES.iter().try_for_each(|spec| check_index(R::NAME, &IndexPlan::of_spec(spec), key_words))?;
         let table = Arc::new(self.new_core(Plan {
             name: name.into(),
             number: tables.len(),
@@ -452,12 +456,8 @@ impl<P: Protocol> Inner<P> {
         capacity: usize,
     ) -> Result<Arc<TableCore>, Error> {
         let primary_words = table.layout.key_words();
+        check_index(table.row_type, index, primary_words)?;
         let (key_words, words) = index.entry_words(primary_words);
-        if !index.fits(primary_words) {
-            let problem = format!("the entries of its index {:?} would have a key of {key_words} words", index.name);
-            let problem = format!("{problem}; {KEY_WORDS_MAX} is the most");
-            return Err(Error::RowType { row: table.row_type, problem });
-        }
         let entries = self.new_core(Plan {
             name: format!("{}.{}", table.name, index.name).into(),
             number,
@@ -668,6 +668,19 @@ impl<P: Protocol> Drop for Inner<P> {
     }
 }
 
+/// Checks that an index of a row type whose tables have keys of so many words can be made.
+fn check_index(row: &'static str, index: &IndexPlan, primary_words: usize) -> Result<(), Error> {
+    if index.fits(primary_words) {
+        return Ok(());
+    }
+    let (name, own, all) = (&index.name, index.key_words, index.entry_words(primary_words).0);
+    let problem = format!(
+        "the entries of its index {name:?} would have a key of {all} words, {own} of them the index's own; 1 is the least of these, \
+         {KEY_WORDS_MAX} the most of all"
+    );
+    Err(Error::RowType { row, problem })
+}
+
 /// Checks what a `Record` implementation says about itself.
 fn check_row_type<R: Record>() -> Result<(), Error> {
     let problem = |problem: String| Err(Error::RowType { row: R::NAME, problem });
@@ -683,7 +696,11 @@ fn check_row_type<R: Record>() -> Result<(), Error> {
         let words = <R::Key as Key>::WORDS;
         return problem(format!("its key has {words} words; 1 to {KEY_WORDS_MAX} are possible"));
     }
-    let image = size_of::<R::Image>() / size_of::<u64>();
+    if R::INDEXES.len() > INDEXES_MAX {
+        return problem(format!("it has {} indexes; {INDEXES_MAX} are possible", R::INDEXES.len()));
+    }
+    let mut image = R::Image::ZERO;
+    let image = image.words().len();
     if image != image_words(groups) {
         let words = image_words(groups);
         return problem(format!("its image has {image} words but its groups have {words}; use [u64; {words}]"));

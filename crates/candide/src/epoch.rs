@@ -24,6 +24,10 @@
 //! U's. Thus A, after its fence, sees R's pin `p`, and its bound is at most `p`. And `p <= f`: R read `p` before its fence, U
 //! read `f` after a later one, and the epoch only grows. So the bound is at most `f`, a contradiction.
 //!
+//! The links in a bucket that has been moved (`index::hash`, H3) are not removed, and are there when the records and lines that they lead
+//! to are unlinked elsewhere. Who follows them has loaded, since it was pinned, a version of that bucket that did not say MOVED; who
+//! looks at the neighbours of a full bucket, an array without a successor. So the moving, and with it U's fence, comes after R's.
+//!
 //! # Source
 //! The scheme of "Opportunities for Optimism" (VLDB 2020), section 2, with one change: there a stamp is the unlinker's own
 //! pin, which costs a second word per session, a publication loop at every begin, and a bound that must lag a pass behind.

@@ -4,26 +4,27 @@
 //! Numbers are 64-bit words in little-endian order.
 //!
 //! ```text
-//! | "candide\x01" | schema | words of a key | words of a row outside its key |
-//! | n > 0 | n times: key words, other words | checksum of the n rows |        any number of times
-//! | 0 | number of rows in all |
+//! | "candide\x02" | schema | words of a key | words of a row outside its key |
+//! | n > 0 | n times: key words, other words | checksum |        any number of times
+//! | 0 | number of rows in all | checksum |
 //! ```
 //!
 //! Keys are as [`Key::words`](crate::Key::words) gives them, other words as [`Record::store`] does; the schema is
-//! [`Record::SCHEMA`]. The checksum is FNV-1a over the words: from `0xcbf29ce484222325`, for each word
-//! `sum = (sum ^ word) * 0x100000001b3`.
+//! [`Record::SCHEMA`]. A checksum is of all that stands before it on its line: from `0xcbf29ce484222325`, for each word
+//! `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`. That is FNV-1a over words, turned: otherwise a word's upper bits would not reach
+//! the lower ones of the sum, and two damages could make up for one another.
 
 #![forbid(unsafe_code)]
 
-use crate::bulk::LoadOptions;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::record::{Buffer, Key, Record, image_words};
+use crate::session::Session;
 use crate::table::Table;
 use std::fmt;
 use std::io::{self, Read, Write};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"candide\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"candide\x02");
 /// Rows in one piece of the stream.
 const ROWS_AT_ONCE: usize = 1_024;
 
@@ -88,15 +89,35 @@ impl From<Error> for StreamError {
 
 /// The checksum of some words.
 fn checksum(words: &[u64]) -> u64 {
-    words.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &word| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3))
+    let add = |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    words.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
 fn write_words(to: &mut impl Write, words: &[u64]) -> io::Result<()> {
     words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
 }
 
+/// Writes a line that begins with `count`: its words, of which the first is to be that, and their checksum.
+fn write_line(to: &mut impl Write, count: usize, line: &mut [u64]) -> io::Result<()> {
+    line[0] = count as u64;
+    write_words(to, line)?;
+    write_words(to, &[checksum(line)])
+}
+
+/// Reads so many words, and puts them behind others. What is not there takes no room.
+fn read_words(from: &mut impl Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    let length = count * size_of::<u64>();
+    if from.take(length as u64).read_to_end(&mut bytes)? < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let (chunks, _) = bytes.as_chunks();
+    words.extend(chunks.iter().map(|&word| u64::from_le_bytes(word)));
+    Ok(())
+}
+
 fn read_word(from: &mut impl Read) -> io::Result<u64> {
-    let mut bytes = [0; 8];
+    let mut bytes = [0; size_of::<u64>()];
     from.read_exact(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
 }
@@ -112,7 +133,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
         let row_words = image_words(R::GROUPS);
         write_words(to, &[MAGIC, R::SCHEMA, R::Key::WORDS as u64, row_words as u64])?;
-        let (mut piece, mut total) = (Vec::new(), 0);
+        // With room for the number of rows.
+        let (mut piece, mut total) = (vec![0], 0);
         let mut written = Ok(());
         let commits = self.inner().stats().commits;
         self.for_each_quiescent(|row| {
@@ -125,17 +147,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
             piece.extend_from_slice(image.words());
             total += 1;
             if total % ROWS_AT_ONCE as u64 == 0 {
-                written = write_piece(to, ROWS_AT_ONCE, &mut piece);
+                written = write_line(to, ROWS_AT_ONCE, &mut piece);
+                piece.truncate(1);
             }
         })?;
         written?;
         if !self.inner().is_quiescent() || self.inner().stats().commits != commits {
             return Err(Error::NotQuiescent.into());
         }
-        if !piece.is_empty() {
-            write_piece(to, (total % ROWS_AT_ONCE as u64) as usize, &mut piece)?;
+        if piece.len() > 1 {
+            write_line(to, (total % ROWS_AT_ONCE as u64) as usize, &mut piece)?;
         }
-        write_words(to, &[0, total])?;
+        write_line(to, 0, &mut [0, total])?;
         to.flush()?;
         Ok(total)
     }
@@ -143,13 +166,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts the rows of a stream that [`Table::export`] has written; gives their number. They are inserted in many
     /// transactions, each piece of the stream after its checksum has been found right.
     ///
+    /// The stream is read in pieces of some kilobytes and single words between them; a [`BufReader`](std::io::BufReader) makes large
+    /// ones of all.
+    ///
     /// # Errors
-    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and those of [`Table::load`], with the number of all rows of
-    /// the stream that have been inserted. Rows of earlier pieces have been inserted then.
+    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and [`Error::Load`] with the outcome of inserting
+    /// (see [`Table::insert`]) and the number of all rows of the stream that have been inserted: those of the pieces before.
+    /// [`Error::SecondSession`].
     ///
     /// # Panics
     /// If the stream has been made by hand, or by a program in which types of the same names were others, and says of a value what none of
-    /// its type is: the checksum is no protection against that.
+    /// its type is: the checksum is no protection against that. Of a [`Text`](crate::Text) that is noticed only by whoever looks at it.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let (key_words, row_words) = (R::Key::WORDS, image_words(R::GROUPS));
         if read_word(from)? != MAGIC {
@@ -162,43 +189,33 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if [read_word(from)?, read_word(from)?] != [key_words as u64, row_words as u64] {
             return Err(StreamError::Format("its rows have another size than their schema says".into()));
         }
+        let mut session = Session::new(self.inner())?;
         let mut total = 0;
         loop {
-            let count = read_word(from)?;
-            if count == 0 {
-                break;
-            }
+            let mut line = vec![read_word(from)?];
+            let count = line[0];
             if count > ROWS_AT_ONCE as u64 {
                 return Err(StreamError::Format(format!("a piece of {count} rows, where {ROWS_AT_ONCE} is the most")));
             }
-            let words = count as usize * (key_words + row_words);
-            let piece: Vec<u64> = (0..words).map(|_| read_word(from)).collect::<Result<_, _>>()?;
-            if read_word(from)? != checksum(&piece) {
+            let words = if count == 0 { 1 } else { count as usize * (key_words + row_words) };
+            read_words(from, words, &mut line)?;
+            if read_word(from)? != checksum(&line) {
                 return Err(StreamError::Format(format!("the checksum after row {} is wrong", total + count)));
             }
-            let rows = piece.chunks_exact(key_words + row_words).map(|row| {
+            if count == 0 {
+                let claimed = line[1];
+                return match claimed == total {
+                    true => Ok(total),
+                    false => Err(StreamError::Format(format!("it says it has {claimed} rows but had {total}"))),
+                };
+            }
+            let rows = line[1..].chunks_exact(key_words + row_words).map(|row| {
                 let (key, words) = row.split_at(key_words);
                 R::load(&R::Key::from_words(key), words)
             });
-            let loaded = self.load(rows, LoadOptions::new()).map_err(|error| match error {
-                Error::Load { rows, cause } => Error::Load { rows: total as usize + rows, cause },
-                other => other,
-            });
-            total += loaded? as u64;
+            let inserted = session.run(|tx| self.insert_many(tx, rows.clone()));
+            inserted.map_err(|cause| Error::Load { rows: total as usize, cause })?;
+            total += count;
         }
-        let claimed = read_word(from)?;
-        if claimed != total {
-            return Err(StreamError::Format(format!("it says it has {claimed} rows but had {total}")));
-        }
-        Ok(total)
     }
-}
-
-/// Writes a piece of `rows` rows, and empties it.
-fn write_piece(to: &mut impl Write, rows: usize, piece: &mut Vec<u64>) -> io::Result<()> {
-    write_words(to, &[rows as u64])?;
-    write_words(to, piece)?;
-    write_words(to, &[checksum(piece)])?;
-    piece.clear();
-    Ok(())
 }

@@ -3,7 +3,7 @@
 //! # Shape
 //! An array of buckets, each one cache line: `| version | node words of the protocol | slots | overflow |`. A slot holds 16
 //! bits of the hash above the 48 bits of a record's address, so a lookup takes two cache misses: the bucket and the
-//! record it wants. A full bucket continues in overflow lines (seven slots and a link).
+//! record it wants. A full bucket continues in overflow lines (seven slots and a link); one that is emptied is taken out.
 //!
 //! # Invariants
 //! * **H1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a bucket. So a lookup that
@@ -57,7 +57,7 @@ const MOVES_PER_INSERT: usize = 8;
 /// A bucket of a hash index or a leaf of an ordered one: what an absent key is observed by.
 ///
 /// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are retired, not freed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeAt(Block);
 
 impl NodeAt {
@@ -438,7 +438,7 @@ impl HashIndex {
     ///
     /// `bequeath` runs under the bucket's lock, before the slot is cleared. The version is raised only where nodes keep
     /// timestamps: in commit order, the dead record's own cell already fails everyone who saw its absence.
-    pub(crate) fn unlink(&self, record: RecordAt, hash: u64, bequeath: impl FnOnce(NodeAt)) {
+    pub(crate) fn unlink(&self, record: RecordAt, hash: u64, retired: &mut Vec<Retire>, bequeath: impl FnOnce(NodeAt)) {
         let mut array = self.current();
         let mut spin = Spin::default();
         let (node, version) = loop {
@@ -452,14 +452,20 @@ impl HashIndex {
             }
         };
         bequeath(node);
-        let removed = self.each_slot(node, |line, slot, entry| {
+        let mut cleared = None;
+        self.each_slot(node, |line, slot, entry| {
             let found = entry & ADDRESS == record.block().address();
             if found {
                 line.word(slot).store(0, Ordering::Release);
+                cleared = Some(line);
             }
             found
         });
-        debug_assert!(removed, "only a linked record is unlinked, once");
+        debug_assert!(cleared.is_some(), "only a linked record is unlinked, once");
+        if let Some(line) = cleared.filter(|&line| line != node && self.is_empty_line(line)) {
+            self.remove_line(node, line);
+            retired.push(Retire::Block(line.0));
+        }
         let raised = if self.node_words == 0 { version } else { version + VERSION_ONE };
         unlock_bucket(node, raised);
     }
@@ -481,7 +487,11 @@ impl HashIndex {
 
     /// A free slot of a bucket the caller has locked (or that nobody can reach yet).
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
-        let (mut line, mut first) = (node, 1 + self.node_words);
+        self.free_slot_from(node, 1 + self.node_words)
+    }
+
+    /// As [`HashIndex::free_slot`], from slot `first` of one of its lines on.
+    fn free_slot_from(&self, mut line: NodeAt, mut first: usize) -> Option<(NodeAt, usize)> {
         loop {
             if let Some(slot) = (first..OVERFLOW).find(|&slot| line.word(slot).load(Ordering::Relaxed) == 0) {
                 return Some((line, slot));
@@ -520,13 +530,27 @@ impl HashIndex {
         line
     }
 
-    /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet).
-    fn append_line(&self, node: NodeAt, line: NodeAt) {
-        let mut last = node;
+    /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet), of which `last` is a line.
+    fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;
         }
         last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // H4
+    }
+
+    /// Whether an overflow line holds nothing.
+    fn is_empty_line(&self, line: NodeAt) -> bool {
+        (0..OVERFLOW).all(|slot| line.word(slot).load(Ordering::Relaxed) == 0)
+    }
+
+    /// Takes an overflow line out of a bucket the caller has locked. It leads on as before, for those who are in it: they pass all that
+    /// stays linked. What is linked meanwhile they may miss, as they may in a line that stays; its bucket has another version then.
+    fn remove_line(&self, node: NodeAt, line: NodeAt) {
+        let mut before = node;
+        while let Some(next) = before.overflow().filter(|&next| next != line) {
+            before = next;
+        }
+        before.word(OVERFLOW).store(line.word(OVERFLOW).load(Ordering::Relaxed), Ordering::Release); // H4
     }
 
     /// Whether the buckets around a full one are so full that doubling is due.
@@ -612,9 +636,12 @@ impl HashIndex {
                 spin.wait();
                 continue;
             };
-            // Each half needs at most as many overflow lines as the whole. They are fetched before the lock is kept, and may
-            // exceed the limit: a table that has begun to grow must be able to go on.
-            let lines = 2 * self.overflow_lines(node);
+            // Both halves together need at most one overflow line more than the whole, if it has any. They are fetched before the lock is
+            // kept, and may exceed the limit: a table that has begun to grow must be able to go on.
+            let lines = match self.overflow_lines(node) {
+                0 => 0,
+                lines => lines + 1,
+            };
             if lines <= Cache::of(caches, &self.lines).ready() {
                 break version;
             }
@@ -634,17 +661,20 @@ impl HashIndex {
             }
             half.word(0).store(version, Ordering::Relaxed);
         }
+        // Where the halves have been filled up to: many keys in one bucket are not to be gone through again for each of them.
+        let mut ends = halves.map(|half| (half, 1 + self.node_words));
         self.each_slot(node, |_, _, entry| {
             let record = record_of(entry).expect("an occupied slot");
             let key = record.key_words(self.key_words);
-            let half = halves[usize::from(next.bucket_index(self.hash(key.as_slice())) != index)];
-            let (line, slot) = self.free_slot(half).unwrap_or_else(|| {
+            let end = &mut ends[usize::from(next.bucket_index(self.hash(key.as_slice())) != index)];
+            let (line, slot) = self.free_slot_from(end.0, end.1).unwrap_or_else(|| {
                 let line = Cache::allocate(caches, &self.lines).expect("fetched before the lock");
                 let line = self.new_line(line);
-                self.append_line(half, line);
+                self.append_line(end.0, line);
                 (line, 0)
             });
             line.word(slot).store(entry, Ordering::Relaxed);
+            *end = (line, slot + 1);
             false
         });
         let mut line = node;
@@ -734,6 +764,14 @@ impl HashIndex {
             }
             false
         });
+    }
+
+    /// How many overflow lines there are.
+    #[cfg(test)]
+    pub(crate) fn all_overflow_lines(&self) -> usize {
+        let array = self.current();
+        let buckets = (0..array.buckets()).map(|bucket| array.bucket(bucket));
+        buckets.filter(|bucket| bucket.version() & MOVED == 0).map(|bucket| self.overflow_lines(bucket)).sum()
     }
 
     /// The slab of overflow lines.

@@ -22,8 +22,27 @@ pub struct NodeChange {
 }
 
 impl NodeChange {
-    /// Replaces the node by its successors in an attempt's list of observations, whose parts `parts` points at.
-    pub(crate) fn replace<T: Copy>(&self, observed: &mut Vec<T>, parts: impl Fn(&mut T) -> (&mut NodeAt, &mut u64)) {
+    /// Replaces the node by its successors in an attempt's list of observations, whose parts `parts` points at. Of equal observations
+    /// one stays: each would become several, and these more with every further division.
+    pub(crate) fn replace<T: Copy + PartialEq>(
+        &self,
+        observed: &mut Vec<T>,
+        parts: impl Fn(&mut T) -> (&mut NodeAt, &mut u64),
+    ) {
+        let mut first = None;
+        observed.retain_mut(|read| {
+            let (node, version) = parts(read);
+            if node.address() != self.node.address() || *version != self.before {
+                return true;
+            }
+            match first {
+                None => {
+                    first = Some(*read);
+                    true
+                }
+                Some(first) => first != *read,
+            }
+        });
         for index in 0..observed.len() {
             let (node, version) = parts(&mut observed[index]);
             if node.address() != self.node.address() || *version != self.before {
@@ -38,5 +57,23 @@ impl NodeChange {
                 observed.push(added);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Block;
+
+    #[test]
+    fn of_equal_observations_one_is_divided() {
+        let [old, left, right, other] = [64, 128, 192, 256].map(|address| NodeAt::new(Block::at(address).unwrap()));
+        let change = NodeChange { node: old, before: 7, successors: [(left, 8), (right, 1)], further: Vec::new() };
+        let mut observed =
+            vec![(old, 7, 'a'), (other, 7, 'a'), (old, 7, 'a'), (old, 6, 'a'), (old, 7, 'b'), (old, 7, 'a')];
+        change.replace(&mut observed, |(node, version, _)| (node, version));
+        let expected =
+            [(left, 8, 'a'), (other, 7, 'a'), (old, 6, 'a'), (left, 8, 'b'), (right, 1, 'a'), (right, 1, 'b')];
+        assert!(observed == expected, "{observed:?}");
     }
 }

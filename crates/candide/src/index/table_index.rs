@@ -146,7 +146,7 @@ impl TableIndex {
         bequeath: impl FnOnce(NodeAt),
     ) {
         match self {
-            TableIndex::Hash(hash) => hash.unlink(record, hash.hash(key), bequeath),
+            TableIndex::Hash(hash) => hash.unlink(record, hash.hash(key), retired, bequeath),
             TableIndex::Ordered(ordered) => ordered.unlink(record, key, retired, bequeath),
         }
     }

@@ -79,7 +79,7 @@ impl IndexPlan {
 
     /// Whether its entries have a key that can be stored.
     pub(crate) fn fits(&self, primary_words: usize) -> bool {
-        self.entry_words(primary_words).0 <= KEY_WORDS_MAX
+        self.key_words > 0 && self.entry_words(primary_words).0 <= KEY_WORDS_MAX
     }
 
     pub(crate) fn with_entries(self, number: usize, entries: Arc<TableCore>) -> IndexCore {
@@ -115,7 +115,7 @@ impl IndexCore {
 }
 
 /// The most indexes a table can have, dropped ones of other names included.
-const INDEXES_MAX: usize = 32;
+pub(crate) const INDEXES_MAX: usize = 32;
 
 /// The secondary indexes of a table.
 ///

@@ -20,7 +20,7 @@ pub mod tictoc;
 pub use engine::Context;
 pub(crate) use engine::{BlockSize, Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
 pub(crate) use hot::Hot;
-pub(crate) use indexes::{IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
+pub(crate) use indexes::{INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
 pub use mvcc::Mvcc;
 pub use mvto::Mvto;
 pub use occ::Occ;

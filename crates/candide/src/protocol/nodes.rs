@@ -11,7 +11,7 @@ use crate::sync::{Mutant, mutant};
 #[derive(Debug, Default)]
 pub(super) struct NodeSet(Vec<NodeRead>);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct NodeRead {
     node: NodeAt,
     version: u64,

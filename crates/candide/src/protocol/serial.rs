@@ -36,7 +36,7 @@ use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
 use crate::sync::{self, Ordering};
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
@@ -115,11 +115,68 @@ pub struct Attempt {
     /// Old words, in the order of the log.
     words: Vec<u64>,
     /// Records that are linked and no rows (S2).
-    deleted: Vec<CellAt>,
+    deleted: Deleted,
     /// Records on which an update failed, and how, with its place in the log: the transaction cannot commit any more.
     failed: Vec<Failed>,
     /// What an updater panicked with: the commit goes on with it.
     panic: Option<Box<dyn Any + Send>>,
+}
+
+/// Records, in no order.
+#[derive(Debug, Default)]
+struct Deleted {
+    cells: Vec<CellAt>,
+    /// Where each of them is, by its address, if there have been many; otherwise nothing.
+    places: HashMap<u64, usize>,
+}
+
+impl Deleted {
+    /// So many are looked through faster than they are hashed.
+    const FEW: usize = 32;
+
+    #[inline(always)]
+    fn place(&self, at: CellAt) -> Option<usize> {
+        if self.cells.is_empty() { None } else { self.place_among(at) }
+    }
+
+    fn place_among(&self, at: CellAt) -> Option<usize> {
+        match self.places.is_empty() {
+            true => self.cells.iter().position(|cell| cell.address() == at.address()),
+            false => self.places.get(&at.address()).copied(),
+        }
+    }
+
+    /// Adds one that is not there.
+    fn push(&mut self, at: CellAt) {
+        self.cells.push(at);
+        if !self.places.is_empty() {
+            self.places.insert(at.address(), self.cells.len() - 1);
+        } else if self.cells.len() > Self::FEW {
+            self.places.extend(self.cells.iter().enumerate().map(|(place, cell)| (cell.address(), place)));
+        }
+    }
+
+    fn remove(&mut self, at: CellAt) {
+        let Some(place) = self.place(at) else { return };
+        self.cells.swap_remove(place);
+        if !self.places.is_empty() {
+            self.places.remove(&at.address());
+            if let Some(moved) = self.cells.get(place) {
+                self.places.insert(moved.address(), place);
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<CellAt> {
+        let at = self.cells.pop()?;
+        self.places.remove(&at.address());
+        Some(at)
+    }
+
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.places.clear();
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -235,7 +292,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         let was_row = attempt.has(at);
         match intent {
             Intent::Delete => attempt.deleted.push(at),
-            Intent::Insert | Intent::Put => attempt.deleted.retain(|deleted| deleted.address() != at.address()),
+            Intent::Insert | Intent::Put => attempt.deleted.remove(at),
             Intent::Update => {}
         }
         if was_row != attempt.has(at) {
@@ -348,7 +405,7 @@ impl Attempt {
 
     #[inline(always)]
     fn has(&self, at: CellAt) -> bool {
-        !self.deleted.iter().any(|deleted| deleted.address() == at.address())
+        self.deleted.place(at).is_none()
     }
 
     /// Keeps a failure, with an entry of the log for its place.

@@ -114,7 +114,7 @@ struct Read {
 }
 
 /// A node's version, and its nwts at that version.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct NodeRead {
     node: NodeAt,
     version: u64,

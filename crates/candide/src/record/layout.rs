@@ -490,7 +490,7 @@ impl Layout {
             place
         };
         let units: Box<[UnitPlace]> = units_wanted.iter().enumerate().map(place).collect();
-        let mut first_units = [UnitPlace(0); FIRST_UNITS];
+        let mut first_units = [units[0]; FIRST_UNITS];
         first_units.iter_mut().zip(&units).for_each(|(first, unit)| *first = *unit);
         Ok(Layout { key_words: key_words as u16, packing, split, first_units, units, total_words })
     }

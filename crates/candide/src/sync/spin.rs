@@ -17,7 +17,7 @@ impl Spin {
     #[cold]
     #[inline(never)]
     pub(crate) fn wait(&mut self) {
-        self.rounds += 1;
+        self.rounds = self.rounds.saturating_add(1);
         if super::MODELLED || self.rounds > ROUNDS_BUSY { super::thread::yield_now() } else { std::hint::spin_loop() }
     }
 

@@ -293,3 +293,22 @@ impl ForProtocol for UsedMeanwhile {
 fn a_batch_bears_that_its_rows_come_and_go_meanwhile() {
     for_each_overlapping(&UsedMeanwhile);
 }
+
+struct NoKeys;
+
+impl ForProtocol for NoKeys {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let (lines, items) = (db.table::<Line>("lines").unwrap(), db.table::<Item>("items").unwrap());
+        let found = run(&mut db.session().unwrap(), |tx| {
+            lines.insert_many(tx, [])?;
+            Ok(lines.find_many(tx, &[])?.len() + items.find_many(tx, &[])?.len())
+        });
+        assert_eq!(found, 0);
+    }
+}
+
+#[test]
+fn no_keys_are_found_and_no_rows_inserted() {
+    for_each(&NoKeys);
+}

@@ -94,13 +94,13 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
     let mut stream = Vec::new();
     from.export(&mut stream).unwrap();
     let (db, table) = filled::<Occ>(0);
-    // The last row of the stream: behind it are the checksum of its piece, and the end, two words.
-    let last = stream.len() - 3 * 8 - 8 * (1 + crate::record::image_words(Item::GROUPS));
+    // The last row of the stream: behind it are the checksum of its piece, and the end, three words.
+    let last = stream.len() - 4 * 8 - 8 * (1 + crate::record::image_words(Item::GROUPS));
     let id = u64::from_le_bytes(stream[last..last + 8].try_into().unwrap());
     assert_eq!(db.run(|tx| table.insert(tx, Item::new(id, 0))), Ok::<_, Abort>(()));
     let refused = table.import(&mut stream.as_slice());
-    // Two pieces, and of the third what came before the transaction of the last row.
-    let wanted = 2 * 1_024 + 256;
+    // Two pieces; the third has the row in it, and each is a transaction.
+    let wanted = 2 * 1_024;
     let Err(StreamError::Refused(Error::Load { rows, cause: Abort::Duplicate })) = refused else {
         panic!("{refused:?}");
     };
@@ -154,16 +154,30 @@ struct Clears;
 impl ForProtocol for Clears {
     fn run<P: Protocol>(&self) {
         let (db, table) = filled::<P>(500);
-        let failed: Result<(), Abort> = db.run(|tx| {
+        let before = rows(&table);
+        let cleared_and_filled_again = |tx: &Tx<'_, P>| {
             table.insert(tx, Item::new(1_000, 0))?;
             table.delete(tx, &3)?;
             assert_eq!(table.clear(tx)?, 500, "what the transaction sees: one more and one less");
             assert_eq!(table.clear(tx)?, 0);
+            // Some come again, some of these go again.
+            (0..500).step_by(3).try_for_each(|id| table.insert(tx, Item::new(id, 7)))?;
+            (0..500).step_by(6).try_for_each(|id| table.delete(tx, &id))?;
+            let there = |id: &u64| Ok(table.get(tx, id, ())?.is_some());
+            (0..500)
+                .filter_map(|id| there(&id).map(|is| is.then_some(id)).transpose())
+                .collect::<Result<Vec<_>, Abort>>()
+        };
+        let failed: Result<(), Abort> = db.run(|tx| {
+            cleared_and_filled_again(tx)?;
             Err(Abort::NotFound)
         });
         assert_eq!(failed, Err(Abort::NotFound));
-        assert_eq!(rows(&table).len(), 500, "the error took it back");
-        assert_eq!(db.run(|tx| table.clear(tx)), Ok(500));
+        assert_eq!(rows(&table), before, "the error took it back");
+        let left: Vec<u64> = (3..500).step_by(6).collect();
+        assert_eq!(db.run(cleared_and_filled_again), Ok(left.clone()));
+        assert_eq!(rows(&table).iter().map(|row| row.id).collect::<Vec<_>>(), left);
+        assert_eq!(db.run(|tx| table.clear(tx)), Ok(left.len()));
         assert_eq!(rows(&table).len(), 0);
     }
 }
@@ -219,25 +233,38 @@ fn what_is_exported_is_what_is_imported() {
 
 #[test]
 fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
-    let (_db, table) = filled::<Occ>(3);
-    let mut stream = Vec::new();
-    table.export(&mut stream).unwrap();
-    for length in 0..stream.len() {
+    let exported = |rows| {
+        let mut stream = Vec::new();
+        filled::<Occ>(rows).1.export(&mut stream).unwrap();
+        stream
+    };
+    let is_refused = |stream: &[u8], how: &str| {
         let (_db, copy) = filled::<Occ>(0);
-        match copy.import(&mut &stream[..length]) {
-            Err(StreamError::Format(problem)) => assert!(!problem.is_empty()),
-            other => panic!("cut after {length} bytes: {other:?}"),
+        match copy.import(&mut &*stream) {
+            Err(StreamError::Format(problem)) => assert!(!problem.is_empty(), "{how}"),
+            Err(StreamError::Schema { .. }) => {}
+            other => panic!("{how}: {other:?}"),
         }
-    }
-    for byte in 0..stream.len() {
-        let mut damaged = stream.clone();
-        damaged[byte] ^= 1;
-        let (_db, copy) = filled::<Occ>(0);
-        let refused = copy.import(&mut damaged.as_slice());
-        assert!(
-            matches!(refused, Err(StreamError::Format(_) | StreamError::Schema { .. })),
-            "byte {byte}: {refused:?}"
-        );
+    };
+    let stream = exported(3);
+    (0..stream.len()).for_each(|length| is_refused(&stream[..length], &format!("cut after {length} bytes")));
+    // Of one row, too: then one bit makes the end of the number of rows.
+    for stream in [exported(1), stream] {
+        for (byte, bit) in (0..stream.len()).flat_map(|byte| [(byte, 1), (byte, 0x80)]) {
+            let mut damaged = stream.clone();
+            damaged[byte] ^= bit;
+            is_refused(&damaged, &format!("bit {bit:#x} of byte {byte} of {}", stream.len()));
+        }
+        // The uppermost bits of two words: a product makes of them nothing but uppermost bits.
+        let last_bytes = || (7..stream.len()).step_by(8);
+        for (first, second) in last_bytes().flat_map(|first| last_bytes().map(move |second| (first, second))) {
+            let mut damaged = stream.clone();
+            damaged[first] ^= 0x80;
+            damaged[second] ^= 0x80;
+            if damaged != stream {
+                is_refused(&damaged, &format!("the last bits of words at {first} and {second} of {}", stream.len()));
+            }
+        }
     }
 }
 

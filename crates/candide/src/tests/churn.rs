@@ -5,6 +5,7 @@
 use super::entries::{assert_entries_match_rows, linked_records};
 use super::parcels::Parcel;
 use super::{ForProtocol, for_each, for_each_concurrent};
+use crate::index::TableIndex;
 use crate::protocol::Protocol;
 use crate::sync::{AtomicBool, Duration, Instant, Ordering, Random};
 use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Prefix, Session, Table, TableOptions, Tx, Whole};
@@ -325,6 +326,11 @@ impl ForProtocol for FillAndClear {
             drain(&mut session, &epochs);
             let left = linked_records(&mut session, &parcels);
             assert!(begun.elapsed() < Duration::from_secs(10), "{left} records, {:?}", db.memory());
+        }
+        for index in parcels.core().indexes.kept() {
+            if let TableIndex::Hash(hash) = &index.entries.index {
+                assert_eq!(hash.all_overflow_lines(), 0, "{:?} is empty", index.name);
+            }
         }
         session.run(|tx| parcels.insert(tx, Parcel::new(1, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
         assert_eq!(linked_records(&mut session, &parcels), 4);

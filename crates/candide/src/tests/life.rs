@@ -3,7 +3,7 @@
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
-use crate::{Abort, Column, Database, Error, Group, Hashed, Record, RunOptions, Text};
+use crate::{Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -284,6 +284,36 @@ fn row_types_are_checked() {
     );
 }
 
+#[test]
+fn an_index_of_nothing_is_refused() {
+    #[derive(candide_derive::Record, Clone, Copy)]
+    #[record(crate = crate)]
+    struct Nothing {
+        #[key]
+        id: u64,
+        none: Bytes<0>,
+    }
+    #[derive(candide_derive::Record, Clone, Copy)]
+    #[record(crate = crate)]
+    struct IndexedNothing {
+        #[key]
+        id: u64,
+        #[unique(ordered)]
+        none: Bytes<0>,
+    }
+    let is_refused = |error: Error| {
+        assert!(matches!(&error, Error::RowType { problem, .. } if problem.contains("0 of them")), "{error}");
+    };
+    let db = Database::new();
+    is_refused(db.table::<IndexedNothing>("indexed").unwrap_err());
+    assert_eq!(db.memory().reserved_bytes, 0);
+    let table = db.table::<Nothing>("rows").unwrap();
+    is_refused(table.create_index("none", Nothing::NONE, IndexOptions::ordered().unique()).unwrap_err());
+    is_refused(table.create_index("none", Nothing::NONE, IndexOptions::hashed()).unwrap_err());
+    let row = Nothing { id: 1, none: Bytes::new([]) };
+    db.run(|tx| table.insert(tx, row)).unwrap_or_else(|e: Abort| panic!("nothing is left of it: {e}"));
+}
+
 struct Limits;
 
 impl ForProtocol for Limits {
@@ -322,6 +352,10 @@ impl ForProtocol for Limits {
             assert!(db.memory().reserved_bytes <= limit);
             assert_eq!(table.for_each_quiescent(|_| {}), Ok(refused as usize));
             if refused > 0 {
+                // What needs no room is not refused for want of it, whichever way it is tried.
+                let again = || Item::new(0, 0);
+                assert_eq!(db.run(|tx| table.insert(tx, again())), Err(Abort::Duplicate));
+                assert_eq!(db.run(|tx| table.insert_many(tx, [again()])), Err(Abort::Duplicate));
                 assert_eq!(db.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(updates));
                 // Deleting makes room again, for the record and in its bucket.
                 db.run(|tx| table.delete(tx, &0)).unwrap_or_else(|e: Abort| panic!("{e}"));

@@ -774,7 +774,15 @@ fn loom_two_inserts_into_a_growing_table() {
             assert_eq!(table.read(tx, &there, Item::COUNT)?, 0);
             Ok(())
         };
-        race(&db, &table, move |table, tx| add(table, tx, 0, of_other), move |table, tx| add(table, tx, 1, in_full[0]));
+        let (first, second) = race(
+            &db,
+            &table,
+            move |table, tx| add(table, tx, 0, of_other),
+            move |table, tx| add(table, tx, 1, in_full[0]),
+        );
+        for (id, is_added) in added.into_iter().zip([first, second]) {
+            assert_eq!(db.run(|tx| table.get(tx, &id, Item::COUNT)), Ok::<_, Abort>(is_added.then_some(0)));
+        }
     });
 }
 

@@ -6,6 +6,7 @@ use crate::protocol::Protocol;
 use crate::sync::Random;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::{Abort, Database, TableOptions, Whole};
+use std::sync::Barrier;
 
 const THREADS: u64 = 8;
 
@@ -48,13 +49,14 @@ impl ForProtocol for Bank {
                         assert_eq!(sum, Ok(100 * ACCOUNTS as i64));
                     } else if round % 5 == 1 {
                         // Reads and writes back.
-                        let _ = session.run(|tx| {
+                        let moved = session.run(|tx| {
                             if table.read(tx, &from, Item::COUNT)? >= amount {
                                 table.modify(tx, &from, Item::COUNT, |count| *count -= amount)?;
                                 table.modify(tx, &to, Item::COUNT, |count| *count += amount)?;
                             }
                             Ok::<_, Abort>(())
                         });
+                        assert_eq!(moved, Ok(()));
                     } else {
                         let moved = session.run(|tx| {
                             table.update(tx, &from, Item::COUNT.sub(amount).at_least(0))?;
@@ -208,9 +210,11 @@ impl ForProtocol for OneWinner {
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Item>("unique").unwrap();
         let wins = AtomicU64::new(0);
+        let all_here = Barrier::new(THREADS as usize);
         on_threads(|thread| {
             let mut session = db.session().unwrap();
             for key in 0..300 {
+                all_here.wait();
                 match session.run(|tx| table.insert(tx, Item::new(key, thread as i64))) {
                     Ok(()) => {
                         wins.fetch_add(1, Ordering::Relaxed);

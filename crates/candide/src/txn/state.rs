@@ -482,8 +482,13 @@ impl<P: Protocol> State<P> {
         let context = Context::new(engine, &mut self.local);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;
         let local = &mut self.local;
-        let allocated = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches);
-        let record = allocated.map_err(|_| Abort::MemoryLimit)?;
+        let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches) else {
+            // Whoever has tried to link first does not know yet whether that is needed.
+            return match table.index.find(key) {
+                Found::Record(record) => Ok(Home { record, is_new: false }),
+                Found::Nothing { .. } => Err(Abort::MemoryLimit),
+            };
+        };
         let cells = table.layout.cells(record);
         cells.clone().for_each(P::unborn);
         match place.link_near(record, key, &mut |node| cells.clone().for_each(|at| P::born(node, at))) {

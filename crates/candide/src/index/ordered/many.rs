@@ -39,8 +39,9 @@ impl OrderedIndex {
     /// The last layer that all keys lead to, and its depth.
     fn common_layer<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> (Node, usize) {
         let (mut root, mut depth) = (self.root(), 0);
+        let Some(first) = keys.first() else { return (root, depth) };
         while depth + 1 < self.key_words {
-            let slice = keys[0].as_ref()[depth];
+            let slice = first.as_ref()[depth];
             if keys.iter().any(|key| key.as_ref()[depth] != slice) {
                 break;
             }
