@@ -118,7 +118,9 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
 
 fn atomics(path: &str, code: &str) -> Option<String> {
     let allowed = ATOMICS_ALLOWED.iter().any(|(place, _)| path.starts_with(place));
-    let named = ["std::sync::atomic", "core::sync::atomic"].iter().any(|name| code.contains(name));
+    // Among others in braces, too.
+    let is_of_sync = ["std::sync", "core::sync"].iter().any(|name| code.contains(name));
+    let named = is_of_sync && words(code).any(|word| word == "atomic");
     (named && !allowed).then(|| "names the standard library's atomics; use those of `crate::sync`".to_string())
 }
 
@@ -171,6 +173,9 @@ mod tests {
     fn atomics_have_one_door() {
         let line = "use std::sync::atomic::AtomicU64;";
         assert_eq!(found("crates/candide/src/index/hash.rs", line).len(), 1);
+        let among_others = "use std::sync::{Arc, atomic::AtomicU64};";
+        assert_eq!(found("crates/candide/src/index/hash.rs", among_others).len(), 1);
+        assert!(found("crates/candide/src/index/hash.rs", "use std::sync::{Arc, Mutex}; // not atomic").is_empty());
         assert!(found("crates/candide/src/sync/mod.rs", line).is_empty());
         assert!(found("crates/candide/src/epoch.rs", &format!("// {line}")).is_empty());
         assert!(found("crates/candide-bench/src/driver.rs", line).is_empty(), "only the engine is modelled");

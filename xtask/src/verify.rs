@@ -16,6 +16,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const TEST: &str = "tests::shuttle::shuttle_scenes_are_what_protocols_promise";
 const LEDGER: &str = "docs/verification-ledger.csv";
+/// Where scenes are, by files: those of all protocols that overlap, and those of the ones that keep versions.
+const SCENES_OF_ALL: [&str; 2] = ["scenes.rs", "life.rs"];
+const SCENES_OF_VERSIONED: [&str; 2] = ["versions.rs", "values.rs"];
+const SCENE_FILES: &str = "crates/candide/src/tests/shuttle";
 const LEDGER_HEAD: &str = "date,commit,scene,protocol,schedules,distinct,failures";
 
 /// What the tests print if they have not come to any place where the mutant is.
@@ -149,7 +153,8 @@ fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     }
     ledger.write_all(lines.as_bytes()).map_err(explain)?;
     output.lines().filter(|line| line.starts_with("replay: ")).for_each(|line| println!("{line}"));
-    print_totals(&fs::read_to_string(&path).map_err(explain)?);
+    let (ledger, scenes) = (fs::read_to_string(&path).map_err(explain)?, scenes(root)?);
+    print_totals(&ledger, [&scenes[0], &scenes[1]]);
     match ending {
         Ending::Passed => Ok(()),
         Ending::Failed if played.iter().all(|played| played.failures == 0) => {
@@ -165,14 +170,54 @@ fn last_lines(output: &str) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-/// What the ledger says in all: the sum, and the scene and protocol with the least.
-fn print_totals(ledger: &str) {
+/// The scenes that all protocols play, and those that protocols with versions play.
+fn scenes(root: &Path) -> Result<[Vec<String>; 2], String> {
+    let of = |files: [&str; 2]| {
+        let mut scenes = Vec::new();
+        for file in files {
+            let path = root.join(SCENE_FILES).join(file);
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            scenes.extend(scenes_in(&text).map(str::to_string));
+        }
+        if scenes.is_empty() { Err(format!("no scene was recognized in {files:?}")) } else { Ok(scenes) }
+    };
+    Ok([of(SCENES_OF_ALL)?, of(SCENES_OF_VERSIONED)?])
+}
+
+/// The names of the scenes that are made in a file.
+fn scenes_in(text: &str) -> impl Iterator<Item = &str> {
+    let made = ["Scene::new(\"", "Scene::peaceful(\""];
+    let names = made.into_iter().flat_map(|made| text.split(made).skip(1));
+    names.filter_map(|rest| rest.split('"').next())
+}
+
+/// How many distinct schedules of each scene have been played under each protocol. Those that have never been are there, too, with
+/// none; which protocols there are, and which keep versions, is told by the lines that there are.
+fn totals<'a>(ledger: &'a str, [of_all, of_versioned]: [&'a [String]; 2]) -> BTreeMap<(&'a str, &'a str), u64> {
     let mut totals: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for line in ledger.lines().skip(1) {
         if let [_, _, scene, protocol, _, distinct, _] = line.split(',').collect::<Vec<_>>()[..] {
             *totals.entry((scene, protocol)).or_default() += distinct.parse::<u64>().unwrap_or(0);
         }
     }
+    let played: Vec<(&str, &str)> = totals.keys().copied().collect();
+    for (scene, protocol) in played {
+        let mut expect = |scenes: &'a [String]| {
+            for scene in scenes {
+                totals.entry((scene, protocol)).or_default();
+            }
+        };
+        expect(of_all);
+        if of_versioned.iter().any(|versioned| versioned == scene) {
+            expect(of_versioned);
+        }
+    }
+    totals
+}
+
+/// What the ledger says in all: the sum, and the scene and protocol with the least.
+fn print_totals(ledger: &str, scenes: [&[String]; 2]) {
+    let totals = totals(ledger, scenes);
     let sum: u64 = totals.values().sum();
     if let Some(((scene, protocol), least)) = totals.iter().min_by_key(|(_, distinct)| **distinct) {
         println!("ledger: {sum} distinct schedules in all, {least} of {scene} under {protocol}, which has the fewest");
@@ -322,6 +367,30 @@ mod tests {
         let (scene, protocol) = ("growth".to_string(), "occ".to_string());
         assert_eq!(traced("schedule: 3\nschedule: 4\nSegm"), 4);
         assert_eq!(played(output), [Played { scene, protocol, schedules: 12, distinct: 11, failures: 1 }]);
+    }
+
+    #[test]
+    fn what_was_never_played_counts() {
+        let ledger = format!(
+            "{LEDGER_HEAD}\nd,c,moves,occ,9,8,0\nd,c,moves,mvcc,9,7,0\nd,c,moves,occ,9,6,0\nd,c,hot,mvcc,5,4,0\n"
+        );
+        let text = "Scene::new(\"moves\").part(a)\nlet scene = Scene::peaceful(\"growth\")";
+        let of_all: Vec<String> = scenes_in(text).map(str::to_string).collect();
+        let of_versioned = ["hot".to_string(), "parked".to_string()];
+        let totals: Vec<_> = totals(&ledger, [&of_all, &of_versioned]).into_iter().collect();
+        assert_eq!(
+            totals,
+            [
+                (("growth", "mvcc"), 0),
+                (("growth", "occ"), 0),
+                (("hot", "mvcc"), 4),
+                (("moves", "mvcc"), 7),
+                (("moves", "occ"), 14),
+                (("parked", "mvcc"), 0),
+            ]
+        );
+        let [of_all, of_versioned] = scenes(&crate::root()).expect("the scenes");
+        assert!(of_all.iter().any(|name| name == "twins") && of_versioned.iter().any(|name| name == "values"));
     }
 
     #[test]

@@ -114,6 +114,34 @@ fn a_bad_history_ends_with_status_1_and_its_cycle() {
     assert!(results.contains("G1c"), "{results}");
 }
 
+/// One transaction, long after another one that it should have come before: it reads what that one replaced.
+#[test]
+fn what_cannot_be_told_is_neither_yes_nor_no() {
+    let transaction = |begun: u64, reads: &str, version: u64| {
+        format!(
+            r#"{{"transaction":{{"session":1,"begun":{begun},"ended":{},"committed":true,"reads":[{reads}],"scans":[],"writes":[{{"table":0,"key":[1],"group":0,"version":{version},"present":true}}]}}}}"#,
+            begun + 1
+        )
+    };
+    let mut lines = vec![HEADER.to_string()];
+    // In several windows, of which the last is below the others.
+    lines.extend((1..25_000).rev().map(|number| transaction(10 * number, "", number)));
+    let kept_as =
+        |name, lines: &[String]| kept(name, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    let (status, results, message) = check(&["--file", &kept_as("backwards.jsonl", &lines), "--horizon", "10"]);
+    assert_eq!(status, Some(0), "{results}{message}");
+    assert!(results.contains("24999 transactions") && results.contains("serializable: yes"), "{results}");
+
+    lines.push(transaction(1_000_000, r#"{"table":0,"key":[1],"group":0,"version":1,"present":true}"#, 30_000));
+    let path = kept_as("late.jsonl", &lines);
+    let (status, results, _) = check(&["--file", &path, "--horizon", "10"]);
+    assert_eq!(status, Some(1), "{results}");
+    assert!(results.contains("serializable: unknown\n  inconclusive: version 1 of"), "{results}");
+    let (status, results, _) = check(&["--file", &path, "--horizon", "2000000"]);
+    assert_eq!(status, Some(1), "{results}");
+    assert!(results.contains("serializable: NO") && results.contains("lost update"), "{results}");
+}
+
 #[test]
 fn what_cannot_be_checked_is_refused() {
     assert_refused(&["lists"], "add --mode black");
@@ -127,5 +155,11 @@ fn what_cannot_be_checked_is_refused() {
     assert_refused(&["--operations", "0"], "operations must be from 1");
     assert_refused(&["--file", &kept("damaged.jsonl", &format!("{HEADER}\n{{\n"))], "line 2");
     assert_refused(&["--file", &kept("other.jsonl", "{}\n")], "line 1");
+    for kind in ["lists", "registers"] {
+        let of_clients = kept(&format!("{kind}.jsonl"), &(HEADER.replace("versions", kind) + "\n"));
+        assert_eq!(check(&["--file", &of_clients]).0, Some(0));
+        assert_refused(&["--file", &of_clients, "--opacity"], "leave out --opacity");
+    }
+    assert_refused(&["--file", &kept("circle-too.edn", ""), "--opacity"], "leave out --opacity");
     assert_refused(&["--history", "/no/such/folder/file", "--protocol", "occ"], "/no/such/folder/file");
 }

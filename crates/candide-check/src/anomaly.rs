@@ -36,6 +36,8 @@ pub enum Anomaly {
     TwoWriters,
     /// A version was read with the row there, and written without it, or the other way round.
     WrongPresence,
+    /// A transaction that looked back saw what came later, or missed what was there at its moment.
+    WrongMoment,
     /// A transaction did not see its own writes, or saw a key change under it.
     Internal,
     /// A value was read that nobody wrote.
@@ -67,6 +69,7 @@ impl Anomaly {
             Self::RealTime => "real-time violation",
             Self::TwoWriters => "corruption, two writers of one version",
             Self::WrongPresence => "corruption, a row that is and is not",
+            Self::WrongMoment => "snapshot violation",
             Self::Internal => "internal inconsistency",
             Self::UnknownValue => "corruption, a value that nobody wrote",
             Self::DuplicateElement => "duplicate element",
@@ -98,6 +101,7 @@ impl Anomaly {
             Self::RealTime => "A transaction missed what had ended before it began.",
             Self::TwoWriters => "Two transactions claim the same version, so versions do not tell writes apart.",
             Self::WrongPresence => "A version was read as something else than what was written.",
+            Self::WrongMoment => "A transaction that looked back saw something else than what there was at its moment.",
             Self::Internal => "A transaction did not see its own writes, or what it read changed under it.",
             Self::UnknownValue => "A value was read that no transaction of the history wrote to that key.",
             Self::DuplicateElement => "A list was read with an element twice that was appended once.",

@@ -19,6 +19,16 @@ pub enum Event {
     Forgotten(Forgotten),
 }
 
+impl Event {
+    /// By when it has to be fed: whoever has been told that the history is complete up to a later moment does not expect it.
+    pub fn due(&self) -> u64 {
+        match self {
+            Event::Transaction(transaction) => transaction.begun,
+            Event::Forgotten(forgotten) => forgotten.at,
+        }
+    }
+}
+
 /// One attempt, committed or not.
 ///
 /// Times are of one clock of all sessions, on which no two events have the same time: if one transaction `ended` before another had
@@ -41,7 +51,7 @@ pub struct Transaction {
     /// What it wrote, each unit once; empty unless it committed.
     pub writes: Vec<Access>,
     /// If it looked back: no version that it saw can be above this, or below another one of the same unit that is not above this. It
-    /// has `begun` at the moment that it saw.
+    /// has `begun` at the moment that it saw, or before.
     #[cfg_attr(feature = "formats", serde(default, skip_serializing_if = "Option::is_none"))]
     pub as_of: Option<u64>,
 }

@@ -289,6 +289,9 @@ impl sealed::Checked for Event {
                     let (begun, ended) = (transaction.begun, transaction.ended);
                     return Err(format!("begun at {begun}, ended at {ended}; it should end after it began"));
                 }
+                if transaction.ended == u64::MAX {
+                    return Err(format!("ended at {}; a transaction should end before that", u64::MAX));
+                }
                 if !transaction.committed && !transaction.writes.is_empty() {
                     return Err(
                         "has writes but did not commit; the writes of such a transaction should be left out".into()

@@ -66,6 +66,8 @@
 //! assert_eq!(checker.finish().verdict, Verdict::Serializable);
 //! ```
 //!
+//! Where the lines are in no order of time, as in a file, [`Windows`] says how far they are complete.
+//!
 //! How it works, what each dependency is and why linear time suffices is told where the checker is, in `white`; cycles are
 //! found in `graph` and named in `anomaly`.
 
@@ -85,4 +87,4 @@ pub use anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
 pub use format::FormatError;
 pub use graph::{Edge, Graph, Kind, Kinds};
 pub use history::{Access, Event, Forgotten, Key, Scan, Transaction};
-pub use white::{Checker, Options, Summary, Verdict};
+pub use white::{Checker, Options, Summary, Verdict, Windows};

@@ -230,3 +230,40 @@ fn the_worst_is_reported() {
     let candide_check::Evidence::Cycle(cycle) = violation.evidence else { panic!("it is a cycle") };
     assert!(cycle.len() == 3 && cycle.iter().all(|step| step.kind == Kind::Wr));
 }
+
+/// The same, looking back to a time.
+fn as_of(time: u64, transaction: Transaction) -> Transaction {
+    Transaction { as_of: Some(time), ..transaction }
+}
+
+#[test]
+fn looking_back() {
+    let later = transaction(1, (10, 11), &[], &[row(X, 5)]);
+    let at = |time, read: Access| as_of(time, transaction(2, (20, 21), &[read], &[]));
+    for (time, version) in [(1, 1), (4, 1), (5, 5), (u64::MAX, 5)] {
+        let history = [load(), later.clone(), at(time, row(X, version))];
+        assert_eq!(verdict(&history, Options::default()), Verdict::Serializable, "{version} as of {time}");
+    }
+    // Too young, too old, and not there at all.
+    for (time, read) in [(3, row(X, 5)), (7, row(X, 1)), (5, row(X, 1)), (u64::MAX, row(X, 1)), (3, no_row(X, 0))] {
+        let reader = at(time, read);
+        assert_eq!(named(&[load(), later.clone(), reader.clone()]), Anomaly::WrongMoment, "{reader:?}");
+        // Whoever is told of first.
+        let early = Transaction { begun: 3, ended: 4, ..reader };
+        assert_eq!(named(&[load(), later.clone(), early.clone()]), Anomaly::WrongMoment, "{early:?}");
+    }
+    // A range in which a row was that was not met.
+    let mut blind = at(3, row(Y, 1));
+    blind.scans.push(everything());
+    assert_eq!(named(&[load(), later.clone(), blind]), Anomaly::WrongMoment);
+    let report = violation(&[load(), later.clone(), at(7, row(X, 1))], Options::default()).to_string();
+    let expected =
+        "snapshot violation: A transaction that looked back saw something else than what there was at its moment.
+  T1: session 2 at 20..21
+  T2: session 1 at 10..11
+  T1 looked back to 7 and saw version 1 of table 0 key (1) group 0, when version 5 was there; T2 wrote that
+";
+    assert_eq!(report, expected);
+    let report = violation(&[load(), later, at(3, row(X, 5))], Options::default()).to_string();
+    assert!(report.ends_with("T1 looked back to 3 and saw version 5 of table 0 key (1) group 0, which is later\n"));
+}

@@ -54,7 +54,7 @@ fn event(rng: &mut Rng) -> Event {
     Event::Transaction(Transaction {
         session: rng.u64(..),
         begun,
-        ended: rng.u64(begun + 1..),
+        ended: rng.u64(begun + 1..u64::MAX),
         committed,
         reads: (0..rng.usize(0..4)).map(|_| read(rng)).collect(),
         scans: (0..rng.usize(0..3)).map(|_| Scan { table: rng.u16(..), from: bound(rng), to: bound(rng) }).collect(),
@@ -264,6 +264,12 @@ fn damaged_events_are_refused_with_line_and_reason() {
                 .to_string()
                 + "\n",
             "line 3: begun at 4, ended at 4; it should end after it began",
+        ),
+        (
+            r#"{"transaction":{"session":0,"begun":4,"ended":18446744073709551615,"committed":true,"reads":[],"scans":[],"writes":[]}}"#
+                .to_string()
+                + "\n",
+            "line 3: ended at 18446744073709551615; a transaction should end before that",
         ),
         (
             format!(

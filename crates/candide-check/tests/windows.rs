@@ -3,28 +3,21 @@
 mod common;
 
 use candide_check::{
-    Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict,
+    Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict, Windows,
 };
 use common::{Random, Shape, history, told};
 use std::ops::Bound;
-
-/// When a line has to be fed at the latest.
-fn due(event: &Event) -> u64 {
-    match event {
-        Event::Transaction(transaction) => transaction.begun,
-        Event::Forgotten(forgotten) => forgotten.at,
-    }
-}
+use std::time::{Duration, Instant};
 
 /// Feeds in windows of random length and random order, some lines earlier than they are due.
 fn in_windows(random: &mut Random, mut events: Vec<Event>, options: Options, windows: u64) -> Summary {
-    events.sort_by_key(due);
-    let last = events.last().map_or(0, due);
+    events.sort_by_key(Event::due);
+    let last = events.last().map_or(0, Event::due);
     let mut checker = Checker::new(options);
     let mut watermark = 0;
     while !events.is_empty() {
         watermark += 1 + random.below(2 * last / windows + 1);
-        let due_now = events.partition_point(|event| due(event) < watermark);
+        let due_now = events.partition_point(|event| event.due() < watermark);
         let early = random.below(4).min((events.len() - due_now) as u64) as usize;
         let mut window: Vec<Event> = events.drain(..due_now).collect();
         for _ in 0..early {
@@ -59,7 +52,7 @@ fn same(one: &Verdict, other: &Verdict) -> bool {
 #[test]
 fn strict_verdicts_do_not_depend_on_windows() {
     let mut random = Random(2);
-    let (mut good, mut bad) = (0, 0);
+    let (mut good, mut bad, mut inconclusive) = (0, 0, 0);
     for number in 0..2_000 {
         let shape = random_shape(&mut random);
         let events = history(&mut random, shape);
@@ -68,10 +61,17 @@ fn strict_verdicts_do_not_depend_on_windows() {
         let whole = as_a_whole(&events, Options { horizon: u64::MAX, ..options });
         let windows = 1 + random.below(40);
         let windowed = in_windows(&mut random, events.clone(), options, windows).verdict;
-        assert!(same(&whole, &windowed), "history {number}: {whole:?}, windowed {windowed:?}\n{}", told(&events));
+        // All that is forgotten with keys that have no row is to what time somebody looked back.
+        let unsure = matches!(&windowed, Verdict::Inconclusive(why) if why.starts_with("who had looked back"));
+        assert!(
+            same(&whole, &windowed) || unsure && whole != Verdict::Serializable,
+            "history {number}: {whole:?}, windowed {windowed:?}\n{}",
+            told(&events)
+        );
+        inconclusive += u32::from(unsure);
         if whole == Verdict::Serializable { good += 1 } else { bad += 1 }
     }
-    assert!(good > 500 && bad > 500, "{good} good, {bad} bad");
+    assert!(good > 500 && bad > 500 && inconclusive < 20, "{good} good, {bad} bad, {inconclusive} inconclusive");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn checker_after_queue(options: Options) -> Checker {
         checker.feed(&event);
         lines += 1;
         if lines % 1_000 == 0 {
-            checker.advance(due(&event));
+            checker.advance(event.due());
             assert!(checker.live() < 3_000, "{} live after {lines} lines", checker.live());
             assert!(checker.units() < 3_000, "{} units after {lines} lines", checker.units());
         }
@@ -216,27 +216,104 @@ fn what_was_forgotten_is_never_taken_for_good() {
     }
 }
 
+/// One key comes and goes, and is missed by whoever comes then; each time is three transactions.
+fn coming_and_going(times: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    for number in 1..=times {
+        let (time, version) = (3 * number, 2 * number);
+        events.push(Event::Transaction(alone(time, vec![], vec![access(7, version, true)])));
+        events.push(Event::Transaction(alone(time + 1, vec![], vec![access(7, version + 1, false)])));
+        let key = [7].into();
+        events.push(Event::Forgotten(Forgotten { table: 0, key, version: version + 1, at: 10 * time + 16 }));
+        events.push(Event::Transaction(alone(time + 2, vec![access(7, 0, false)], vec![])));
+    }
+    events
+}
+
+#[test]
+fn a_key_that_comes_and_goes_is_found_as_fast_each_time() {
+    // Those that are fed as a whole, in any order: each look at all of them would take a minute and more in all.
+    let mut events = coming_and_going(60_000);
+    let begun = Instant::now();
+    for in_order in [true, false] {
+        assert_eq!(as_a_whole(&events, Options::default()), Verdict::Serializable, "in order {in_order}");
+        Random(5).shuffle(&mut events);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn lines_in_any_order_are_held_for_some_windows_only() {
+    let mut events = coming_and_going(60_000);
+    // As threads hand them over: a part of each in turn.
+    events.chunks_mut(6_000).for_each(|part| Random(6).shuffle(part));
+    let mut windows = Windows::default();
+    events.iter().for_each(|event| windows.note(event));
+    let watermarks = windows.watermarks();
+    assert_eq!(watermarks.len(), events.len().div_ceil(Windows::LINES));
+    assert_eq!(watermarks.last(), Some(&u64::MAX));
+    for options in [(true, 0), (false, 1_000)].map(|(strict, horizon)| Options { strict, opaque: false, horizon }) {
+        let mut checker = Checker::new(options);
+        let mut live_max = 0;
+        for (window, watermark) in events.chunks(Windows::LINES).zip(&watermarks) {
+            window.iter().for_each(|event| checker.feed(event));
+            checker.advance(*watermark);
+            live_max = checker.live().max(live_max);
+        }
+        assert!(live_max < Windows::LINES, "{live_max} were held");
+        assert_eq!(checker.finish().verdict, Verdict::Serializable);
+    }
+}
+
 /// All keys.
 fn everything() -> Scan {
     Scan { table: 0, from: Bound::Unbounded, to: Bound::Unbounded }
 }
 
+/// The same transaction on another table.
+fn moved(table: u16, mut event: Event) -> Event {
+    match &mut event {
+        Event::Transaction(transaction) => {
+            transaction.reads.iter_mut().chain(&mut transaction.writes).for_each(|access| access.table = table);
+            transaction.scans.iter_mut().for_each(|scan| scan.table = table);
+        }
+        Event::Forgotten(forgotten) => forgotten.table = table,
+    }
+    event
+}
+
 /// A transaction goes through all keys, or reads one, and writes key 0. Another one, who comes when that is over, inserts the
 /// key and still reads key 0 as it was: each would have to come before the other one.
 fn insert_behind(scan: bool, before: &[Event], version: u64, times: (u64, u64), horizon: u64) -> Verdict {
+    let verdict = insert_behind_in(0, scan, before, version, times, horizon);
+    // In the last table that there can be it is the same.
+    let last = insert_behind_in(u16::MAX, scan, before, version, times, horizon);
+    assert!(same(&verdict, &last), "{verdict:?}, in the last table {last:?}");
+    verdict
+}
+
+fn insert_behind_in(
+    table: u16,
+    scan: bool,
+    before: &[Event],
+    version: u64,
+    times: (u64, u64),
+    horizon: u64,
+) -> Verdict {
     let mut checker = Checker::new(Options { strict: false, opaque: false, horizon });
-    checker.feed(&Event::Transaction(alone(1, vec![], vec![access(0, 1, true)])));
-    before.iter().for_each(|event| checker.feed(event));
+    let in_table = |transaction| moved(table, Event::Transaction(transaction));
+    checker.feed(&in_table(alone(1, vec![], vec![access(0, 1, true)])));
+    before.iter().for_each(|event| checker.feed(&moved(table, event.clone())));
     let mut reader = alone(times.0, vec![access(0, 1, true)], vec![access(0, times.0, true)]);
     if scan {
         reader.scans.push(everything());
     } else {
         reader.reads.push(access(7, 0, false));
     }
-    checker.feed(&Event::Transaction(reader));
+    checker.feed(&in_table(reader));
     checker.advance(10 * times.1);
     assert_eq!(checker.units(), if scan { 1 } else { 2 }, "a key without a row is held for who read it only");
-    checker.feed(&Event::Transaction(alone(times.1, vec![access(0, 1, true)], vec![access(7, version, true)])));
+    checker.feed(&in_table(alone(times.1, vec![access(0, 1, true)], vec![access(7, version, true)])));
     checker.finish().verdict
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Verdict {
     claim: String,
     /// What is wrong, in some lines each.
     problems: Vec<String>,
+    /// Why it cannot be told, if nothing is wrong that is known.
+    doubt: Option<String>,
     /// Whether Ctrl-C ended the recording; what was recorded by then was checked.
     pub(super) ended_early: bool,
 }
@@ -60,13 +62,13 @@ impl Verdict {
             "{title}: {transactions} transactions ({aborted} attempts aborted), {reads} reads, {writes} writes, {scans} scans, \
              {edges} dependencies"
         );
-        let mut problems = failed;
+        let (mut problems, mut doubt) = (failed, None);
         match verdict {
             Judgement::Serializable => {}
             Judgement::Violated(violation) => problems.push(violation.to_string()),
-            Judgement::Inconclusive(doubt) => problems.push(format!("inconclusive: {doubt}")),
+            Judgement::Inconclusive(why) => doubt = Some(why),
         }
-        Verdict { checked, claim: claim.with(claim.opaque), problems, ended_early: false }
+        Verdict { checked, claim: claim.with(claim.opaque), problems, doubt, ended_early: false }
     }
 
     /// Of a history of what clients were told.
@@ -81,7 +83,7 @@ impl Verdict {
         let checked =
             format!("{title}: {} transactions ({committed} committed), {operations} operations", history.len());
         let problems = result.err().iter().map(Violation::to_string).collect();
-        Verdict { checked, claim: claim.with(false), problems, ended_early: false }
+        Verdict { checked, claim: claim.with(false), problems, doubt: None, ended_early: false }
     }
 
     /// The same of what was recorded by the time that Ctrl-C was pressed, if it was.
@@ -89,18 +91,22 @@ impl Verdict {
         Verdict { ended_early: early, ..self }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong, for sure.
     pub(super) fn is_good(&self) -> bool {
-        self.problems.is_empty()
+        self.problems.is_empty() && self.doubt.is_none()
     }
 
     pub(super) fn print(&self, title: &str) {
         let early = if self.ended_early { " (ended early, by Ctrl-C)" } else { "" };
         println!("{title}: {}{early}", self.checked);
-        if self.problems.is_empty() {
-            println!("  {}: yes", self.claim);
-        } else {
-            println!("  {}: NO", self.claim);
+        let answer = match (self.problems.is_empty(), &self.doubt) {
+            (true, None) => "yes",
+            (true, Some(_)) => "unknown",
+            (false, _) => "NO",
+        };
+        println!("  {}: {answer}", self.claim);
+        if let Some(doubt) = &self.doubt {
+            println!("  inconclusive: {doubt}");
         }
         for line in self.problems.iter().flat_map(|problem| problem.lines()) {
             println!("  {line}");

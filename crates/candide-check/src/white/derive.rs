@@ -68,10 +68,15 @@ impl Checker {
 
     fn read_item(&mut self, node: NodeId, item: Item, kind: Kind, sight: Sight) {
         let version = match item.version {
-            0 => self.units.get(item.unit).unversioned(sight),
+            0 => self.units.get_mut(item.unit).unversioned(sight),
             version => version,
         };
         let Item { unit, present, .. } = item;
+        if let Some(as_of) = sight.as_of
+            && !self.look_back(node, unit, version, kind, as_of)
+        {
+            return;
+        }
         let floor = self.units.get(unit).floor();
         if version < floor {
             return self.overtaken(node, unit, version, kind);
@@ -107,6 +112,34 @@ impl Checker {
         if let Some(Writer::Live(slot)) = next {
             self.live.edge(node.slot, slot, unit, kind);
         }
+    }
+
+    /// Somebody looked back to a time and saw a version of a unit. False if it is not what there was.
+    fn look_back(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind, as_of: u64) -> bool {
+        let by = self.live.party(node.slot);
+        if version > as_of {
+            self.wrong_moment(unit, version, (as_of, by), "which is later".to_string(), None);
+            return false;
+        }
+        let books = self.units.get(unit);
+        let after = books.find(version).map_or_else(|place| place, |place| place + 1);
+        let mut later = books.versions.range(after..);
+        let next = later.find(|later| later.writer != Writer::Unknown);
+        if let Some(&Version { number, writer, .. }) = next.filter(|next| next.number <= as_of) {
+            let writer = if let Writer::Live(slot) = writer { Some(self.live.party(slot)) } else { None };
+            self.wrong_moment(unit, version, (as_of, by), format!("when version {number} was there"), writer);
+            return false;
+        }
+        self.units.get_mut(unit).look_back(version, as_of, by, kind);
+        true
+    }
+
+    /// A version has come. Whoever looked back to its time or later, and saw an earlier one, was shown something wrong.
+    fn meet_look_backs(&mut self, node: NodeId, unit: u32, before: u64, version: u64) {
+        let Some((seen, as_of, by)) = self.units.get(unit).looked_back(before, version) else { return };
+        let Some(by) = by else { return self.doubt_look_back(unit, version) };
+        let writer = self.live.party(node.slot);
+        self.wrong_moment(unit, seen, (as_of, by), format!("when version {version} was there"), Some(writer));
     }
 
     fn write(&mut self, node: NodeId, item: Item) {
@@ -145,11 +178,13 @@ impl Checker {
         if let Writer::Live(slot) = before.writer {
             live.edge(slot, node.slot, unit, Kind::Ww);
         }
+        let before = before.number;
         // Versions in between may turn out not to exist, so whoever read them is overwritten, too.
-        units.live_readers(unit, before.number, version - 1, live, readers);
+        units.live_readers(unit, before, version - 1, live, readers);
         for (reader, kind) in readers {
             live.edge(reader.slot, node.slot, unit, *kind);
         }
+        self.meet_look_backs(node, unit, before, version);
     }
 
     /// Puts the writer of a version that was read before it came before its readers. False if they read something else.
@@ -198,7 +233,7 @@ impl Checker {
     /// Scans that were processed before a key came did not meet it.
     pub(super) fn meet_new_keys(&mut self) {
         let mut missed = Vec::new();
-        for table in 0..self.units.tables() {
+        for table in (0..=u16::MAX).take(self.units.tables()) {
             let new = self.units.take_new(table);
             for LiveScan { node, sight, scan } in self.scans.iter().filter(|live| live.scan.table == table) {
                 let key = |unit: &u32| -> &[u64] { self.units.get(*unit).key() };
@@ -288,6 +323,18 @@ impl Checker {
         self.violated(Violation { anomaly: Anomaly::WrongPresence, evidence: Evidence::Version { parties, about } });
     }
 
+    fn wrong_moment(&mut self, unit: u32, seen: u64, (as_of, by): (u64, Party), but: String, writer: Option<Party>) {
+        let about = self.about(unit, None, None);
+        let version = if seen > 0 { format!("version {seen}") } else { "no version".to_string() };
+        let written = if writer.is_some() { "; T2 wrote that" } else { "" };
+        let observed = format!("T1 looked back to {as_of} and saw {version} of {about}, {but}{written}");
+        let parties = std::iter::once(by).chain(writer).collect();
+        self.violated(Violation {
+            anomaly: Anomaly::WrongMoment,
+            evidence: Evidence::Observation { parties, observed },
+        });
+    }
+
     fn two_writers(&mut self, unit: u32, version: u64, one: u32, other: Writer) {
         let other = match other {
             Writer::Live(slot) => Some(self.live.party(slot)),
@@ -315,12 +362,19 @@ impl Checker {
     }
 
     fn doubt(&mut self, unit: u32, version: u64) {
-        let (about, horizon) = (self.about(unit, None, None), self.options.horizon);
-        self.doubt.get_or_insert_with(|| {
-            format!(
-                "version {version} of {about} had been forgotten; check again with a horizon greater than {horizon}"
-            )
-        });
+        self.doubt_that(&format!("version {version} of {} had been forgotten", self.about(unit, None, None)));
+    }
+
+    fn doubt_look_back(&mut self, unit: u32, version: u64) {
+        let about = self.about(unit, None, None);
+        self.doubt_that(&format!(
+            "who had looked back to version {version} of {about}, or later, and may have missed it, had been forgotten"
+        ));
+    }
+
+    fn doubt_that(&mut self, what: &str) {
+        let horizon = self.options.horizon;
+        self.doubt.get_or_insert_with(|| format!("{what}; check again with a horizon greater than {horizon}"));
     }
 }
 

@@ -20,6 +20,9 @@
 //! * real time, in a strict order: from each transaction to those that began after it had ended. Each end is a moment, and
 //!   moments are a chain; a transaction comes before the moment of its end and after the last moment before its begin.
 //!
+//! Who looked back to a time ([`Transaction::as_of`]) saw of each unit the highest version that is not above it. That is no
+//! dependency: no version that it read may be above, and none above that one may turn out not to be.
+//!
 //! A dependency on a later version than the next one follows from these. So when a version turns out to lie between two others
 //! the dependencies that were found before stay true.
 //!
@@ -35,11 +38,15 @@
 //!
 //! Keys without a row are dropped when nobody live saw them. The versions of the last 65,536 of a table are remembered, and
 //! beyond these only the greatest of all, so a key that is written again in a version not above that one is
-//! inconclusive, too. Databases whose versions grow with time never come near this.
+//! inconclusive, too. So is one that comes in a version not above the latest time to which somebody looked back who is
+//! forgotten and may have missed it. Databases whose versions grow with time never come near this.
 
 mod derive;
 mod live;
 mod units;
+mod windows;
+
+pub use windows::Windows;
 
 use crate::anomaly::{Party, Violation};
 use crate::graph::Kind;
@@ -130,12 +137,12 @@ struct LiveScan {
     scan: Scan,
 }
 
-/// What tells which deletes a transaction has seen by finding no record.
+/// What tells which deletes a transaction has seen by finding no record, and what else it can have seen.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     ended: u64,
-    /// The highest version that it can have seen.
-    as_of: u64,
+    /// If it looked back: of each unit it saw the highest version that is not above this.
+    as_of: Option<u64>,
 }
 
 /// A read of a version that nobody has written so far.
@@ -219,7 +226,7 @@ impl Checker {
     /// # Panics
     ///
     /// If the line came too late, which is to say that it should have been fed before [`advance`](Self::advance); if a
-    /// transaction did not end after it had begun; or if a write has no version, or version 0.
+    /// transaction did not end after it had begun, or ended at `u64::MAX`; or if a write has no version, or version 0.
     pub fn feed(&mut self, event: &Event) {
         if self.violation.is_some() {
             return;
@@ -261,7 +268,7 @@ impl Checker {
         self.items_live += (reads + writes) as usize;
         self.ended_max = self.ended_max.max(party.ended);
         self.unsorted = true;
-        let sight = Sight { ended, as_of: transaction.as_of.unwrap_or(u64::MAX) };
+        let sight = Sight { ended, as_of: transaction.as_of };
         self.fed.push(Fed {
             party,
             sight,
@@ -387,9 +394,15 @@ impl Checker {
         self.close(watermark);
         let Self { live, units, .. } = self;
         live.peel(|unit, party| units.raise_floor(unit, party));
-        while self.moments.front().is_some_and(|(_, moment)| !self.live.is_live(*moment)) {
+        while self.moments.front().is_some_and(|(_, moment)| !live.is_live(*moment)) {
             self.moments.pop_front();
         }
-        self.scans.retain(|scan| self.live.is_live(scan.node));
+        self.scans.retain(|LiveScan { node, sight, scan }| {
+            let is_live = live.is_live(*node);
+            if !is_live && let Some(as_of) = sight.as_of {
+                units.forget_look_back(scan.table, as_of);
+            }
+            is_live
+        });
     }
 }

@@ -6,6 +6,7 @@ use crate::anomaly::Party;
 use crate::graph::Kind;
 use crate::history::Key;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Who wrote a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,65 @@ impl Reader {
     }
 }
 
+/// Deletes of a key that have left no trace: version and time.
+#[derive(Debug, Default)]
+struct Forgets {
+    /// In order, if `is_sorted`.
+    deletes: Vec<(u64, u64)>,
+    is_sorted: bool,
+    /// Whether they have been forgotten in the order of their versions, as they are wherever the history is right.
+    is_in_time: bool,
+}
+
+impl Forgets {
+    fn push(&mut self, version: u64, at: u64) {
+        let last = self.deletes.last().copied();
+        if last.is_none() {
+            (self.is_sorted, self.is_in_time) = (true, true);
+        }
+        // That is how they come; otherwise they are sorted when somebody asks.
+        self.is_sorted &= last.is_none_or(|(before, then)| before < version && then <= at);
+        self.deletes.push((version, at));
+    }
+
+    /// Puts them in order, and takes out those of versions below the floor, at once or some time.
+    fn settle(&mut self, floor: u64) {
+        if !self.is_sorted {
+            self.deletes.sort_unstable();
+            self.deletes.dedup_by_key(|(version, _)| *version);
+            self.is_sorted = true;
+            self.is_in_time = self.deletes.is_sorted_by_key(|(_, at)| *at);
+        }
+        let old = self.deletes.partition_point(|(version, _)| *version < floor);
+        if 2 * old > self.deletes.len() {
+            self.deletes.drain(..old);
+        }
+    }
+
+    /// The latest version up to `as_of` that had been forgotten before a time. They are settled.
+    fn latest(&self, time: u64, as_of: u64) -> Option<u64> {
+        let seen = &self.deletes[..self.deletes.partition_point(|(version, _)| *version <= as_of)];
+        let last = match self.is_in_time {
+            true => seen[..seen.partition_point(|(_, at)| *at < time)].last(),
+            false => seen.iter().rfind(|(_, at)| *at < time),
+        };
+        last.map(|(version, _)| *version)
+    }
+
+    /// The latest version, if it is not below another one. They are settled.
+    fn last_from(&self, version: u64) -> Option<(u64, u64)> {
+        self.deletes.last().copied().filter(|(last, _)| *last >= version)
+    }
+}
+
+/// Somebody looked back and saw a version.
+#[derive(Debug, Clone, Copy)]
+struct LookBack {
+    as_of: u64,
+    /// Nobody who could be named, if somebody who is forgotten may have.
+    by: Option<Party>,
+}
+
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) table: u16,
@@ -76,15 +136,15 @@ pub(super) struct Unit {
     readers: VecDeque<Reader>,
     /// The length at which those are taken out.
     readers_max: u32,
-    /// Deletes that have left no trace: version and time. Only of group 0.
-    forgotten: Vec<(u64, u64)>,
+    /// Only of group 0.
+    forgotten: Forgets,
+    /// By version: who saw it looking back to the latest time.
+    look_backs: BTreeMap<u64, LookBack>,
+    /// The latest time to which somebody looked back who read the unit, in whatever version, and not in a range.
+    looked_back: u64,
 }
 
 impl Unit {
-    fn hash(&self) -> u64 {
-        hash(self.table, &self.key)
-    }
-
     fn is_of(&self, key: &[u64]) -> bool {
         // Most keys are short, and telling them apart by their first word fetches no memory.
         self.first_word == key.first().copied().unwrap_or(0)
@@ -101,16 +161,40 @@ impl Unit {
     }
 
     /// The version that a reader without one read.
-    pub(super) fn unversioned(&self, reader: Sight) -> u64 {
-        let seen = self.forgotten.iter().filter(|(version, at)| *at < reader.ended && *version <= reader.as_of);
-        seen.map(|(version, _)| *version).max().unwrap_or(0)
+    pub(super) fn unversioned(&mut self, reader: Sight) -> u64 {
+        self.settle_forgotten();
+        self.forgotten.latest(reader.ended, reader.as_of.unwrap_or(u64::MAX)).unwrap_or(0)
     }
 
-    /// Whether who ends from this time on reads the floor without a version, until there is a new version.
+    fn settle_forgotten(&mut self) {
+        let floor = self.floor();
+        self.forgotten.settle(floor);
+    }
+
+    /// Whether who ends from this time on reads the floor without a version, until there is a new version. What was forgotten is settled.
     fn is_traceless(&self, time: u64) -> bool {
         let floor = self.floor();
-        let past = self.forgotten.iter().all(|(version, at)| *version <= floor && *at < time);
-        past && (floor == 0 || self.forgotten.iter().any(|(version, _)| *version == floor))
+        let is_past = |(version, at)| version == floor && at < time;
+        self.forgotten.last_from(floor).map_or(floor == 0, is_past)
+    }
+
+    /// Notes that somebody looked back and saw a version.
+    pub(super) fn look_back(&mut self, version: u64, as_of: u64, by: Party, kind: Kind) {
+        let by = Some(by);
+        let latest = self.look_backs.entry(version).or_insert(LookBack { as_of, by });
+        if latest.as_of < as_of {
+            *latest = LookBack { as_of, by };
+        }
+        if kind != Kind::Predicate {
+            self.looked_back = self.looked_back.max(as_of);
+        }
+    }
+
+    /// Who looked back to a version or later and saw another one, from `before` on: that one, the time, and by whom.
+    pub(super) fn looked_back(&self, before: u64, version: u64) -> Option<(u64, u64, Option<Party>)> {
+        let mut seen = self.look_backs.range(before..version);
+        let (seen, LookBack { as_of, by }) = seen.find(|(_, look_back)| look_back.as_of >= version)?;
+        Some((*seen, *as_of, *by))
     }
 
     /// Puts a version where it would be.
@@ -155,6 +239,8 @@ struct Table {
     dropped_order: VecDeque<Key>,
     /// The latest version of dropped keys that are no longer remembered.
     suspect: u64,
+    /// The latest time to which somebody looked back who is no longer remembered, and may have missed any key that comes.
+    looked_back: u64,
 }
 
 #[derive(Debug, Default)]
@@ -165,6 +251,8 @@ pub(super) struct Units {
     /// Who wrote the floor of each unit.
     overwriters: Vec<Option<Party>>,
     free: Vec<u32>,
+    /// What hashes begin with: another number each time, so that no history can have all its keys in one place.
+    seed: u64,
     /// Open addressing: the numbers of the units of group 0, with the upper half of their hashes.
     slots: Vec<(u32, u32)>,
     taken: usize,
@@ -172,9 +260,9 @@ pub(super) struct Units {
     candidates: VecDeque<u32>,
 }
 
-fn hash(table: u16, key: &[u64]) -> u64 {
+fn hash(seed: u64, table: u16, key: &[u64]) -> u64 {
     // Multiplying to twice the width and folding mixes every bit of a word into every other.
-    key.iter().fold(u64::from(table) ^ 0x9e37_79b9_7f4a_7c15, |hash, word| {
+    key.iter().fold(u64::from(table) ^ seed, |hash, word| {
         let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f_u128;
         (product as u64) ^ ((product >> 64) as u64)
     })
@@ -182,7 +270,12 @@ fn hash(table: u16, key: &[u64]) -> u64 {
 
 impl Units {
     pub(super) fn new(strict: bool) -> Self {
-        Self { strict, ..Self::default() }
+        Self { strict, seed: RandomState::new().build_hasher().finish(), ..Self::default() }
+    }
+
+    fn hash_of(&self, unit: u32) -> u64 {
+        let unit = self.get(unit);
+        hash(self.seed, unit.table, &unit.key)
     }
 
     /// Who wrote the floor of a unit, if the order is strict and there was somebody.
@@ -248,7 +341,7 @@ impl Units {
         if self.taken * 2 >= self.slots.len() {
             self.grow();
         }
-        let hash = hash(table, key);
+        let hash = hash(self.seed, table, key);
         let mask = self.slots.len() - 1;
         let mut place = hash as usize & mask;
         while self.slots[place].1 != NONE {
@@ -269,7 +362,7 @@ impl Units {
         books.keys.insert(key.clone(), unit);
         books.new.push(unit);
         if floor.version > 0 {
-            self.units[unit as usize].forgotten.push((floor.version, 0));
+            self.units[unit as usize].forgotten.push(floor.version, 0);
         }
         unit
     }
@@ -278,7 +371,7 @@ impl Units {
         let size = (self.slots.len() * 2).max(64);
         let old = std::mem::replace(&mut self.slots, vec![(0, NONE); size]);
         for (upper, unit) in old.into_iter().filter(|slot| slot.1 != NONE) {
-            let mut place = self.units[unit as usize].hash() as usize & (size - 1);
+            let mut place = self.hash_of(unit) as usize & (size - 1);
             while self.slots[place].1 != NONE {
                 place = (place + 1) & (size - 1);
             }
@@ -289,7 +382,7 @@ impl Units {
     /// Takes a unit of group 0 out of the slots, and moves those behind it that it had pushed on.
     fn unlink(&mut self, unit: u32) {
         let mask = self.slots.len() - 1;
-        let mut hole = self.units[unit as usize].hash() as usize & mask;
+        let mut hole = self.hash_of(unit) as usize & mask;
         while self.slots[hole].1 != unit {
             hole = (hole + 1) & mask;
         }
@@ -300,7 +393,7 @@ impl Units {
             if other == NONE {
                 break;
             }
-            let home = self.units[other as usize].hash() as usize & mask;
+            let home = self.hash_of(other) as usize & mask;
             if (place.wrapping_sub(home) & mask) >= (place.wrapping_sub(hole) & mask) {
                 self.slots[hole] = self.slots[place];
                 hole = place;
@@ -314,7 +407,12 @@ impl Units {
         let unit = self.free.pop().unwrap_or(self.units.len() as u32);
         let versions = VecDeque::from([Version { number: floor.version, writer: Writer::Gone, present: false }]);
         let group = floor.group;
-        let (next_group, forgotten) = (NONE, Vec::new());
+        let (next_group, forgotten) = (NONE, Forgets::default());
+        let mut look_backs = BTreeMap::new();
+        let looked_back = self.tables.get(usize::from(table)).map_or(0, |table| table.looked_back);
+        if looked_back > floor.version {
+            look_backs.insert(floor.version, LookBack { as_of: looked_back, by: None });
+        }
         let new = Unit {
             table,
             group,
@@ -330,6 +428,8 @@ impl Units {
             readers: VecDeque::new(),
             readers_max: READERS_MIN,
             forgotten,
+            look_backs,
+            looked_back: 0,
         };
         match self.units.get_mut(unit as usize) {
             Some(place) => *place = new,
@@ -349,8 +449,9 @@ impl Units {
         new
     }
 
-    pub(super) fn tables(&self) -> u16 {
-        self.tables.len() as u16
+    /// One more than the highest number of a table.
+    pub(super) fn tables(&self) -> usize {
+        self.tables.len()
     }
 
     /// The keys of a table, each with its unit of group 0.
@@ -365,11 +466,14 @@ impl Units {
     }
 
     pub(super) fn forget(&mut self, unit: u32, version: u64, at: u64) {
-        let books = self.get_mut(unit);
-        let floor = books.floor();
-        books.forgotten.retain(|(version, _)| *version >= floor);
-        books.forgotten.push((version, at));
+        self.get_mut(unit).forgotten.push(version, at);
         self.consider(unit);
+    }
+
+    /// Forgets who looked back to a time, and would have missed any key of a table that comes.
+    pub(super) fn forget_look_back(&mut self, table: u16, as_of: u64) {
+        let books = self.table(table);
+        books.looked_back = books.looked_back.max(as_of);
     }
 
     /// Has a key looked at by the next sweeps.
@@ -417,7 +521,7 @@ impl Units {
         if self.strict {
             self.overwriters[unit as usize] = Some(overwriter);
         }
-        let Unit { versions, readers, .. } = self.get_mut(unit);
+        let Unit { versions, readers, look_backs, .. } = self.get_mut(unit);
         versions.pop_front();
         while versions.front().is_some_and(|version| version.writer == Writer::Unknown) {
             versions.pop_front();
@@ -427,6 +531,9 @@ impl Units {
         while readers.front().is_some_and(|reader| reader.version < floor.number) {
             readers.pop_front();
         }
+        while look_backs.first_key_value().is_some_and(|(version, _)| *version < floor.number) {
+            look_backs.pop_first();
+        }
     }
 
     /// Drops keys that have no row and nobody who saw that. Looks at no more than `count` of those that were considered;
@@ -434,8 +541,9 @@ impl Units {
     pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &Live) {
         for _ in 0..count.min(self.candidates.len()) {
             let head = self.candidates.pop_front().expect("there are that many");
+            self.get_mut(head).settle_forgotten();
             let (floor, newest) = (self.get(head).floor(), self.get(head).versions.len() - 1);
-            let forgotten = self.get(head).forgotten.iter().any(|(version, _)| *version >= floor.max(1));
+            let forgotten = self.get(head).forgotten.last_from(floor.max(1)).is_some();
             let row = newest > 0 || self.get(head).versions[0].present;
             if row && !forgotten {
                 // It has a row, and comes back when that has been deleted.
@@ -478,7 +586,13 @@ impl Units {
         let table = self.get(head).table;
         let key = std::mem::take(&mut self.get_mut(head).key);
         for unit in groups {
-            (self.get_mut(unit).versions, self.get_mut(unit).readers) = Default::default();
+            // Of ranges that somebody who is live went through those are noted who looked back.
+            let (floor, looked_back) = (self.get(unit).floor(), self.get(unit).looked_back);
+            if looked_back > floor {
+                self.forget_look_back(table, looked_back);
+            }
+            let books = self.get_mut(unit);
+            (books.versions, books.readers, books.look_backs) = Default::default();
             self.free.push(unit);
         }
         let books = self.table(table);
@@ -497,5 +611,59 @@ impl Units {
             let floors = books.dropped.remove(&key).unwrap_or_default();
             books.suspect = floors.iter().map(|floor| floor.version).fold(books.suspect, u64::max);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_history_has_all_its_keys_in_one_place() {
+        // With what hashes began with before it was drawn each of these keys has the same one.
+        let seed = 0x9e37_79b9_7f4a_7c15;
+        let keys = (0..4_000).map(|first| -> Key { [first, hash(seed, 0, &[first]) ^ 1].into() });
+        let mut units = Units::new(false);
+        keys.for_each(|key| {
+            units.head(0, &key);
+        });
+        let mask = units.slots.len() - 1;
+        let taken = (0..).zip(&units.slots).filter(|(_, (_, unit))| *unit != NONE);
+        let far =
+            taken.map(|(place, (_, unit))| usize::wrapping_sub(place, units.hash_of(*unit) as usize) & mask).max();
+        assert!(far.is_some_and(|far| far < 200), "{far:?} places from where it belongs");
+    }
+
+    #[test]
+    fn what_was_forgotten_is_found_in_any_order() {
+        let in_time = [(2, 10), (5, 20), (9, 30)];
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let mut forgets = Forgets::default();
+            order.into_iter().for_each(|number| forgets.push(in_time[number].0, in_time[number].1));
+            forgets.settle(0);
+            for (time, as_of, found) in [
+                (10, 99, None),
+                (11, 99, Some(2)),
+                (31, 99, Some(9)),
+                (31, 8, Some(5)),
+                (15, 9, Some(2)),
+                (99, 1, None),
+            ] {
+                assert_eq!(forgets.latest(time, as_of), found, "before {time}, as of {as_of}");
+            }
+            assert_eq!((forgets.last_from(9), forgets.last_from(10)), (Some((9, 30)), None));
+            // What is below the floor may be gone.
+            forgets.settle(6);
+            assert_eq!(forgets.deletes, [(9, 30)]);
+        }
+        // A later version that was forgotten before an earlier one, in a history that cannot be.
+        let mut forgets = Forgets::default();
+        [(5, 30), (2, 40), (9, 20), (5, 35)].into_iter().for_each(|(version, at)| forgets.push(version, at));
+        forgets.settle(0);
+        assert_eq!(forgets.deletes.len(), 3);
+        assert_eq!(
+            [(21, 99), (31, 8), (36, 4), (41, 4)].map(|(time, as_of)| forgets.latest(time, as_of)),
+            [Some(9), Some(5), None, Some(2)]
+        );
     }
 }

@@ -48,11 +48,22 @@ pub struct Shape {
     pub aborted: u64,
     /// How often a transaction goes through a range, in a hundred.
     pub scans: u64,
+    /// How often a transaction looks back, in a hundred.
+    pub look_backs: u64,
 }
 
 impl Shape {
-    pub const SMALL: Self =
-        Self { transactions: 7, keys: 3, groups: 2, overlap: 3, wrong: 40, shifted: 15, aborted: 10, scans: 30 };
+    pub const SMALL: Self = Self {
+        transactions: 7,
+        keys: 3,
+        groups: 2,
+        overlap: 3,
+        wrong: 40,
+        shifted: 15,
+        aborted: 10,
+        scans: 30,
+        look_backs: 20,
+    };
 }
 
 /// The versions of a row's groups, 0 for never written, and whether the row exists.
@@ -76,7 +87,16 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
     for number in 0..shape.transactions {
         states.push(state.clone());
         let mut transaction = timed(random, shape, number);
-        if transaction.committed {
+        if random.percent(shape.look_backs) {
+            // To what the transaction before has written, if that; and for as long as it likes.
+            let mut as_of = number * 10 + 90 + random.below(10);
+            if random.below(1000) < 2 * shape.wrong {
+                as_of = (as_of + random.below(60)).saturating_sub(30);
+            }
+            transaction.as_of = Some(as_of);
+            let late = transaction.ended / 4 / shape.transactions + 10 * random.below(3 * shape.overlap);
+            transaction.ended = unique(shape, late, number, 3);
+        } else if transaction.committed {
             for _ in 0..random.below(3) {
                 let row = &rows[random.below(shape.keys) as usize];
                 if transaction.writes.iter().all(|write| (write.table, &write.key) != (row.0, &row.1)) {
@@ -110,7 +130,7 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
             let seen =
                 if random.below(1000) < shape.wrong { &states[random.below(number as u64 + 1) as usize] } else { seen };
             let group = random.below(shape.groups.into()) as u8;
-            let mut access = read(random, row, &seen[row], group, transaction.ended, &forgotten);
+            let mut access = read(random, row, &seen[row], group, transaction, &forgotten);
             if random.below(5000) < shape.wrong {
                 access.version = access.version.map(|version| version + random.below(2));
                 access.present ^= random.percent(20);
@@ -120,7 +140,7 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
         if random.percent(shape.scans) {
             let scan = range(random, shape);
             for row in rows.iter().filter(|row| contains(&scan, row)) {
-                let access = read(random, row, &seen[row], 0, transaction.ended, &forgotten);
+                let access = read(random, row, &seen[row], 0, transaction, &forgotten);
                 let left_out = access.version.is_none() || random.below(1000) < shape.wrong;
                 if !left_out {
                     transaction.reads.push(access);
@@ -173,9 +193,16 @@ fn write(random: &mut Random, row: &Row, state: &mut State, version: u64, writes
     }
 }
 
-fn read(random: &mut Random, row: &Row, state: &State, group: u8, ended: u64, forgotten: &[Forgotten]) -> Access {
+fn read(
+    random: &mut Random,
+    row: &Row,
+    state: &State,
+    group: u8,
+    reader: &Transaction,
+    forgotten: &[Forgotten],
+) -> Access {
     let (table, key) = row.clone();
-    if !state.present && state.versions[0] == unversioned(row, ended, forgotten) && random.percent(90) {
+    if !state.present && state.versions[0] == unversioned(row, reader, forgotten) && random.percent(90) {
         return Access { table, key, group: 0, version: None, present: false };
     }
     let version = Some(state.versions[usize::from(group)]).filter(|version| *version > 0);
@@ -183,9 +210,10 @@ fn read(random: &mut Random, row: &Row, state: &State, group: u8, ended: u64, fo
 }
 
 /// The version that is read without one.
-pub fn unversioned(row: &Row, ended: u64, forgotten: &[Forgotten]) -> u64 {
+pub fn unversioned(row: &Row, reader: &Transaction, forgotten: &[Forgotten]) -> u64 {
     let of_row = forgotten.iter().filter(|forgotten| (forgotten.table, &forgotten.key) == (row.0, &row.1));
-    of_row.filter(|forgotten| forgotten.at < ended).map(|forgotten| forgotten.version).max().unwrap_or(0)
+    let past = of_row.filter(|forgotten| forgotten.at < reader.ended).map(|forgotten| forgotten.version);
+    past.filter(|version| reader.as_of.is_none_or(|as_of| *version <= as_of)).max().unwrap_or(0)
 }
 
 fn range(random: &mut Random, shape: Shape) -> Scan {
@@ -229,11 +257,12 @@ pub fn told(events: &[Event]) -> String {
             Event::Forgotten(Forgotten { table, key, version, at }) => {
                 (*at, format!("{at} forgotten {table}/{key:?}@{version}"))
             }
-            Event::Transaction(Transaction { begun, ended, committed, reads, scans, writes, .. }) => {
+            Event::Transaction(Transaction { begun, ended, committed, reads, scans, writes, as_of, .. }) => {
                 let scans: Vec<String> =
                     scans.iter().map(|s| format!("{}/{:?}..{:?}", s.table, s.from, s.to)).collect();
                 let (reads, scans, writes) = (all(reads), scans.join(" "), all(writes));
-                (*ended, format!("{begun}..{ended} {committed} reads {reads} scans {scans} writes {writes}"))
+                let as_of = as_of.map_or(String::new(), |as_of| format!(" as of {as_of}"));
+                (*ended, format!("{begun}..{ended} {committed}{as_of} reads {reads} scans {scans} writes {writes}"))
             }
         });
     }

@@ -21,11 +21,20 @@
 //!
 //! What is noted:
 //! * Reads in the version of their unit. A unit that the transaction has written itself is read below its writes, if at all.
-//! * What an outcome rests on, too: a missing key, a duplicate, a guard.
-//! * What reads by a snapshot, as begun when that was opened.
+//! * What an operation found out that did nothing, too: that a key is missing, or that its row is there already; and what the writes
+//!   before it assumed, if the closure ends in its error.
+//! * What reads by a snapshot, as begun when that was opened. A transaction that only reads, and whose view is kept like a snapshot's
+//!   because it takes long, has begun when it began.
 //! * Ranges as far as they were gone through. A scan of a table without order that was given up is not among them; the rows
 //!   it gave are.
+//! * A row that is read outside of transactions as what it is here: a transaction of one read.
 //! * Serial protocols have no versions; there the versions are made here, as nothing else can run meanwhile.
+//!
+//! What is not noted, so that no checker can judge it:
+//! * What blind writes assume of a record that is there, and a commit checks: that there is a row to update or to delete, or none
+//!   where one is inserted. Only what was written is noted.
+//! * On what an update failed at commit, by its guard or by an overflow: such a transaction is noted with what it has read before,
+//!   and without writes.
 
 #![forbid(unsafe_code)]
 
@@ -114,10 +123,19 @@ impl<C> Recorder<C> {
 pub struct Attempt<A> {
     inner: A,
     begun: u64,
-    reads: Vec<Access>,
+    reads: Vec<Noted>,
     scans: Vec<Passage>,
     /// What it has applied already, and whether it left a row there; where the protocol has no versions.
     applied: Vec<(CellAt, bool)>,
+}
+
+/// A read.
+#[derive(Debug)]
+enum Noted {
+    /// Of a unit: whose it is can be told in the end, as its record stays until then.
+    Unit(CellAt, Seen),
+    /// Of a key of a table that has no record.
+    Missing(u16, Key),
 }
 
 /// A scan on its way.
@@ -227,17 +245,25 @@ fn key_in(table: &TableCore, at: CellAt) -> Key {
 
 impl<P: Protocol> Recorded<P> {
     /// Notes a read.
-    fn note(context: &Context<'_, Self>, attempt: &mut Attempt<P::Attempt>, at: CellAt, seen: Seen) {
-        if attempt.applied.iter().any(|(applied, _)| applied.address() == at.address()) {
-            return;
+    fn note(attempt: &mut Attempt<P::Attempt>, at: CellAt, seen: Seen) {
+        if !attempt.applied.iter().any(|(applied, _)| applied.address() == at.address()) {
+            attempt.reads.push(Noted::Unit(at, seen));
         }
+    }
+
+    /// A read in full, before the attempt's writes have versions.
+    fn told(context: &Context<'_, Self>, noted: Noted) -> Access {
+        let (at, seen) = match noted {
+            Noted::Unit(at, seen) => (at, seen),
+            Noted::Missing(table, key) => return Access { table, key, group: 0, version: None, present: false },
+        };
         let (table, group, key) = (at.table(), at.unit() as u8, key_of(context, at));
         let version = if P::HAS_VERSIONS {
             (seen.version != 0).then_some(seen.version)
         } else {
             lock(&context.clock.versions).get(&(table, key.clone())).copied()
         };
-        attempt.reads.push(Access { table, key, group, version, present: seen.present });
+        Access { table, key, group, version, present: seen.present }
     }
 
     /// Notes the end of an attempt.
@@ -254,25 +280,27 @@ impl<P: Protocol> Recorded<P> {
             version: Some(version),
             present,
         });
-        let reads = std::mem::take(&mut attempt.reads);
+        let reads: Vec<Access> = attempt.reads.drain(..).map(|noted| Self::told(context, noted)).collect();
         let mut scans = Vec::new();
         if !attempt.scans.is_empty() {
             let read: HashSet<_> = reads.iter().map(|read| (read.table, &read.key)).collect();
             scans.extend(attempt.scans.drain(..).flat_map(|passage| passage.observed(&read)));
         }
-        let snapshot = match context.local.look_back {
-            LookBack::To(ts) => Some(context.clock.opened(ts)),
-            LookBack::No | LookBack::Now => None,
+        let (begun, as_of) = match context.local.look_back {
+            LookBack::To(ts) => (context.clock.opened(ts).begun, Some(ts)),
+            // Kept like what a snapshot sees, what it sees does not keep records of rows that came later.
+            LookBack::Now => (attempt.begun, context.local.kept.map(|(time, _)| time)),
+            LookBack::No => (attempt.begun, None),
         };
         let transaction = Transaction {
             session: context.local.id,
-            begun: snapshot.map_or(attempt.begun, |snapshot| snapshot.begun),
+            begun,
             ended: attempt.begun,
             committed,
             reads,
             scans,
             writes: writes.collect(),
-            as_of: snapshot.map(|snapshot| snapshot.ts),
+            as_of,
         };
         attempt.applied.clear();
         Self::note_deletes(context, &transaction.writes);
@@ -311,6 +339,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const SPARE_WORDS: usize = P::SPARE_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
     const HAS_VERSIONS: bool = P::HAS_VERSIONS;
+    // Who reads alone does not say when that is over.
+    const READS_ALONE: bool = false;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
     type Clock = Recorder<P::Clock>;
     type Attempt = Attempt<P::Attempt>;
@@ -342,8 +372,14 @@ impl<P: Protocol> Protocol for Recorded<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         let seen = P::read(&mut inner(context), &mut attempt.inner, at, copy)?;
-        Self::note(context, attempt, at, seen);
+        Self::note(attempt, at, seen);
         Ok(seen)
+    }
+
+    fn read_at_once(attempt: &mut Self::Attempt, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+        let seen = P::read_at_once(&mut attempt.inner, at, copy)?;
+        Self::note(attempt, at, seen);
+        Some(seen)
     }
 
     fn scan(attempt: &mut Self::Attempt, table: u16, range: &WordRange, direction: Option<Direction>) -> usize {
@@ -381,7 +417,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         let seen = P::read_at_mark(&mut inner(context), &mut attempt.inner, at, mark, copy)?;
-        Self::note(context, attempt, at, seen);
+        Self::note(attempt, at, seen);
         Ok(seen)
     }
 
@@ -392,7 +428,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         let seen = P::read_for_update(&mut inner(context), &mut attempt.inner, at, copy)?;
-        Self::note(context, attempt, at, seen);
+        Self::note(attempt, at, seen);
         Ok(seen)
     }
 
@@ -406,7 +442,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
 
     fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort> {
         if let Missing { table, key: Some(key), .. } = missing {
-            attempt.reads.push(Access { table, key: key.into(), group: 0, version: None, present: false });
+            attempt.reads.push(Noted::Missing(table, key.into()));
         }
         P::absent(&mut inner(context), &mut attempt.inner, missing)
     }
@@ -499,10 +535,14 @@ impl<P: Protocol> Protocol for Recorded<P> {
         // What is observed only now is part of what the error is based on.
         for item in writes.items() {
             let seen = P::read(&mut inner(context), &mut attempt.inner, item.at, |_| {})?;
-            Self::note(context, attempt, item.at, seen);
+            Self::note(attempt, item.at, seen);
         }
         attempt.applied.clear();
-        P::renounce(&mut inner(context), &mut attempt.inner, writes, images)
+        let renounce = || P::renounce(&mut inner(context), &mut attempt.inner, writes, images);
+        catch_unwind(AssertUnwindSafe(renounce)).unwrap_or_else(|panic| {
+            Self::end(context, attempt, true, std::iter::empty());
+            resume_unwind(panic)
+        })
     }
 
     fn unborn(at: CellAt) {

@@ -3,12 +3,16 @@
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
 use super::mix::{Judge, Mix};
+use super::rows::Item;
+use super::steps::run;
 use super::{ForProtocol, for_each, for_each_by_the_clock};
-use crate::history::Recorded;
-use crate::protocol::Protocol;
+use crate::history::{Event, Recorded};
+use crate::index::Found;
+use crate::protocol::{Mvcc, Mvto, Occ, Protocol};
 use crate::sync::{Duration, Random};
-use crate::{Database, Factor};
+use crate::{Abort, Column, Database, Factor, Refused, RunOptions, Updater};
 use candide_check::Options;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 struct RandomHistories {
     /// Transactions of each thread.
@@ -64,4 +68,121 @@ fn random_histories_are_what_protocols_promise() {
 #[test]
 fn bad_choices_change_no_promise() {
     for_each(&RandomHistories { steps: 300, settings: Factor::ALL.map(|factor| (true, Some(factor))).to_vec() });
+}
+
+/// A transaction that only reads takes so long that what it sees is kept like what a snapshot sees. Then a key comes and goes, and its
+/// record is taken out while the reader runs: what that finds without a record is what there was before the key came.
+#[test]
+fn long_reports_are_recorded_as_of_their_beginning() {
+    long_reports_are_recorded_as_of_their_beginning_under::<Mvcc>();
+    long_reports_are_recorded_as_of_their_beginning_under::<Mvto>();
+}
+
+fn long_reports_are_recorded_as_of_their_beginning_under<P: Protocol>() {
+    const OTHER: u64 = 1;
+    const PASSING: u64 = 2;
+    let db = Database::<Recorded<P>>::builder().manual_epochs(10).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let (mut reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
+    run(&mut writer, |tx| items.insert(tx, Item::new(OTHER, 1)));
+    let is_linked = || matches!(items.core().index.find(&[PASSING]), Found::Record(_));
+    let seen = reader.run_with(RunOptions::new().read_only(), |tx| {
+        // So many operations and epochs that what it sees is kept.
+        for _ in 0..20 {
+            db.inner.engine.epochs.pass();
+            (0..10).try_for_each(|_| items.get(tx, &OTHER, Item::OTHER).map(drop))?;
+        }
+        run(&mut writer, |tx| {
+            items.insert(tx, Item::new(PASSING, 1))?;
+            items.update(tx, &OTHER, Item::COUNT.set(2))
+        });
+        run(&mut writer, |tx| items.delete(tx, &PASSING));
+        assert!(is_linked());
+        for _ in 0..10 {
+            db.inner.engine.epochs.pass();
+            run(&mut writer, |_| Ok(()));
+        }
+        assert!(!is_linked(), "{}: the record is held back", P::NAME);
+        Ok::<_, Abort>((items.get(tx, &OTHER, Item::COUNT)?, items.get(tx, &PASSING, Item::COUNT)?))
+    });
+    assert_eq!(seen, Ok((Some(1), None)));
+    let mut judge = Judge::new(Options { strict: true, opaque: true, horizon: 0 }, P::NAME.to_string());
+    judge.hear(&db.take_history());
+    judge.judge();
+}
+
+/// What is read in the shortest way is noted like everything else, in its place.
+#[test]
+fn reads_at_once_are_noted() {
+    let db = Database::<Recorded<Occ>>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| (1..3).try_for_each(|id| items.insert(tx, Item::new(id, 7))));
+    db.take_history();
+    run(&mut session, |tx| {
+        assert_eq!(items.get(tx, &3, Item::COUNT)?, None);
+        let Found::Record(record) = items.core().index.find(&[1]) else { panic!("it is there") };
+        let first = items.core().layout.first_of(record);
+        let at_once = tx.state.borrow_mut().read_at_once(first, |_| {});
+        assert_eq!(at_once, Some(true), "histories are of another way than the one that users take");
+        assert_eq!(items.get(tx, &2, Item::COUNT)?, Some(7));
+        items.update(tx, &1, Item::COUNT.add(1))
+    });
+    let Event::Transaction(transaction) = &db.take_history().events[0] else { panic!("nothing was deleted") };
+    let read: Vec<_> =
+        transaction.reads.iter().map(|read| (read.key[0], read.version.is_some(), read.present)).collect();
+    assert_eq!(read, [(3, false, false), (1, true, true), (2, true, true)]);
+}
+
+/// Fails to be an update.
+#[derive(Debug, Clone, Copy)]
+struct Breaks;
+
+/// What it panics with.
+#[derive(Debug)]
+struct Deliberate;
+
+impl Updater<Item> for Breaks {
+    type Target = Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, _: &mut i64) -> Result<(), Refused> {
+        resume_unwind(Box::new(Deliberate))
+    }
+}
+
+struct BrokenUpdates;
+
+impl ForProtocol for BrokenUpdates {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<Recorded<P>>::builder().build().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        let mut session = db.session().unwrap();
+        run(&mut session, |tx| (0..2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        let before = db.take_history();
+        let broken = || {
+            session.run(|tx| {
+                items.get(tx, &1, Item::COUNT)?;
+                items.update_with(tx, &0, Breaks)?;
+                Err::<(), _>(Abort::NotFound)
+            })
+        };
+        let panic = catch_unwind(AssertUnwindSafe(broken)).expect_err("the updater's panic");
+        assert!(panic.is::<Deliberate>(), "{}", P::NAME);
+        let after = db.take_history();
+        assert_eq!(after.events.len(), 1, "{}: the attempt is not in the history", P::NAME);
+        assert!(after.complete_before > before.complete_before, "{}: an attempt runs for ever", P::NAME);
+        let Event::Transaction(transaction) = &after.events[0] else { panic!("nothing was deleted") };
+        assert!(transaction.committed && transaction.writes.is_empty(), "{}", P::NAME);
+        assert!(transaction.reads.iter().any(|read| read.key[0] == 1), "{}", P::NAME);
+    }
+}
+
+/// The panic of an update is passed on in place of the closure's error, and what led to it is recorded.
+#[test]
+fn attempts_that_end_in_an_updater_s_panic_are_recorded() {
+    for_each(&BrokenUpdates);
 }

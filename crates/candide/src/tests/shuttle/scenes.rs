@@ -354,17 +354,25 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
 /// Two insert the same row with the same unique code, and delete it: each can say that it is there, neither that its code is taken.
 pub(super) fn twins<P: Protocol>() -> Scene<P> {
     fn turns<P: Protocol>(me: &mut Actor<'_, P>) {
-        let filed = me.filed();
+        let (filed, items, own) = (me.filed(), me.items(), me.number);
+        let mut left = 0;
         for _ in 0..3 {
             match me.session.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())) {
-                Ok(()) => {}
+                Ok(()) => left += 1,
                 Err(Abort::Duplicate) => me.saw("duplicate"),
                 Err(abort) => panic!("{abort}"),
             }
-            me.run(|tx| filed.delete_if_present(tx, &(1, 7)));
+            left -= i64::from(me.run(|tx| filed.delete_if_present(tx, &(1, 7))));
         }
+        me.run(|tx| items.insert(tx, Item::new(own, left)));
     }
-    Scene::new("twins").part(turns).part(turns).shows("duplicate")
+    // No history says what an insert or a delete that is done takes to be there.
+    Scene::new("twins").part(turns).part(turns).shows("duplicate").after(|me| {
+        let (filed, items) = (me.filed(), me.items());
+        let left = me.run(|tx| Ok(items.read(tx, &1, Item::COUNT)? + items.read(tx, &2, Item::COUNT)?));
+        let rows = me.run(|tx| filed.iter(tx, ()).try_fold(0, |rows, row| row.map(|_| rows + 1)));
+        assert_eq!(left, rows, "rows that were inserted and not deleted");
+    })
 }
 
 /// A row changes its unique code while another one looks for the code, finds who has it, and gives it to a new row.

@@ -1,0 +1,51 @@
+//! Histories whose lines are in no order of time, cut in windows.
+
+use crate::history::Event;
+
+/// Finds out how far a history is complete after so many lines, whatever the order of the lines, by going through it once before it
+/// is fed.
+///
+/// ```
+/// use candide_check::{Checker, Event, Forgotten, Options, Windows};
+///
+/// let line = |at| Event::Forgotten(Forgotten { table: 0, key: [at].into(), version: 1, at });
+/// let history: Vec<Event> = (0..40_000).rev().map(line).collect();
+/// let mut windows = Windows::default();
+/// history.iter().for_each(|event| windows.note(event));
+/// let mut checker = Checker::new(Options::default());
+/// for (window, watermark) in history.chunks(Windows::LINES).zip(windows.watermarks()) {
+///     window.iter().for_each(|event| checker.feed(event));
+///     checker.advance(watermark);
+/// }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Windows {
+    /// By window: by when its lines have to be fed.
+    dues: Vec<u64>,
+    lines: usize,
+}
+
+impl Windows {
+    /// Lines in a window: enough for what is done between windows to cost little.
+    pub const LINES: usize = 10_000;
+
+    /// Takes note of the next line.
+    pub fn note(&mut self, event: &Event) {
+        if self.lines.is_multiple_of(Self::LINES) {
+            self.dues.push(u64::MAX);
+        }
+        self.lines += 1;
+        if let Some(due) = self.dues.last_mut() {
+            *due = event.due().min(*due);
+        }
+    }
+
+    /// For each window up to when the history is complete once that has been fed: nothing that follows is due before.
+    pub fn watermarks(mut self) -> Vec<u64> {
+        let mut due = u64::MAX;
+        for window in self.dues.iter_mut().rev() {
+            due = due.min(std::mem::replace(window, due));
+        }
+        self.dues
+    }
+}
