@@ -38,6 +38,7 @@ use crate::sync::{self, Ordering};
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
 
@@ -127,7 +128,25 @@ pub struct Attempt {
 struct Deleted {
     cells: Vec<CellAt>,
     /// Where each of them is, by its address, if there have been many; otherwise nothing.
-    places: HashMap<u64, usize>,
+    places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
+}
+
+/// Hashes addresses of cells, whose upper and lowest bits hardly differ, by one product.
+#[derive(Debug, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Deleted {
@@ -169,13 +188,17 @@ impl Deleted {
 
     fn pop(&mut self) -> Option<CellAt> {
         let at = self.cells.pop()?;
-        self.places.remove(&at.address());
+        if !self.places.is_empty() {
+            self.places.remove(&at.address());
+        }
         Some(at)
     }
 
     fn clear(&mut self) {
-        self.cells.clear();
-        self.places.clear();
+        if !self.cells.is_empty() {
+            self.cells.clear();
+            self.places.clear();
+        }
     }
 }
 
@@ -290,12 +313,16 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         op: Op,
     ) -> Result<(), Abort> {
         let was_row = attempt.has(at);
-        match intent {
-            Intent::Delete => attempt.deleted.push(at),
-            Intent::Insert | Intent::Put => attempt.deleted.remove(at),
-            Intent::Update => {}
-        }
-        if was_row != attempt.has(at) {
+        let is_row = match intent {
+            Intent::Delete => false,
+            Intent::Insert | Intent::Put => true,
+            Intent::Update => was_row,
+        };
+        if was_row != is_row {
+            match is_row {
+                true => attempt.deleted.remove(at),
+                false => attempt.deleted.push(at),
+            }
             attempt.log.push(Undo::Existence { at, was_row });
         }
         if intent != Intent::Delete {
