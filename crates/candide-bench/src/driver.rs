@@ -209,7 +209,7 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
             }
         }
         meeting.gather(|| ());
-        let all_began = workers.iter().all(|worker| !worker.is_finished());
+        let all_began = meeting.members() == threads;
         let warm = all_began && clock.sleep(timing.warmup);
         let lengths = match timing.timeline {
             _ if !warm => {

@@ -30,6 +30,11 @@ impl Rendezvous {
         Member { meeting: self }
     }
 
+    /// How many have not ended yet. One that panics has ended before a meeting that does not wait for it begins.
+    pub(crate) fn members(&self) -> usize {
+        self.lock().members
+    }
+
     /// Waits until all members wait, does `meanwhile`, and lets them go on. Gives when they were together and when they
     /// parted.
     pub(crate) fn gather(&self, meanwhile: impl FnOnce()) -> (Instant, Instant) {
@@ -98,11 +103,13 @@ mod tests {
                     }
                 });
             }
+            assert_eq!(meeting.members(), 3);
             let (together, parted) = meeting.gather(|| assert_eq!(met.load(Ordering::Relaxed), 3));
             assert!(together <= parted);
             let (later, _) = meeting.gather(|| assert_eq!(met.load(Ordering::Relaxed), 5));
             assert!(parted <= later);
             meeting.gather(|| ());
+            assert_eq!(meeting.members(), 0);
         });
     }
 }
