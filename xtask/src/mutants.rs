@@ -127,6 +127,8 @@ const CHECKS: &[Check] = &[
     check("hot-by-old-list", "tests::hot::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees"),
     check("kept-unlisted", "tests::hot::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot"),
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
+    check("stowed-late", "tests::attic::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way"),
+    check("attic-preferred", "tests::attic::what_only_a_snapshot_sees_is_in_nobody_elses_way"),
     check("collected-early", "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them"),
 ];
 

@@ -5,7 +5,7 @@
 use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
-use crate::index::{HashIndex, OrderedIndex, Size, TableIndex};
+use crate::index::{Attic, HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
@@ -531,6 +531,12 @@ impl<P: Protocol> Inner<P> {
             HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, size, self.seed).map(TableIndex::Hash)
         };
         let index = index.map_err(|_| self.memory_limit_error())?;
+        let attic = match &index {
+            TableIndex::Ordered(index) if P::STOWS => {
+                Some(Attic::beside(index).map_err(|_| self.memory_limit_error())?)
+            }
+            _ => None,
+        };
         Ok(TableCore {
             database: self.engine.id,
             number,
@@ -540,6 +546,7 @@ impl<P: Protocol> Inner<P> {
             groups,
             layout,
             index,
+            attic,
             records,
             indexes: Indexes::default(),
             linked: Tally::default(),

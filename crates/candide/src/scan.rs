@@ -5,7 +5,7 @@
 use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
-use crate::record::{KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, WordRange};
+use crate::record::{Edge, KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, WordRange};
 use crate::table::Table;
 use crate::txn::{Mark, State, Tx};
 
@@ -37,6 +37,10 @@ pub(crate) struct Way {
     mark: Mark,
     /// Its number among the attempt's scans.
     number: usize,
+    /// The record that it has given last, if it may look back.
+    last: Option<RecordAt>,
+    /// Who looks back: the next ones, of the index and of the attic, the very next last.
+    merged: Vec<RecordAt>,
     is_over: bool,
     /// What it has met, until that has been told.
     failed: Option<Abort>,
@@ -49,7 +53,7 @@ impl Way {
         let state = &mut *tx.state.borrow_mut();
         let number = P::scan(&mut state.attempt, table.number, &range, table.index.is_ordered().then_some(direction));
         let cursor = Some(table.index.cursor(range, direction));
-        Way { cursor, mark: state.mark(), number, is_over: false, failed: None }
+        Way { cursor, mark: state.mark(), number, last: None, merged: Vec::new(), is_over: false, failed: None }
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -92,8 +96,17 @@ impl Way {
             self.failed = Some(abort);
             return None;
         }
-        state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
+        self.note(tx, state, table, record);
         Some(record)
+    }
+
+    /// Takes note of a record that it gives.
+    #[inline(always)]
+    fn note<P: Protocol>(&mut self, tx: &Tx<'_, P>, state: &mut State<P>, table: &TableCore, record: RecordAt) {
+        if P::STOWS {
+            self.last = Some(record);
+        }
+        state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
     }
 
     /// Gives out what is at hand, as long as it is wanted.
@@ -105,11 +118,14 @@ impl Way {
         table: &TableCore,
         mut wanted: impl FnMut(&mut State<P>, RecordAt) -> bool,
     ) {
-        let Some(cursor) = &mut self.cursor else { return };
+        let Way { cursor: Some(cursor), last, number, .. } = self else { return };
         cursor.give_while(|record| {
             let is_wanted = wanted(state, record);
             if is_wanted {
-                state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
+                if P::STOWS {
+                    *last = Some(record);
+                }
+                state.scanned(tx.engine, *number, || Some(table.layout.first_of(record)));
             }
             is_wanted
         });
@@ -139,9 +155,15 @@ impl Way {
             return Ok(None);
         }
         state.admit(tx.engine, table)?;
+        if P::STOWS
+            && let Some(record) = self.merged.pop()
+        {
+            self.note(tx, state, table, record);
+            return Ok(Some(record));
+        }
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let mut observed = Ok(());
-        let advance = loop {
+        let mut advance = loop {
             let advance = table.index.advance(cursor, &mut |node, version| {
                 if observed.is_ok() {
                     observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
@@ -152,9 +174,12 @@ impl Way {
             }
         };
         observed?;
+        if P::STOWS && state.is_looking_back() {
+            advance = self.merge(state, table, advance);
+        }
         match advance {
             Advance::Next(record) => {
-                state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
+                self.note(tx, state, table, record);
                 Ok(Some(record))
             }
             Advance::End => {
@@ -163,6 +188,45 @@ impl Way {
             }
             Advance::Doomed => Err(state.phantom(tx.engine, table.number)),
         }
+    }
+
+    /// Looking back: having come to a record of the index, or to the end, puts with it and what else is at hand what it may have seen of the
+    /// attic between the last one given and these, and gives the first of all.
+    #[cold]
+    #[inline(never)]
+    fn merge<P: Protocol>(&mut self, state: &State<P>, table: &TableCore, advance: Advance) -> Advance {
+        let Some(attic) = table.attic.as_ref().filter(|attic| !attic.is_empty()) else { return advance };
+        let Some((range, direction)) = self.cursor.as_ref().and_then(Cursor::ordered_range) else { return advance };
+        let count = table.layout.key_words();
+        let edge = |at: RecordAt, included| Edge::at(at.key_words(count).as_slice(), count, 0, included);
+        let first = if let Advance::Next(first) = advance { Some(first) } else { None };
+        let mut range = range.clone();
+        let (near, far) = match direction {
+            Direction::Forward => (&mut range.lower, &mut range.upper),
+            Direction::Reverse => (&mut range.upper, &mut range.lower),
+        };
+        if let Some(last) = self.last {
+            *near = edge(last, false);
+        }
+        if let Some(last) = Cursor::last_at_hand(&self.cursor).or(first) {
+            *far = edge(last, true);
+        }
+        attic.list(range, direction, &mut self.merged);
+        self.merged.retain(|&record| state.is_older(table, record));
+        if self.merged.is_empty() {
+            return advance;
+        }
+        let at_hand = std::iter::from_fn(|| Cursor::at_hand(&mut self.cursor));
+        self.merged.extend(first.into_iter().chain(at_hand));
+        let order =
+            |one: &RecordAt, other: &RecordAt| one.key_words(count).as_slice().cmp(other.key_words(count).as_slice());
+        match direction {
+            Direction::Forward => self.merged.sort_by(|one, other| order(other, one)),
+            Direction::Reverse => self.merged.sort_by(order),
+        }
+        // Of each key what was in the attic: that in the index came later, or is the same, on its way.
+        self.merged.dedup_by(|one, before| order(one, before).is_eq());
+        self.merged.pop().map_or(Advance::End, Advance::Next)
     }
 }
 

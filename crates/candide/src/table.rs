@@ -87,14 +87,20 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &'t Tx<'_, P>,
         keys: &[R::Key; N],
     ) -> Result<[Row<'t, R, P>; N], Abort> {
-        tx.state.borrow_mut().admit(tx.engine, &self.core)?;
-        let found = if let Some(packing) = self.core.layout.packing::<R::Key>() {
+        let state = &mut *tx.state.borrow_mut();
+        state.admit(tx.engine, &self.core)?;
+        let mut found = if let Some(packing) = self.core.layout.packing::<R::Key>() {
             self.core.index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
         } else {
             let words = keys.map(|key| key.words());
             words.iter().for_each(|words| self.core.check_key(words.as_ref()));
             self.core.index.find_many(&words)
         };
+        if state.is_looking_back() {
+            for (key, found) in keys.iter().zip(&mut found) {
+                *found = self.in_words(key, |words| state.look_back(&self.core, words, *found));
+            }
+        }
         Ok(std::array::from_fn(|number| Row { table: self, tx, key: keys[number], found: found[number] }))
     }
 

@@ -56,6 +56,22 @@ impl Cursor {
         }
     }
 
+    /// The last of the records that [`Cursor::at_hand`] will give before more of the index has to be looked at.
+    pub(crate) fn last_at_hand(cursor: &Option<Cursor>) -> Option<RecordAt> {
+        match cursor {
+            Some(Cursor::Leaves(cursor)) => cursor.last_at_hand(),
+            Some(Cursor::Buckets(_)) | None => None,
+        }
+    }
+
+    /// The range that it goes through in order, and which way, if it does.
+    pub(crate) fn ordered_range(&self) -> Option<(&WordRange, Direction)> {
+        match self {
+            Cursor::Leaves(cursor) => Some(cursor.range()),
+            Cursor::Buckets(_) => None,
+        }
+    }
+
     /// Gives out records as [`Cursor::at_hand`] does, until one is not wanted, which stays. What is in buckets comes one by one.
     #[inline(always)]
     pub(crate) fn give_while(&mut self, wanted: impl FnMut(RecordAt) -> bool) {

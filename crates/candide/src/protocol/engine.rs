@@ -9,11 +9,11 @@ use crate::access::WriteSet;
 use crate::epoch::{Epoch, Epochs, Slot};
 use crate::error::Abort;
 use crate::factor::Factors;
-use crate::index::{NodeAt, NodeChange, Retire, TableIndex};
+use crate::index::{Attic, NodeAt, NodeChange, Retire, TableIndex};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, SlabId};
 use crate::record::{CellAt, Layout, RecordAt};
 use crate::stats::{Tally, TallyPart};
-use crate::sync::{AtomicU64, Mutant, Ordering, Random, mutant};
+use crate::sync::{AtomicU64, Mutant, Ordering, Point, Random, mutant, pass};
 use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -43,6 +43,8 @@ pub struct TableCore {
     pub(crate) groups: &'static [crate::record::Group],
     pub(crate) layout: Layout,
     pub(crate) index: TableIndex,
+    /// If it keeps keys in order, and the protocol puts out of the way what only snapshots see.
+    pub(crate) attic: Option<Attic>,
     pub(crate) records: Arc<Slab>,
     pub(crate) indexes: Indexes,
     /// Records in the index.
@@ -323,9 +325,49 @@ impl<'a, P: Protocol> Context<'a, P> {
 
     /// Takes a record out of its index for good; it is freed once nobody can hold it.
     pub(crate) fn unlink(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
+        self.take_out(record, table, bequeath);
+        self.local.retired.push(Retired::Record { table: table.number, record });
+    }
+
+    fn take_out(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
         let key = record.key_words(table.layout.key_words());
         table.index.unlink(record, key.as_slice(), &mut self.local.retired_parts, bequeath);
         self.local.count_linked(table, false);
+        self.local.retire_parts(table.number);
+    }
+
+    /// Takes a record out of its index and puts it into the table's attic, if that has room for it and `kill` makes it dead.
+    pub(crate) fn stow(
+        &mut self,
+        record: RecordAt,
+        table: &TableCore,
+        kill: impl FnOnce(&mut Self) -> bool,
+        bequeath: impl FnOnce(NodeAt),
+    ) {
+        let Some(attic) = &table.attic else { return };
+        let key = record.key_words(table.layout.key_words());
+        let is_late = mutant(Mutant::StowedLate);
+        if !is_late && !attic.enter(record, key.as_slice(), &mut self.local.caches) {
+            return;
+        }
+        pass(Point::Stowing);
+        if !kill(self) {
+            attic.leave(record, key.as_slice(), &mut self.local.retired_parts);
+            self.local.retire_parts(table.number);
+            return;
+        }
+        self.take_out(record, table, bequeath);
+        if is_late {
+            pass(Point::Stowing);
+            attic.enter(record, key.as_slice(), &mut self.local.caches);
+        }
+    }
+
+    /// Takes a record out of the attic; it is freed once nobody can hold it.
+    pub(crate) fn clear_out(&mut self, record: RecordAt, table: &TableCore) {
+        let attic = table.attic.as_ref().expect("it has been put there");
+        let key = record.key_words(table.layout.key_words());
+        attic.leave(record, key.as_slice(), &mut self.local.retired_parts);
         self.local.retire_parts(table.number);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }

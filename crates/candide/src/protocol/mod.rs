@@ -148,6 +148,10 @@ pub enum Burial {
     Unfinished,
     /// Nothing is left to do before the open snapshot of this timestamp has closed.
     Kept(u64),
+    /// The same, and only snapshots see the record: it may be [put out of the way](Protocol::stow).
+    Stow(u64),
+    /// It was put out of the way, and nobody sees it any more.
+    Forgotten,
 }
 
 /// One concurrency-control algorithm: `Database<P>` runs its transactions by it.
@@ -204,6 +208,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// unlinks what it deletes; and nothing runs at the same time.
     #[doc(hidden)]
     const HAS_VERSIONS: bool = true;
+    /// Whether it puts records out of the way that only snapshots see: [`Burial::Stow`].
+    #[doc(hidden)]
+    const STOWS: bool = false;
     /// Whether a unit that [`Protocol::read_at_once`] has read at the beginning of an attempt is what a transaction of this one read
     /// would have committed with: there is nothing left to validate, to tell others, or to give back.
     #[doc(hidden)]
@@ -276,6 +283,12 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Whether the row exists right now, without observing it.
     #[doc(hidden)]
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
+
+    /// Whether a unit's newest version is later than what the attempt sees, of a protocol that [puts records out of the way](Self::STOWS).
+    #[doc(hidden)]
+    fn is_older(_attempt: &Self::Attempt, _at: CellAt) -> bool {
+        unreachable!("nothing is out of the way")
+    }
 
     /// How many versions of a unit its chain holds right now, those included of commits that are under way; nothing if there is no
     /// row. Observes nothing, and waits for nobody. `attempt` is not running.
@@ -531,6 +544,12 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         units: &[CellAt],
         horizon: Epoch,
     ) -> Burial;
+
+    /// Makes a record dead that is [`Burial::Stow`], and is in the attic by now, unless somebody has come for it since; says whether it did.
+    #[doc(hidden)]
+    fn stow(_context: &mut Context<'_, Self>, _due: &Due, _table: &TableCore, _units: &[CellAt]) -> bool {
+        unreachable!("what snapshots see stays where it is")
+    }
 
     /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
     #[doc(hidden)]

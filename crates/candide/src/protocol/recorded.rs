@@ -307,6 +307,17 @@ impl<P: Protocol> Recorded<P> {
         context.clock.ends(transaction);
     }
 
+    /// Notes that what says of a row that it was deleted is about to leave its index.
+    fn is_dead(context: &Context<'_, Self>, table: &TableCore, first: CellAt) {
+        // Who collects has the list of tables, and may not ask for it again.
+        let row = (first.table(), key_in(table, first));
+        // A record that was never committed is not remembered.
+        let version = lock(&context.clock.tombstones).remove(&row);
+        if let Some(version) = version {
+            context.clock.forgets(context.local.id, row.0, row.1, version);
+        }
+    }
+
     /// Notes which versions deleted rows, for when they are forgotten.
     fn note_deletes(context: &Context<'_, Self>, writes: &[Access]) {
         for write in writes {
@@ -337,6 +348,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const VERSION_WORDS: usize = P::VERSION_WORDS;
     const SHORT_VERSION_WORDS: usize = P::SHORT_VERSION_WORDS;
     const SPARE_WORDS: usize = P::SPARE_WORDS;
+    const STOWS: bool = P::STOWS;
     const ONE_SESSION: bool = P::ONE_SESSION;
     const HAS_VERSIONS: bool = P::HAS_VERSIONS;
     // Who reads alone does not say when that is over.
@@ -434,6 +446,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
 
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {
         P::peek(&attempt.inner, at)
+    }
+
+    fn is_older(attempt: &Self::Attempt, at: CellAt) -> bool {
+        P::is_older(&attempt.inner, at)
     }
 
     fn chain_length(clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
@@ -626,15 +642,17 @@ impl<P: Protocol> Protocol for Recorded<P> {
     ) -> Burial {
         let burial = P::bury(&mut inner(context), due, table, units, horizon);
         if burial == Burial::Dead {
-            // Who collects has the list of tables, and may not ask for it again.
-            let row = (units[0].table(), key_in(table, units[0]));
-            // A record that was never committed is not remembered.
-            let version = lock(&context.clock.tombstones).remove(&row);
-            if let Some(version) = version {
-                context.clock.forgets(context.local.id, row.0, row.1, version);
-            }
+            Self::is_dead(context, table, units[0]);
         }
         burial
+    }
+
+    fn stow(context: &mut Context<'_, Self>, due: &Due, table: &TableCore, units: &[CellAt]) -> bool {
+        let is_dead = P::stow(&mut inner(context), due, table, units);
+        if is_dead {
+            Self::is_dead(context, table, units[0]);
+        }
+        is_dead
     }
 
     fn bequeath(node: NodeAt, at: CellAt) {

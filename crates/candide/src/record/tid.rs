@@ -36,6 +36,8 @@ impl Tid {
     /// The room for a version in the record has been used, and will not be again. For protocols that link versions before they know
     /// whether they stand.
     pub(crate) const SPENT: u64 = 1 << 7;
+    /// Somebody takes something out of the chain of a dead unit. For protocols whose dead records may have one.
+    pub(crate) const THINNING: u64 = 1 << 9;
     /// What is left to collect of the unit waits for a snapshot to close, in one session's garbage. Not a state of the row.
     pub(crate) const PARKED: u64 = 1 << 8;
 
@@ -122,6 +124,7 @@ impl std::fmt::Debug for Tid {
             (Tid::REQUEUE, "requeue"),
             (Tid::SPENT, "spent"),
             (Tid::PARKED, "parked"),
+            (Tid::THINNING, "thinning"),
         ];
         flags.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, name)| write!(f, "+{name}"))
     }

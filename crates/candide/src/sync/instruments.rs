@@ -45,6 +45,8 @@ pub(crate) enum Point {
     Unpinned,
     /// Garbage: an entry is about to be looked at.
     Collecting,
+    /// Garbage: a record is both in its index and in the attic.
+    Stowing,
 }
 
 /// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.
@@ -136,6 +138,10 @@ pub(crate) enum Mutant {
     UndosFirst,
     /// Versions: what a write expects of a row is held against the newest version when the attempt moves on in time.
     ExpectedAsNewest,
+    /// Versions: what only snapshots see leaves its index before it can be found in the attic.
+    StowedLate,
+    /// Versions: who looks back takes what is in the attic for what there was, whenever that was.
+    AtticPreferred,
     /// Versions: an old version is collected when there is a newer one, whoever may still come to see it.
     CollectedEarly,
     /// Versions: collecting heeds no open snapshot.
@@ -245,7 +251,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 75] = [
+    const NAMES: [(&str, Mutant); 77] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -295,6 +301,8 @@ mod active {
         ("index-read-early", Mutant::IndexReadEarly),
         ("parted-at-once", Mutant::PartedAtOnce),
         ("move-untracked", Mutant::MoveUntracked),
+        ("stowed-late", Mutant::StowedLate),
+        ("attic-preferred", Mutant::AtticPreferred),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
         ("never-parked", Mutant::NeverParked),

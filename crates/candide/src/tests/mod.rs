@@ -10,6 +10,8 @@ mod anomalies;
 #[cfg(not(any(loom, shuttle)))]
 mod attacks;
 #[cfg(not(any(loom, shuttle)))]
+mod attic;
+#[cfg(not(any(loom, shuttle)))]
 mod batches;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;

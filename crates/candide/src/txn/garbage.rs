@@ -315,7 +315,7 @@ impl Garbage {
                 let noted = due.note;
                 let burial = match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
                     // Perhaps nobody sees what is still in its chains.
-                    Burial::Kept(_) if self.is_behind(before) => Burial::NotYet,
+                    Burial::Kept(_) | Burial::Stow(_) if self.is_behind(before) => Burial::NotYet,
                     burial => burial,
                 };
                 match burial {
@@ -333,6 +333,16 @@ impl Garbage {
                         if is_hot && !mutant(Mutant::HotKept) { hot.push(due) } else { self.burials.push_back(due) }
                     }
                     Burial::Kept(snapshot) => self.park(snapshot, due.at, (engine.epochs.now(), time)),
+                    Burial::Stow(snapshot) => {
+                        Context::new(engine, local).stow(
+                            due.at.record(),
+                            table,
+                            |context| P::stow(context, &due, table, &units),
+                            |node| units.iter().for_each(|&unit| P::bequeath(node, unit)),
+                        );
+                        self.park(snapshot, due.at, (engine.epochs.now(), time));
+                    }
+                    Burial::Forgotten => Context::new(engine, local).clear_out(due.at.record(), table),
                     Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {
                         units.iter().for_each(|&unit| P::bequeath(node, unit));
                     }),

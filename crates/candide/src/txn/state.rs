@@ -435,7 +435,25 @@ impl<P: Protocol> State<P> {
     pub(crate) fn find(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Found, Abort> {
         self.admit(engine, table)?;
         table.check_key(key);
-        Ok(table.index.find(key))
+        let found = table.index.find(key);
+        Ok(if self.is_looking_back() { self.look_back(table, key, found) } else { found })
+    }
+
+    /// What there is of a key for who looks back, and has found this in the table's index: the record in the attic, if that was the row's then.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look_back(&self, table: &TableCore, key: &[u64], found: Found) -> Found {
+        let attic = table.attic.as_ref().filter(|attic| !attic.is_empty());
+        match attic.and_then(|attic| attic.find(key)) {
+            Some(record) if self.is_older(table, record) => Found::Record(record),
+            _ => found,
+        }
+    }
+
+    /// Whether who looks back does so to before the deletion of a row that is in the attic. Then there is no other record of its key that
+    /// says what there was.
+    pub(crate) fn is_older(&self, table: &TableCore, record: RecordAt) -> bool {
+        mutant(Mutant::AtticPreferred) || P::is_older(&self.attempt, table.layout.first_of(record))
     }
 
     /// Observes that a key has no record.

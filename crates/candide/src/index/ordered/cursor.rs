@@ -104,6 +104,12 @@ impl Values {
         (self.next, self.count, self.words[0]) = (0, 0, 0);
     }
 
+    /// Those that are left, up to the first that is no record.
+    #[inline(always)]
+    fn records(&self) -> impl Iterator<Item = RecordAt> {
+        self.words[self.next % ROOM..].iter().map_while(|&word| Value::record(word))
+    }
+
     /// The next one, if it is a record.
     #[inline(always)]
     fn record(&mut self) -> Option<RecordAt> {
@@ -274,18 +280,26 @@ impl Cursor {
         has_observed
     }
 
+    /// The range that it goes through, and which way.
+    pub(crate) fn range(&self) -> (&WordRange, Direction) {
+        (&self.range, self.direction)
+    }
+
     /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of the range's ends.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
     }
 
+    /// The last of the records at hand.
+    pub(crate) fn last_at_hand(&self) -> Option<RecordAt> {
+        self.hand.records().last()
+    }
+
     /// Gives out records at hand, until one is not wanted, which stays.
     #[inline(always)]
     pub(crate) fn give_while(&mut self, mut wanted: impl FnMut(RecordAt) -> bool) {
-        let rest = &self.hand.words[self.hand.next % ROOM..];
-        let records = rest.iter().map_while(|&word| Value::record(word));
-        self.hand.next += records.take_while(|&record| wanted(record)).count();
+        self.hand.next += self.hand.records().take_while(|&record| wanted(record)).count();
     }
 }
 

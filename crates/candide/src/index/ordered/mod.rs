@@ -269,6 +269,10 @@ impl OrderedIndex {
         })
     }
 
+    pub(crate) fn key_words(&self) -> usize {
+        self.key_words
+    }
+
     /// The slab of nodes.
     pub(crate) fn nodes(&self) -> &Arc<Slab> {
         &self.nodes

@@ -194,9 +194,11 @@ fn with_lock<T>(at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
     let mut spin = Spin::default();
     let word = loop {
         let word = Tid(cell.load(Ordering::Relaxed));
-        let locked = word.0 | Tid::LOCK;
+        // That of a dead unit is taken for good.
+        let lock = if word.has(Tid::DEAD) { Tid::THINNING } else { Tid::LOCK };
+        let exchange = || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
         // Acquire: what others have linked or taken out is ours to see (E3).
-        if !word.has(Tid::LOCK) && cell.compare_exchange(word.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if !word.has(lock) && exchange().is_ok() {
             break word;
         }
         if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
@@ -215,7 +217,14 @@ fn with_lock<T>(at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
 pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> Burial {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
-    debug_assert!(word.has(Tid::QUEUED) && !word.has(Tid::DEAD));
+    debug_assert!(word.has(Tid::QUEUED));
+    // A snapshot that is older than the deletion may have seen the row. It has not, if all that there was before has been taken out.
+    let older = context.local.snapshots.partition_point(|&snapshot| snapshot >= word.ts());
+    let older = context.local.snapshots.get(older).filter(|_| !mutant(Mutant::SnapshotsIgnored));
+    let seen_by = older.copied().filter(|_| !units.iter().all(CellAt::has_no_undo));
+    if word.has(Tid::DEAD) {
+        return seen_by.map_or(Burial::Forgotten, Burial::Kept);
+    }
     if word.has(Tid::LOCK) {
         return Burial::NotYet;
     }
@@ -227,15 +236,17 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
         return Burial::NotYet;
     }
-    let older = context.local.snapshots.partition_point(|&snapshot| snapshot >= word.ts());
-    let older = context.local.snapshots.get(older).filter(|_| !mutant(Mutant::SnapshotsIgnored));
-    // A snapshot that is older than the deletion may have seen the row. It has not, if all that there was before has been taken out.
-    if let Some(&snapshot) = older
-        && !units.iter().all(CellAt::has_no_undo)
-    {
-        // At first somebody may have been in the way of that.
+    if let Some(snapshot) = seen_by {
+        // At first somebody may have been in the way of taking out what was before.
         let is_first = std::mem::replace(&mut due.note, word.version()) != word.version() && !due.is_parked;
-        return if is_first { Burial::NotYet } else { Burial::Kept(snapshot) };
+        return if is_first { Burial::NotYet } else { Burial::Stow(snapshot) };
     }
     if locks::kill(units, word) { Burial::Dead } else { Burial::NotYet }
+}
+
+/// For [`Protocol::stow`](super::Protocol::stow): makes a record dead that [`bury`] has just looked at, and that snapshots see.
+pub(super) fn stow(due: &Due, units: &[CellAt]) -> bool {
+    let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));
+    let is_same = word.version() == due.note && word.has(Tid::ABSENT) && !word.has(Tid::LOCK);
+    is_same && locks::kill(units, word)
 }

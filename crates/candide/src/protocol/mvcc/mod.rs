@@ -168,6 +168,7 @@ impl Protocol for Mvcc {
     const NODE_WORDS: usize = 0;
     const VERSION_WORDS: usize = UNDO_WORDS;
     const SHORT_VERSION_WORDS: usize = SHORT_WORDS;
+    const STOWS: bool = true;
     const READS_ALONE: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
     type Clock = Clock;
@@ -229,6 +230,10 @@ impl Protocol for Mvcc {
     fn peek(attempt: &Attempt, at: CellAt) -> bool {
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         at.was_there(word, attempt.time)
+    }
+
+    fn is_older(attempt: &Attempt, at: CellAt) -> bool {
+        Tid(at.cell_word(0).load(Ordering::Acquire)).ts() > attempt.time // E3
     }
 
     fn chain_length(clock: &Clock, _attempt: &Attempt, at: CellAt) -> Option<usize> {
@@ -385,6 +390,10 @@ impl Protocol for Mvcc {
     ) -> Burial {
         collect::bury(context, due, units)
     }
+
+    fn stow(_context: &mut Context<'_, Mvcc>, due: &Due, _table: &TableCore, units: &[CellAt]) -> bool {
+        collect::stow(due, units)
+    }
 }
 
 impl Versioned for Mvcc {
@@ -433,9 +442,9 @@ fn read_again(
             word = await_install(context, attempt, at, word)?;
         }
         if word.has(Tid::DEAD) {
-            // A snapshot may be older than the deletion, if it has never seen the row.
-            let Seen { present, version } = attempt.observe(at, word);
-            return Ok(Seen { present, version: if word.ts() > attempt.time { 0 } else { version } });
+            // Who is older than the deletion is, or sees what is seen by, an open snapshot.
+            let is_older = word.ts() > attempt.time;
+            return Ok(if is_older { read_older(attempt, at, word, copy) } else { attempt.observe(at, word) });
         }
         if word.ts() > attempt.time && !attempt.only_reads {
             word = meet_newer(context, attempt, at, word)?;

@@ -70,6 +70,7 @@ fn versioned<P: Versioned>() -> Vec<Scene<P>> {
         versions::snapshots(),
         versions::parked(),
         versions::thinned(),
+        versions::stowed(),
         versions::hot(),
         versions::reports(),
         versions::overtaken(),

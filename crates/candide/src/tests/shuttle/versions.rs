@@ -1,5 +1,6 @@
 //! The scenes: looks at the database as it was, where protocols keep versions.
 
+use super::super::parcels::Parcel;
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use crate::history::Recorded;
@@ -104,6 +105,74 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
             }
         })
         .shows("burial")
+}
+
+/// Rows of a table in order go at one end and come at the other, and back again, while snapshots open and close that see those which have
+/// gone: each finds all of them, by their keys and both ways along.
+pub(super) fn stowed<P: Versioned>() -> Scene<P> {
+    fn move_on<P: Versioned>(me: &mut Actor<'_, P>) {
+        let parcels = me.parcels();
+        for number in [0, 1, 0, 2] {
+            me.run(|tx| {
+                let (from, to) = if parcels.get(tx, &(0, number), ())?.is_some() { (0, 1) } else { (1, 0) };
+                parcels.delete(tx, &(from, number))?;
+                parcels.insert(tx, Parcel::new(to, number))
+            });
+            me.advance();
+        }
+    }
+    fn look<P: Versioned>(me: &mut Actor<'_, P>) {
+        let parcels = me.parcels();
+        let mut older = None;
+        for _ in 0..3 {
+            let snapshot = me.stage.db.snapshot();
+            let mut look = |snapshot: &Snapshot<Recorded<P>>| {
+                let look = |tx: &crate::Tx<'_, Recorded<P>>| {
+                    let forward = parcels.iter(tx, ()).collect::<Result<Vec<_>, _>>()?;
+                    me.stage.pass();
+                    let mut back = parcels.scan_rev(tx, .., ()).collect::<Result<Vec<_>, _>>()?;
+                    back.reverse();
+                    assert_eq!(back, forward, "the other way other rows are seen");
+                    for of in 0..2 {
+                        for number in 0..3 {
+                            let is_there = parcels.get(tx, &(of, number), ())?.is_some();
+                            assert_eq!(
+                                is_there,
+                                forward.contains(&((of, number), ())),
+                                "by its key it is not the same"
+                            );
+                        }
+                    }
+                    Ok::<_, Abort>(forward)
+                };
+                me.session.run_at(snapshot, look).unwrap_or_else(|abort| panic!("{abort}"))
+            };
+            let seen = look(&snapshot);
+            assert_eq!(seen.len(), 3, "of different times: {seen:?}");
+            if let Some((older, before)) = &older {
+                assert_eq!(look(older), *before, "a snapshot has changed");
+            }
+            if parcels.core().attic.as_ref().is_some_and(|attic| !attic.is_empty()) {
+                me.saw("attic");
+            }
+            older = Some((snapshot, seen));
+            me.pass();
+        }
+    }
+    let scene = Scene::new("stowed")
+        .before(|me| {
+            let parcels = me.parcels();
+            me.run(|tx| (0..3).try_for_each(|number| parcels.insert(tx, Parcel::new(0, number))));
+        })
+        .part(move_on)
+        .part(move_on)
+        .part(look)
+        .after(|me| {
+            (0..12).for_each(|_| me.advance());
+            me.stage.pass();
+            assert_eq!(me.stage.db.memory().garbage, 0, "no snapshot is open, and something is kept");
+        });
+    if P::STOWS { scene.shows("attic") } else { scene }
 }
 
 /// Different columns of a row are written while an old snapshot and younger ones are open, and those who collect meet in its chain: what

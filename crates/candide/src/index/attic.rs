@@ -1,0 +1,85 @@
+//! The attic of a table in order: where records of deleted rows are that only snapshots see.
+//!
+//! Where rows come at one end of a table and go at the other, as in a queue, all that have gone while a snapshot is open lie before the
+//! first that is there, and whoever looks for that would pass them, one by one. So they are taken out of the table's index, and put into
+//! one that only those look at who look back.
+//!
+//! # Invariants
+//! * **A1** A record that a snapshot may see is in the table's index or here: it comes here before it leaves there. So who looks back
+//!   looks there first, and then here, and finds it in one of them, or in both.
+//! * **A2** There is one record of a key here at most. The next one stays in the table's index, as all do if there is no memory for this.
+//! * **A3** A record that is here alone is dead. It is retired when it has left, for which no snapshot may see it.
+
+#![forbid(unsafe_code)]
+
+use super::ordered::{Direction, OrderedIndex, Place, Start};
+use super::{Advance, Found, Linked, Retire};
+use crate::memory::{Cache, OutOfMemory};
+use crate::record::{RecordAt, WordRange};
+use crate::sync::{AtomicUsize, Ordering};
+
+/// The attic of one table.
+#[derive(Debug)]
+pub(crate) struct Attic {
+    records: OrderedIndex,
+    /// How many are here, or about to come.
+    count: AtomicUsize,
+}
+
+impl Attic {
+    /// One beside an index, with nodes from the same slab.
+    ///
+    /// # Errors
+    /// If the memory limit leaves no room for a node.
+    pub(crate) fn beside(index: &OrderedIndex) -> Result<Attic, OutOfMemory> {
+        let records = OrderedIndex::new(index.nodes().clone(), index.key_words(), 0)?;
+        Ok(Attic { records, count: AtomicUsize::new(0) })
+    }
+
+    /// Whether nothing is here that the caller does not find in the table's index, where he has looked before.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // Relaxed: who has seen that a record has left the table's index (E4) sees that it had been counted here.
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Puts a record here, which the caller is going to take out of the table's index, unless there is no room for it; says whether it did.
+    /// The caller is pinned.
+    pub(crate) fn enter(&self, record: RecordAt, key: &[u64], caches: &mut Vec<Option<Cache>>) -> bool {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let place = (&mut Place::default(), Start::ROOT);
+        let linked = self.records.link(record, key, place, caches, &mut Vec::new(), |_| {});
+        let is_here = matches!(linked, Ok(Linked::New { .. }));
+        if !is_here {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        is_here
+    }
+
+    /// Takes a record away from here. The caller is pinned.
+    pub(crate) fn leave(&self, record: RecordAt, key: &[u64], retired: &mut Vec<Retire>) {
+        self.records.unlink(record, key, retired, |_| {});
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The record with this key. The caller is pinned, and has looked for it in the table's index.
+    pub(crate) fn find(&self, key: &[u64]) -> Option<RecordAt> {
+        match self.records.find(key) {
+            Found::Record(record) => Some(record),
+            Found::Nothing { .. } => None,
+        }
+    }
+
+    /// Adds the records of a range, in this direction. The caller is pinned, and has looked through the range in the table's index.
+    pub(crate) fn list(&self, range: WordRange, direction: Direction, into: &mut Vec<RecordAt>) {
+        let mut cursor = self.records.cursor(range, direction);
+        loop {
+            match self.records.advance(&mut cursor, &mut |_, _| {}) {
+                Advance::Next(record) => into.push(record),
+                Advance::End => return,
+                // A layer has ended under the cursor, so nothing in it is linked any more.
+                Advance::Doomed => {}
+            }
+        }
+    }
+}
