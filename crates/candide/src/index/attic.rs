@@ -39,7 +39,7 @@ impl Attic {
     /// Whether nothing is here that the caller does not find in the table's index, where he has looked before.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: who has seen that a record has left the table's index (E4) sees that it had been counted here.
+        // Relaxed: who has seen that a record has left the table's index (E17) sees that it had been counted here.
         self.count.load(Ordering::Relaxed) == 0
     }
 

@@ -2,7 +2,7 @@
 //! to a leaf and at most as many forced switches as each states.
 
 use super::*;
-use crate::index::{Advance, Retire};
+use crate::index::{Advance, Attic, Retire};
 use crate::memory::{Memory, SlabId};
 use crate::record::{Group, Layout, WordRange};
 use crate::sync::{AtomicU64, Ordering, full_fence, thread};
@@ -303,6 +303,30 @@ fn loom_ordered_absence_in_a_layer_that_ends() {
         if let Some((node, version)) = *missed.lock().unwrap() {
             assert_ne!(node.version(), version);
         }
+    });
+}
+
+/// Who misses a record that is on its way to the attic finds it there.
+#[test]
+fn loom_ordered_stowing_against_find() {
+    explore(4, || {
+        let rows = Rows::new(&[[10], [20]]);
+        let attic = Arc::new(Attic::beside(&rows.index).unwrap());
+        let theirs = attic.clone();
+        beside(
+            &rows,
+            move |rows| {
+                let Found::Record(record) = rows.index.find(&[20]) else { panic!("it is linked") };
+                assert!(theirs.enter(record, &[20], &mut Vec::new()));
+                rows.unlink(&[20]);
+            },
+            |rows| {
+                if !rows.find(&[20]) {
+                    assert!(!attic.is_empty());
+                    assert!(attic.find(&[20]).is_some_and(|record| record.has_key(&[20])));
+                }
+            },
+        );
     });
 }
 

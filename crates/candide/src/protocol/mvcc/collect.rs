@@ -14,7 +14,8 @@
 //! under the lock it has to be what it was found to be, or nothing is done. An undo is out of its chain if and only if it says so.
 //!
 //! A deleted row is buried when no snapshot is open that is older than its deletion, or when all that it was has been taken out of its
-//! chains before, since no snapshot sees it.
+//! chains before, since no snapshot sees it. Otherwise, if the table has an order, it goes into the attic until the snapshots that see it
+//! have closed: everybody else would have to pass it.
 //!
 //! # Why nobody looks at what was freed
 //! Of those who walk down a chain, readers follow a link from timestamp t only if they see what was before t; and no undo of a version that
@@ -23,8 +24,8 @@
 //! so is who counts versions): while there is one, others retire what they could free. Who had copied the list before cannot free
 //! what a snapshot sees that was opened meanwhile: that is no older than what all attempts had reached when his entries were due.
 //!
-//! A record whose undos are looked at is there: it is not buried while one of them is in its chain, and a snapshot is open that is older than
-//! the deletion.
+//! A record whose undos are looked at is there: it is neither buried nor taken from the attic while one of them is in its chain, and a
+//! snapshot is open that is older than the deletion.
 
 #![forbid(unsafe_code)]
 

@@ -40,6 +40,8 @@
 //!   begins (`collect.rs`).
 //! * **M6** An undo is in one session's garbage from the end of its commit on. The first unit of an absent record is released QUEUED.
 //! * **M7** Nothing that can fail happens after phase 4.
+//! * **M8** The record of a deleted row that only open snapshots see may be dead, and in its table's attic (`index/attic.rs`) instead of the
+//!   index. What it was is looked at as before; who thins its chains holds THINNING, since LOCK is taken for good.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps; one that only reads comes after the commit whose timestamp is its time, and before the next.
@@ -53,8 +55,11 @@
 //! says that r < u. An absent key is a cell, or a node whose version an insert raises before it can lock the record. Every
 //! timestamp is drawn, and every time taken, within the call, so the order agrees with real time.
 //!
-//! A time for which a record is missing in the index: it was not linked, so no row was inserted up to then; or it was buried, and
-//! then the row had been deleted before anyone began who is still running, and no open snapshot sees it.
+//! A time for which a record is missing in the index: it was not linked, so no row was inserted up to then; or it was buried or put into
+//! the attic, and then the row had been deleted before anyone began who is still running, but for those who look back to what an open
+//! snapshot sees. These look into the attic afterwards, and what is there has been there before it left the index. If the deletion is
+//! later than their time, it is the key's only record that was there then: the next one was linked after that. If it is not, they need it
+//! no more than others do.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`: phase 3, or what had
