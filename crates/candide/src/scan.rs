@@ -41,6 +41,8 @@ pub(crate) struct Way {
     last: Option<RecordAt>,
     /// Who looks back: the next ones, of the index and of the attic, the very next last.
     merged: Vec<RecordAt>,
+    /// And what the index has behind these, the same way round.
+    waiting: Vec<RecordAt>,
     is_over: bool,
     /// What it has met, until that has been told.
     failed: Option<Abort>,
@@ -53,7 +55,16 @@ impl Way {
         let state = &mut *tx.state.borrow_mut();
         let number = P::scan(&mut state.attempt, table.number, &range, table.index.is_ordered().then_some(direction));
         let cursor = Some(table.index.cursor(range, direction));
-        Way { cursor, mark: state.mark(), number, last: None, merged: Vec::new(), is_over: false, failed: None }
+        Way {
+            cursor,
+            mark: state.mark(),
+            number,
+            last: None,
+            merged: Vec::new(),
+            waiting: Vec::new(),
+            is_over: false,
+            failed: None,
+        }
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -161,20 +172,11 @@ impl Way {
             self.note(tx, state, table, record);
             return Ok(Some(record));
         }
-        let Some(cursor) = &mut self.cursor else { return Ok(None) };
-        let mut observed = Ok(());
-        let mut advance = loop {
-            let advance = table.index.advance(cursor, &mut |node, version| {
-                if observed.is_ok() {
-                    observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
-                }
-            });
-            if advance != Advance::Doomed || !state.is_looking_back() {
-                break advance;
-            }
+        let mut advance = match self.waiting.pop() {
+            Some(record) => Advance::Next(record),
+            None => self.advance(tx, state, table)?,
         };
-        observed?;
-        if P::STOWS && state.is_looking_back() {
+        if state.needs_attic() {
             advance = self.merge(state, table, advance);
         }
         match advance {
@@ -190,8 +192,31 @@ impl Way {
         }
     }
 
+    /// Goes one record further in the index, and observes what it comes to.
+    #[inline(always)]
+    fn advance<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
+    ) -> Result<Advance, Abort> {
+        let Some(cursor) = &mut self.cursor else { return Ok(Advance::End) };
+        let mut observed = Ok(());
+        let advance = loop {
+            let advance = table.index.advance(cursor, &mut |node, version| {
+                if observed.is_ok() {
+                    observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
+                }
+            });
+            if advance != Advance::Doomed || !state.is_looking_back() {
+                break advance;
+            }
+        };
+        observed.map(|()| advance)
+    }
+
     /// Looking back: having come to a record of the index, or to the end, puts with it and what else is at hand what it may have seen of the
-    /// attic between the last one given and these, and gives the first of all.
+    /// attic between the last one given and these, though not more than some at once; and gives the first of all.
     #[cold]
     #[inline(never)]
     fn merge<P: Protocol>(&mut self, state: &State<P>, table: &TableCore, advance: Advance) -> Advance {
@@ -199,6 +224,10 @@ impl Way {
         let Some((range, direction)) = self.cursor.as_ref().and_then(Cursor::ordered_range) else { return advance };
         let count = table.layout.key_words();
         let edge = |at: RecordAt, included| Edge::at(at.key_words(count).as_slice(), count, 0, included);
+        let order = |one: RecordAt, other: RecordAt| {
+            let order = one.key_words(count).as_slice().cmp(other.key_words(count).as_slice());
+            if direction == Direction::Forward { order } else { order.reverse() }
+        };
         let first = if let Advance::Next(first) = advance { Some(first) } else { None };
         let mut range = range.clone();
         let (near, far) = match direction {
@@ -208,24 +237,24 @@ impl Way {
         if let Some(last) = self.last {
             *near = edge(last, false);
         }
-        if let Some(last) = Cursor::last_at_hand(&self.cursor).or(first) {
+        // What waits was at hand.
+        let at_hand = self.waiting.first().copied().or_else(|| Cursor::last_at_hand(&self.cursor));
+        if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
         }
-        attic.list(range, direction, &mut self.merged);
-        self.merged.retain(|&record| state.is_older(table, record));
-        if self.merged.is_empty() {
-            return advance;
-        }
+        let is_whole = attic.list(range, direction, &mut self.merged, |record| state.is_older(table, record));
+        let Some(&until) = self.merged.last() else { return advance };
         let at_hand = std::iter::from_fn(|| Cursor::at_hand(&mut self.cursor));
-        self.merged.extend(first.into_iter().chain(at_hand));
-        let order =
-            |one: &RecordAt, other: &RecordAt| one.key_words(count).as_slice().cmp(other.key_words(count).as_slice());
-        match direction {
-            Direction::Forward => self.merged.sort_by(|one, other| order(other, one)),
-            Direction::Reverse => self.merged.sort_by(order),
+        let place = self.waiting.len();
+        self.waiting.extend(at_hand);
+        self.waiting[place..].reverse();
+        self.waiting.extend(first);
+        while let Some(next) = self.waiting.pop_if(|&mut next| is_whole || order(next, until).is_le()) {
+            self.merged.push(next);
         }
+        self.merged.sort_by(|&one, &other| order(other, one));
         // Of each key what was in the attic: that in the index came later, or is the same, on its way.
-        self.merged.dedup_by(|one, before| order(one, before).is_eq());
+        self.merged.dedup_by(|one, before| order(*one, *before).is_eq());
         self.merged.pop().map_or(Advance::End, Advance::Next)
     }
 }

@@ -96,7 +96,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             words.iter().for_each(|words| self.core.check_key(words.as_ref()));
             self.core.index.find_many(&words)
         };
-        if state.is_looking_back() {
+        if state.needs_attic() {
             for (key, found) in keys.iter().zip(&mut found) {
                 *found = self.in_words(key, |words| state.look_back(&self.core, words, *found));
             }

@@ -18,6 +18,9 @@ use crate::memory::{Cache, OutOfMemory};
 use crate::record::{RecordAt, WordRange};
 use crate::sync::{AtomicUsize, Ordering};
 
+/// So many records are put together with those of the table's index at once: few enough for who wants the first only.
+const TOGETHER: usize = 32;
+
 /// The attic of one table.
 #[derive(Debug)]
 pub(crate) struct Attic {
@@ -70,16 +73,25 @@ impl Attic {
         }
     }
 
-    /// Adds the records of a range, in this direction. The caller is pinned, and has looked through the range in the table's index.
-    pub(crate) fn list(&self, range: WordRange, direction: Direction, into: &mut Vec<RecordAt>) {
+    /// Adds the records of a range that are wanted, in this direction, up to the end or as many as are looked at together; says whether it was
+    /// to the end. The caller is pinned, and has looked through the range in the table's index.
+    pub(crate) fn list(
+        &self,
+        range: WordRange,
+        direction: Direction,
+        into: &mut Vec<RecordAt>,
+        is_wanted: impl Fn(RecordAt) -> bool,
+    ) -> bool {
+        let most = into.len() + TOGETHER;
         let mut cursor = self.records.cursor(range, direction);
-        loop {
+        while into.len() < most {
             match self.records.advance(&mut cursor, &mut |_, _| {}) {
-                Advance::Next(record) => into.push(record),
-                Advance::End => return,
-                // A layer has ended under the cursor, so nothing in it is linked any more.
-                Advance::Doomed => {}
+                Advance::Next(record) if is_wanted(record) => into.push(record),
+                // Or a layer has ended under the cursor, so nothing in it is linked any more.
+                Advance::Next(_) | Advance::Doomed => {}
+                Advance::End => return true,
             }
         }
+        false
     }
 }

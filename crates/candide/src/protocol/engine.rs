@@ -336,31 +336,33 @@ impl<'a, P: Protocol> Context<'a, P> {
         self.local.retire_parts(table.number);
     }
 
-    /// Takes a record out of its index and puts it into the table's attic, if that has room for it and `kill` makes it dead.
+    /// Takes a record out of its index and puts it into the table's attic, if that has room for it and `kill` makes it dead. Says whether there
+    /// is nothing more to be done about that: if it has not been made dead, it may be another time.
     pub(crate) fn stow(
         &mut self,
         record: RecordAt,
         table: &TableCore,
         kill: impl FnOnce(&mut Self) -> bool,
         bequeath: impl FnOnce(NodeAt),
-    ) {
-        let Some(attic) = &table.attic else { return };
+    ) -> bool {
+        let Some(attic) = &table.attic else { return true };
         let key = record.key_words(table.layout.key_words());
         let is_late = mutant(Mutant::StowedLate);
         if !is_late && !attic.enter(record, key.as_slice(), &mut self.local.caches) {
-            return;
+            return true;
         }
         pass(Point::Stowing);
         if !kill(self) {
             attic.leave(record, key.as_slice(), &mut self.local.retired_parts);
             self.local.retire_parts(table.number);
-            return;
+            return false;
         }
         self.take_out(record, table, bequeath);
         if is_late {
             pass(Point::Stowing);
             attic.enter(record, key.as_slice(), &mut self.local.caches);
         }
+        true
     }
 
     /// Takes a record out of the attic; it is freed once nobody can hold it.

@@ -24,7 +24,7 @@ impl Tid {
     pub(crate) const INSTALL: u64 = 1 << 1;
     /// The row is not there: never was, or was deleted.
     pub(crate) const ABSENT: u64 = 1 << 2;
-    /// The record is leaving its index; the cell never changes again.
+    /// The record is leaving its index, and nobody writes it again.
     pub(crate) const DEAD: u64 = 1 << 3;
     /// The record is in a session's burial queue (first cell only). Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;

@@ -258,10 +258,12 @@ fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
 /// A queue is gone through from its beginning, as by TPC-C's deliveries, and what a snapshot keeps does not slow that.
 #[test]
 fn the_first_row_of_a_queue_is_found_at_once() {
-    let store = Store::new(true);
+    const ROWS: u16 = 1_000;
+    let (store, mut random) = (Store::new(true), Random::seeded(5));
     let (parcels, mut session) = (&store.parcels, store.session());
-    ok(session.run(|tx| (0..1_000).try_for_each(|number| parcels.insert(tx, Parcel::new(0, number)))));
-    let _snapshot = store.db.snapshot();
+    let all: Rows = (0..ROWS).map(|number| ((0, number), Parcel::new(0, number))).collect();
+    ok(session.run(|tx| all.values().try_for_each(|&row| parcels.insert(tx, row))));
+    let snapshot = store.db.snapshot();
     let records = || {
         let mut records = 0;
         parcels.core().index.for_each(|_| records += 1);
@@ -275,4 +277,28 @@ fn the_first_row_of_a_queue_is_found_at_once() {
     }
     collect(&store.db, &mut session);
     assert_eq!(records(), 100);
+    // Some come again, in between.
+    let again = (0..900).step_by(37).map(|number| ((0, number), Parcel { weight: 3, ..Parcel::new(0, number) }));
+    let mut now: Rows = all.range((0, 900)..).map(|(&key, &row)| (key, row)).chain(again).collect();
+    ok(session.run(|tx| now.range(..(0, 900)).try_for_each(|(_, &row)| parcels.insert(tx, row))));
+    for most in [1, 31, 32, 33, 64, 500] {
+        for from in [0, 5, 37, 600, 890] {
+            let seen = |tx: &Tx<'_, Mvcc>| {
+                let forward = parcels.scan(tx, (0, from).., Parcel::WEIGHT).take(most);
+                let back = parcels.scan_rev(tx, ..(0, from), Parcel::WEIGHT).take(most);
+                Ok::<_, Abort>((forward.collect::<Result<Vec<_>, _>>()?, back.collect::<Result<Vec<_>, _>>()?))
+            };
+            let (forward, back) = ok(snapshot.run(seen));
+            assert!(forward.into_iter().eq(all.range((0, from)..).take(most).map(|(key, row)| (*key, row.weight))));
+            assert!(back.into_iter().eq(all.range(..(0, from)).rev().take(most).map(|(key, row)| (*key, row.weight))));
+        }
+    }
+    store.assert_seen(&snapshot, &all, &mut random);
+    ok(session.run_read_only(|tx| store.assert_rows(tx, &now, &mut random)));
+    // All go.
+    ok(session.run(|tx| now.keys().try_for_each(|key| parcels.delete(tx, key))));
+    now.clear();
+    collect(&store.db, &mut session);
+    store.assert_seen(&snapshot, &all, &mut random);
+    ok(session.run(|tx| store.assert_rows(tx, &now, &mut random)));
 }

@@ -316,6 +316,15 @@ impl Garbage {
                 let burial = match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
                     // Perhaps nobody sees what is still in its chains.
                     Burial::Kept(_) | Burial::Stow(_) if self.is_behind(before) => Burial::NotYet,
+                    Burial::Stow(snapshot) => {
+                        let is_settled = Context::new(engine, local).stow(
+                            due.at.record(),
+                            table,
+                            |context| P::stow(context, &due, table, &units),
+                            |node| units.iter().for_each(|&unit| P::bequeath(node, unit)),
+                        );
+                        if is_settled { Burial::Kept(snapshot) } else { Burial::NotYet }
+                    }
                     burial => burial,
                 };
                 match burial {
@@ -332,14 +341,7 @@ impl Garbage {
                         let due = Due { queued: engine.epochs.now(), time, ..due };
                         if is_hot && !mutant(Mutant::HotKept) { hot.push(due) } else { self.burials.push_back(due) }
                     }
-                    Burial::Kept(snapshot) => self.park(snapshot, due.at, (engine.epochs.now(), time)),
-                    Burial::Stow(snapshot) => {
-                        Context::new(engine, local).stow(
-                            due.at.record(),
-                            table,
-                            |context| P::stow(context, &due, table, &units),
-                            |node| units.iter().for_each(|&unit| P::bequeath(node, unit)),
-                        );
+                    Burial::Kept(snapshot) | Burial::Stow(snapshot) => {
                         self.park(snapshot, due.at, (engine.epochs.now(), time));
                     }
                     Burial::Forgotten => Context::new(engine, local).clear_out(due.at.record(), table),

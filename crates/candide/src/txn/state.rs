@@ -299,6 +299,18 @@ impl<P: Protocol> State<P> {
         if self.local.look_back != LookBack::No { Err(Abort::ReadOnly) } else { Ok(()) }
     }
 
+    /// Whether the attempt sees what has been put out of the way of all but snapshots. (What it only reads, and is not kept like one of
+    /// those, nobody has put out of its way: its pin keeps it.) To be asked when it has been admitted, in which it may come to be kept.
+    #[inline(always)]
+    pub(crate) fn needs_attic(&self) -> bool {
+        P::STOWS
+            && match self.local.look_back {
+                LookBack::No => false,
+                LookBack::Now => self.local.kept.is_some(),
+                LookBack::To(_) => true,
+            }
+    }
+
     /// Whether a scan may go on where what it has gone through has changed for good: it does not rest on that.
     pub(crate) fn is_looking_back(&self) -> bool {
         P::VERSION_WORDS > 0 && self.local.look_back != LookBack::No
@@ -436,7 +448,7 @@ impl<P: Protocol> State<P> {
         self.admit(engine, table)?;
         table.check_key(key);
         let found = table.index.find(key);
-        Ok(if self.is_looking_back() { self.look_back(table, key, found) } else { found })
+        Ok(if self.needs_attic() { self.look_back(table, key, found) } else { found })
     }
 
     /// What there is of a key for who looks back, and has found this in the table's index: the record in the attic, if that was the row's then.

@@ -449,6 +449,7 @@ fn read_again(
         if word.has(Tid::DEAD) {
             // Who is older than the deletion is, or sees what is seen by, an open snapshot.
             let is_older = word.ts() > attempt.time;
+            debug_assert!(!is_older || attempt.only_reads, "the pin of all others keeps what they see");
             return Ok(if is_older { read_older(attempt, at, word, copy) } else { attempt.observe(at, word) });
         }
         if word.ts() > attempt.time && !attempt.only_reads {
