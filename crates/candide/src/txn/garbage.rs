@@ -316,7 +316,7 @@ impl Garbage {
                 let burial = match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
                     // Perhaps nobody sees what is still in its chains.
                     Burial::Kept(_) | Burial::Stow(_) if self.is_behind(before) => Burial::NotYet,
-                    Burial::Stow(snapshot) => {
+                    Burial::Stow(snapshot) if P::STOWS => {
                         let is_settled = Context::new(engine, local).stow(
                             due.at.record(),
                             table,

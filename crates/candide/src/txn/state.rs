@@ -447,14 +447,25 @@ impl<P: Protocol> State<P> {
     pub(crate) fn find(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Found, Abort> {
         self.admit(engine, table)?;
         table.check_key(key);
-        let found = table.index.find(key);
-        Ok(if self.needs_attic() { self.look_back(table, key, found) } else { found })
+        if P::STOWS && self.local.look_back != LookBack::No {
+            return Ok(self.find_back(table, key));
+        }
+        Ok(table.index.find(key))
     }
 
-    /// What there is of a key for who looks back, and has found this in the table's index: the record in the attic, if that was the row's then.
+    /// Apart, so that looking up what there is now is short.
     #[cold]
     #[inline(never)]
+    fn find_back(&self, table: &TableCore, key: &[u64]) -> Found {
+        self.look_back(table, key, table.index.find(key))
+    }
+
+    /// What there is of a key for who may look back, and has found this in the table's index: the record in the attic, if that was the row's
+    /// then.
     pub(crate) fn look_back(&self, table: &TableCore, key: &[u64], found: Found) -> Found {
+        if !self.needs_attic() {
+            return found;
+        }
         let attic = table.attic.as_ref().filter(|attic| !attic.is_empty());
         match attic.and_then(|attic| attic.find(key)) {
             Some(record) if self.is_older(table, record) => Found::Record(record),
