@@ -4,6 +4,7 @@
 
 use super::entries::{assert_entries_match_rows, linked_records};
 use super::parcels::Parcel;
+use super::size::stress;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::index::TableIndex;
 use crate::protocol::Protocol;
@@ -16,11 +17,6 @@ const CHECKERS: u64 = 2;
 const DISTRICTS: u64 = 2;
 const NUMBERS: u64 = 40;
 const WEIGHT: i64 = 1_000;
-
-/// How many times as long as usual.
-fn stress() -> u64 {
-    std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
-}
 
 type Key = (u8, u16);
 

@@ -4,6 +4,7 @@
 
 use super::mix::{Judge, Mix};
 use super::rows::Item;
+use super::size::stress;
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_by_the_clock};
 use crate::history::{Event, Recorded};
@@ -26,7 +27,6 @@ const KEYS: u64 = 8;
 
 impl ForProtocol for RandomHistories {
     fn run<P: Protocol>(&self) {
-        let stress = std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
         let threads = if P::ONE_SESSION { 1 } else { 6 };
         for &(splitting, factor) in &self.settings {
             let builder = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
@@ -40,7 +40,7 @@ impl ForProtocol for RandomHistories {
                     let mut session = mix.db.session().unwrap();
                     scope.spawn(move || {
                         let mut random = Random::seeded(thread << 1 | u64::from(splitting));
-                        for _ in 0..self.steps * stress {
+                        for _ in 0..self.steps * stress() {
                             mix.step(&mut session, &mut random, 5);
                         }
                     })
@@ -53,7 +53,7 @@ impl ForProtocol for RandomHistories {
             });
             judge.hear(&mix.db.take_history());
             let judged = judge.judge();
-            assert!(judged >= threads * self.steps * stress, "{judged} transactions were judged");
+            assert!(judged >= threads * self.steps * stress(), "{judged} transactions were judged");
         }
     }
 }

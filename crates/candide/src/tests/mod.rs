@@ -67,6 +67,8 @@ mod seams;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
+mod size;
+#[cfg(not(any(loom, shuttle)))]
 mod snapshots;
 #[cfg(not(any(loom, shuttle)))]
 mod starvation;

@@ -1,6 +1,6 @@
 //! Every memory limit from nothing to just enough: what is refused is refused whole, and nothing is lost.
 //!
-//! `CANDIDE_STRESS=n` tries n times as many limits.
+//! `CANDIDE_STRESS=n` tries n times as many limits, and `CANDIDE_SHORT=1` a tenth.
 
 use super::Watchdog;
 use crate::protocol::Protocol;
@@ -8,6 +8,7 @@ use crate::sync::Random;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::tests::parcels::Parcel;
 use crate::tests::rows::Item;
+use crate::tests::size::{is_short, stress};
 use crate::tests::{ForProtocol, for_each};
 use crate::{Abort, Database, Error, IndexOptions, Record, Session, Table, Tx};
 use std::collections::BTreeMap;
@@ -179,8 +180,7 @@ impl ForProtocol for EveryLimit {
         room.run(&script);
         room.check();
         let enough = room.db.memory().reserved_bytes;
-        let times: usize = std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
-        let limits = LIMITS * times;
+        let limits = if is_short() { LIMITS / 10 } else { LIMITS * stress() as usize };
         let (mut no_table, mut refusals) = (0, 0);
         for number in 0..=limits {
             let limit = enough / limits * number + if number == limits { enough % limits } else { number % 7 };
