@@ -68,7 +68,8 @@ pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> 
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 
-/// A command that runs tests of a binary, with nothing of ours in its environment, and all of its output in `log`.
+/// A command that runs tests of a binary, as short as they can be, with nothing else of ours in its environment, and all of its output in
+/// `log`.
 pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     let explain = |error: io::Error| format!("{}: {error}", log.display());
     let output = File::create(log).map_err(explain)?;
@@ -76,7 +77,8 @@ pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CANDIDE_")) {
         command.env_remove(name);
     }
-    command.env("RUST_BACKTRACE", "0").stderr(output.try_clone().map_err(explain)?).stdout(output);
+    command.envs([("RUST_BACKTRACE", "0"), ("CANDIDE_SHORT", "1")]);
+    command.stderr(output.try_clone().map_err(explain)?).stdout(output);
     Ok(command)
 }
 
