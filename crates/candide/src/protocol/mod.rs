@@ -113,6 +113,8 @@ pub struct PutAside {
     pub(crate) at: CellAt,
     pub(crate) block: Block,
     pub(crate) size: BlockSize,
+    /// The timestamp of the version that it stands for.
+    pub(crate) ts: u64,
     /// The timestamp of that commit, or of a later one, if nobody can come to see what there was in between.
     pub(crate) until: u64,
 }

@@ -6,8 +6,8 @@
 //! what an open snapshot keeps. Then, if no open snapshot is older than that commit, nobody will follow a link to the undo (U2), and it is
 //! freed at once: neither it nor its unit is looked at. The unit's record may be gone by then.
 //!
-//! If some are older, the undo is looked at. Either one of them sees it, and the entry waits until that has closed. Or it lies between what
-//! they see: then the chain is *thinned*. Who does that goes through it like a reader of the oldest snapshot, and takes out what
+//! If some are older, either one of them sees it, and the entry waits until that has closed. Or it lies between what
+//! they see; then the undo is looked at, and the chain is *thinned*. Who does that goes through it like a reader of the oldest snapshot, and takes out what
 //! nobody sees, for which he has the unit's lock for a moment. Where only some of the unit's words were put aside, what is left below may be
 //! without words that the others had; then it is replaced by one that has all. Those that go are said to be out, by which their own
 //! entries find them and retire them: readers of snapshots may be just walking past. Others may have thinned the same chain meanwhile, so
@@ -46,21 +46,23 @@ const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
     let local = &*context.local;
     match local.snapshots.last() {
-        Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => look_at_undo(context, put, table),
+        Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
+            // One that has been replaced by a larger one waits, too: its entry alone does not say so.
+            match seen_by(&local.snapshots, put.ts..put.until) {
+                Some(snapshot) => Fate::Kept(snapshot),
+                None => look_at_undo(context, put, table),
+            }
+        }
         _ if local.looking.others_are && !mutant(Mutant::FreedInSight) => Fate::Retire,
         _ => Fate::Free,
     }
 }
 
-/// Looks at what was put aside by a commit that is later than an open snapshot.
-#[cold]
+/// Looks at what was put aside by a commit that is later than an open snapshot, which does not see it.
 fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
     let undo = put.at.undo_in(put.block);
     if undo.is_out() {
         return Fate::Retire;
-    }
-    if let Some(snapshot) = seen_by(&context.local.snapshots, undo.ts()..put.until) {
-        return Fate::Kept(snapshot);
     }
     if !context.local.looking.in_the_way.contains(&put.at.address()) {
         thin(context, table, put.at);
@@ -185,7 +187,7 @@ fn replace<'a>(
         context.free_version_block(table, size, block);
         return None;
     }
-    context.local.put_aside.push(PutAside { at: *at, block, size, until });
+    context.local.put_aside.push(PutAside { at: *at, block, size, ts: new.ts(), until });
     Some(new)
 }
 
@@ -238,9 +240,8 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
         return Burial::NotYet;
     }
     if let Some(snapshot) = seen_by {
-        // At first somebody may have been in the way of taking out what was before.
-        let is_first = std::mem::replace(&mut due.note, word.version()) != word.version() && !due.is_parked;
-        return if is_first { Burial::NotYet } else { Burial::Stow(snapshot) };
+        due.note = word.version();
+        return Burial::Stow(snapshot);
     }
     if locks::kill(units, word) { Burial::Dead } else { Burial::NotYet }
 }

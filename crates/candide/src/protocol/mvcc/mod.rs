@@ -741,7 +741,7 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
         let (size, _) = room_for(item);
         let block = context.version_block(at.table(), size);
         at.put_aside(block, was, if present { item.changed() } else { 0..0 });
-        context.local.put_aside.push(PutAside { at, block, size, until: ts });
+        context.local.put_aside.push(PutAside { at, block, size, ts: was.ts(), until: ts });
     }
     if present {
         writes.install(index, at.payload());
