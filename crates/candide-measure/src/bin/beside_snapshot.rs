@@ -9,8 +9,10 @@
 //! them. So there are two kinds of company: in one, deliveries remember from where on to look.
 //!
 //! Two cores share memory and caches whatever runs on them. So there is a third kind of turn, in which the other thread goes over the
-//! order lines of another company, in a database of its own. Turns are taken on tables that grow; the ratios are those within
-//! a round.
+//! order lines of another company, in a database of its own.
+//!
+//! Turns are taken on tables that grow, and a turn may have to collect what the last one has left. So each order of the three kinds has
+//! its turn, too: rounds come in sixes. The ratios are those within a round.
 
 use candide::{Abort, Database, Mvcc, Snapshot};
 use candide_workloads::tpcc::{OrderLine, Tpcc, TpccTables, TpccWorker};
@@ -22,6 +24,20 @@ use std::time::{Duration, Instant};
 
 /// How long a turn lasts.
 const TURN: Duration = Duration::from_secs(1);
+
+/// What goes on beside the writer.
+#[derive(Debug, Clone, Copy)]
+enum Beside {
+    Nothing,
+    Snapshots,
+    OtherSnapshots,
+}
+
+/// In which orders a round takes its turns.
+const ORDERS: [[Beside; 3]; 6] = {
+    use Beside::{Nothing as N, OtherSnapshots as O, Snapshots as S};
+    [[N, S, O], [O, S, N], [S, N, O], [O, N, S], [N, O, S], [S, O, N]]
+};
 
 /// A company and its database.
 struct Company {
@@ -37,7 +53,7 @@ struct Scanned {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let rounds = std::env::args().nth(1).map_or(Ok(7), |rounds| rounds.parse())?;
+    let rounds = std::env::args().nth(1).map_or(Ok(12), |rounds| rounds.parse())?;
     for delivery_hint in [true, false] {
         println!(
             "deliveries {}",
@@ -53,10 +69,15 @@ fn compare(knobs: &Tpcc, rounds: usize) -> Result<(), Box<dyn Error>> {
     let mut worker = company.loaded.worker(company.db.session()?, 0);
     work(&mut worker, TURN)?;
     let (mut same, mut separate) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        let alone = work(&mut worker, TURN)?;
-        let (beside, scanned) = company.scanned_beside(&mut worker)?;
-        let (control, _) = other.scanned_beside(&mut worker)?;
+    for order in ORDERS.iter().cycle().take(rounds) {
+        let (mut alone, mut beside, mut control, mut scanned) = (0.0, 0.0, 0.0, Scanned::default());
+        for turn in order {
+            match turn {
+                Beside::Nothing => alone = work(&mut worker, TURN)?,
+                Beside::Snapshots => (beside, scanned) = company.scanned_beside(&mut worker)?,
+                Beside::OtherSnapshots => (control, _) = other.scanned_beside(&mut worker)?,
+            }
+        }
         println!(
             "alone {alone:.0}/s; beside snapshots {beside:.0}/s, {:.3} of it ({} scans, {} rows); beside those of another database \
              {control:.0}/s, {:.3}",
@@ -70,7 +91,13 @@ fn compare(knobs: &Tpcc, rounds: usize) -> Result<(), Box<dyn Error>> {
     }
     for (what, ratios) in [("of the same database", &mut same), ("of another database", &mut separate)] {
         ratios.sort_unstable_by(f64::total_cmp);
-        println!("snapshots {what}: median ratio {:.3}", ratios[ratios.len() / 2]);
+        let quarter = |number| ratios[(ratios.len() - 1) * number / 4];
+        println!(
+            "snapshots {what}: median ratio {:.3}, half of them from {:.3} to {:.3}",
+            quarter(2),
+            quarter(1),
+            quarter(3)
+        );
     }
     Ok(())
 }
