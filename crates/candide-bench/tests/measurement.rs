@@ -43,7 +43,7 @@ fn committed(results: &[Value]) -> f64 {
 
 #[test]
 fn the_json_has_the_documented_shape_and_its_figures_agree() {
-    let (_, report) = bench("ycsb --rows 10000 --transactions 5000 --runs 3 --threads 2 --cu off --seed 9", "shape");
+    let (_, report) = bench("ycsb --rows 2000 --transactions 1000 --runs 3 --threads 2 --cu off --seed 9", "shape");
     assert_eq!(keys(&report), BTreeSet::from(["machine", "notes", "results"]));
     let machine = BTreeSet::from(["cpu", "cores", "os", "kernel", "thp", "allocator", "rustc", "commit", "time"]);
     assert_eq!(keys(&report["machine"]), machine);
@@ -77,7 +77,7 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
         (&"ycsb-a".into(), &"occ".into(), &"strict".into())
     );
     assert_eq!((&result["cu"], &result["ts"], &result["threads"]), (&false.into(), &true.into(), &2.into()));
-    assert_eq!((&result["params"]["rows"], &result["params"]["seed"]), (&10_000.into(), &9.into()));
+    assert_eq!((&result["params"]["rows"], &result["params"]["seed"]), (&2_000.into(), &9.into()));
     assert_eq!(result["factors"], Value::Array(Vec::new()));
 
     let mut runs: Vec<f64> = result["tps_runs"].as_array().expect("a list").iter().map(number).collect();
@@ -108,7 +108,7 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
 #[test]
 fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
     let (printed, report) =
-        bench("ycsb --rows 10000 --transactions 5000 --runs 1 --mode a,b,c --protocol all --ts on,off", "all");
+        bench("ycsb --rows 2000 --transactions 1000 --runs 1 --mode a,b,c --protocol all --ts on,off", "all");
     assert!(printed.contains("note: serial runs one transaction at a time"), "{printed}");
     let settings = report["results"].as_array().expect("a list");
     // Three mixes, two ways of time stamps, and two numbers of threads or one.
@@ -124,7 +124,7 @@ fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
 
 #[test]
 fn what_is_not_checked_is_admitted() {
-    let (printed, _) = bench("ycsb --rows 10000 --transactions 5000 --runs 1 --threads 1 --profile paper", "paper");
+    let (printed, _) = bench("ycsb --rows 2000 --transactions 1000 --runs 1 --threads 1 --profile paper", "paper");
     assert!(printed.contains("note: ycsb-a: only the number of rows is checked"), "{printed}");
 }
 
@@ -260,7 +260,7 @@ fn where_timestamps_come_from_is_a_setting_of_protocols_that_leave_the_choice() 
 
 #[test]
 fn rubis_reports_its_types_and_what_it_does_as_published() {
-    let size = "rubis --items 500 --users 50 --runs 2 --threads 1,3";
+    let size = "rubis --items 500 --users 50 --transactions 10000 --runs 2 --threads 1,3";
     let (printed, report) = bench(&format!("{size} --protocol occ,tictoc,serial --stock 30"), "rubis");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 5);
@@ -423,7 +423,7 @@ fn tpcc_is_run_as_others_have_it() {
 #[test]
 fn the_page_contains_everything_it_needs() {
     let page = file("page.html");
-    let arguments = format!("ycsb --rows 10000 --transactions 5000 --runs 1 --report {}", page.display());
+    let arguments = format!("ycsb --rows 2000 --transactions 1000 --runs 1 --report {}", page.display());
     let (_, report) = bench(&arguments, "page");
     let page = fs::read_to_string(page).expect("written");
     let (_, rest) = page.split_once("<script type=\"application/json\" id=\"results\">").expect("the JSON");

@@ -62,8 +62,12 @@ pub(crate) fn threads_of<P: Protocol>(threads: usize) -> usize {
     if P::ONE_SESSION { 1 } else { threads }
 }
 
-/// Commit-time updates and timestamp splitting, on and off.
-pub(crate) const SWITCHES: [(bool, bool); 4] = [(true, true), (true, false), (false, true), (false, false)];
+/// Commit-time updates and timestamp splitting, on and off: in each combination, or together only if `CANDIDE_SHORT` is set, for who runs
+/// all tests after every change.
+pub(crate) fn switches() -> &'static [(bool, bool)] {
+    let all = &[(true, true), (false, false), (true, false), (false, true)];
+    if std::env::var_os("CANDIDE_SHORT").is_some() { &all[..2] } else { all }
+}
 
 /// Runs a workload twice in a row, under every protocol and with the switches in each position, and demands that its check finds
 /// nothing wrong. `plausible` is told how many transactions have committed each time, and of how many.
@@ -86,7 +90,7 @@ pub(crate) fn assert_holds_under<P: Protocol>(workload: &impl Workload, threads:
 impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
     fn run<P: Protocol>(&self) {
         let threads = threads_of::<P>(self.threads);
-        for (updates, splitting) in SWITCHES {
+        for &(updates, splitting) in switches() {
             let db = database::<P>(updates, splitting);
             let loaded = load(&db, self.workload, threads);
             for round in 0..2 {
@@ -144,7 +148,7 @@ struct Same<'a, W, R> {
 
 impl<W: Workload, R: Remains<W>> UnderEach for Same<'_, W, R> {
     fn run<P: Protocol>(&self) {
-        for (updates, splitting) in SWITCHES {
+        for &(updates, splitting) in switches() {
             let found = remains::<P, W, R>(self.workload, self.steps, updates, splitting);
             assert!(found == self.expected, "{}, updates {updates}, splitting {splitting}", P::NAME);
         }

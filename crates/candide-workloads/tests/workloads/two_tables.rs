@@ -8,7 +8,7 @@ use candide_workloads::ycsb::{Joint, UserRow, Value};
 use candide_workloads::{Loaded, Workload};
 
 use crate::common::{
-    SWITCHES, UnderEach, assert_failed, assert_holds, check, database, honest, load, run, run_unaccounted, threads_of,
+    UnderEach, assert_failed, assert_holds, check, database, honest, load, run, run_unaccounted, switches, threads_of,
     under_each,
 };
 
@@ -104,7 +104,7 @@ struct ShiftsHold;
 impl UnderEach for ShiftsHold {
     fn run<P: Protocol>(&self) {
         let threads = threads_of::<P>(THREADS);
-        for (updates, splitting) in SWITCHES {
+        for &(updates, splitting) in switches() {
             let db = database::<P>(updates, splitting);
             let loaded = load(&db, &shifting(), threads);
             let mut modified = 0;

@@ -1,6 +1,6 @@
 //! Every memory limit from nothing to just enough: what is refused is refused whole, and nothing is lost.
 //!
-//! `CANDIDE_STRESS=n` tries n times as many limits, and `CANDIDE_SHORT=1` a tenth.
+//! `CANDIDE_STRESS=n` tries n times as many limits, and `CANDIDE_SHORT=1` a twentieth.
 
 use super::Watchdog;
 use crate::protocol::Protocol;
@@ -180,7 +180,7 @@ impl ForProtocol for EveryLimit {
         room.run(&script);
         room.check();
         let enough = room.db.memory().reserved_bytes;
-        let limits = if is_short() { LIMITS / 10 } else { LIMITS * stress() as usize };
+        let limits = if is_short() { LIMITS / 20 } else { LIMITS * stress() as usize };
         let (mut no_table, mut refusals) = (0, 0);
         for number in 0..=limits {
             let limit = enough / limits * number + if number == limits { enough % limits } else { number % 7 };
