@@ -98,16 +98,10 @@ impl CellAt {
         Undo { block, cell: PhantomData }
     }
 
-    /// Makes an undo of a version of which there is one that has fewer words. The block is the caller's, and long enough.
-    pub(crate) fn larger_undo<'a>(
-        &'a self,
-        block: Block,
-        of: Undo<'a>,
-        place: Range<usize>,
-        image: &[u64],
-    ) -> Undo<'a> {
+    /// Makes an undo with all words of a version of which there is one that has fewer. The block is the caller's, and long enough.
+    pub(crate) fn larger_undo<'a>(&'a self, block: Block, of: Undo<'a>, image: &[u64]) -> Undo<'a> {
         let [stamp, older] = [STAMP, OLDER].map(|word| of.word(word).load(Ordering::Relaxed));
-        let undo = self.new_undo(block, stamp, older, &place);
+        let undo = self.new_undo(block, stamp, older, &(0..image.len()));
         for (word, &value) in undo.words().iter().zip(image) {
             word.store(value, Ordering::Relaxed);
         }

@@ -173,6 +173,30 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_b
     assert_eq!(db.memory().garbage, 0);
 }
 
+/// A row comes and goes by two sessions while an old snapshot is open, and a younger one that sees it for a while. Who has deleted it looks
+/// first when that has closed, while what the other has put aside still waits.
+#[test]
+fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
+    let (db, items, mut deleting) = by_hand::<Mvcc>();
+    let (mut writing, old) = (db.session().unwrap(), db.snapshot());
+    ok(writing.run(|tx| items.insert(tx, Item::new(10, 1))));
+    add(&mut writing, &items, 10);
+    let young = db.snapshot();
+    add(&mut writing, &items, 10);
+    ok(deleting.run(|tx| items.delete(tx, &10)));
+    for _ in 0..3 {
+        collect(&db, &mut writing);
+        collect(&db, &mut deleting);
+    }
+    assert_eq!((count(&young, &items, 10), count(&old, &items, 10)), (Some(2), None));
+    drop(young);
+    (0..4).for_each(|_| collect(&db, &mut deleting));
+    (0..4).for_each(|_| collect(&db, &mut writing));
+    (0..4).for_each(|_| collect(&db, &mut deleting));
+    assert_eq!((is_linked(&items, 10), db.memory().garbage), (false, 0));
+    drop(old);
+}
+
 #[test]
 fn what_was_parked_by_one_and_queued_by_another_is_collected_once() {
     what_was_parked_by_one_and_queued_by_another_is_collected_once_under::<Mvcc>();

@@ -370,6 +370,43 @@ fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
     assert_eq!(db.memory().garbage, 0);
 }
 
+/// However much has come together while nothing could be collected, a chain is gone through once.
+#[test]
+fn what_has_come_together_is_thinned_at_once() {
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let snapshot = db.snapshot();
+    (0..20_000).for_each(|_| add(&mut session, &items, 1));
+    assert_eq!(versions(&db, &items, 1), 20_001);
+    (0..2).for_each(|_| db.inner.engine.epochs.pass());
+    ok(session.run(|_| Ok(())));
+    assert_eq!((versions(&db, &items, 1), count(&snapshot, &items, 1)), (2, Some(0)));
+    (0..10).for_each(|_| collect(&db, &mut session));
+    assert_eq!(db.memory().garbage, 1);
+}
+
+/// A row whose parts change one after another is kept in two pieces for a snapshot, however many there are.
+#[test]
+fn what_a_snapshot_sees_of_a_row_is_kept_in_two_pieces() {
+    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let rows = db.table::<Wide>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
+    let snapshot = db.snapshot();
+    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(1))));
+    (0..4).for_each(|_| collect(&db, &mut session));
+    ok(session.run(|tx| rows.update(tx, &1, Wide::FEW.set([1; 3]))));
+    (0..4).for_each(|_| collect(&db, &mut session));
+    ok(session.run(|tx| rows.update(tx, &1, Wide::MANY.set([1; 16]))));
+    (0..4).for_each(|_| collect(&db, &mut session));
+    ok(session.run(|tx| rows.update(tx, &1, (Wide::NARROW.set(1), Wide::FLAG.set(true)))));
+    (0..4).for_each(|_| collect(&db, &mut session));
+    assert_eq!(db.memory().garbage, 2);
+    assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
+    drop(snapshot);
+    (0..4).for_each(|_| collect(&db, &mut session));
+    assert_eq!(db.memory().garbage, 0);
+}
+
 /// While rows are held, their chains are gone through once in a collection, however much of them is due.
 #[test]
 fn what_is_in_the_way_is_not_tried_again_and_again() {

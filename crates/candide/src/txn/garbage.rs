@@ -42,12 +42,21 @@ pub(crate) struct Garbage {
 struct Aside {
     /// In the order of their epochs.
     entries: VecDeque<PutAside>,
-    /// How many of them have come in each.
-    came: VecDeque<(Epoch, usize)>,
+    /// What has come in each of these.
+    came: VecDeque<Came>,
     /// What open snapshots see, by the newest of these.
     kept: BTreeMap<u64, Vec<PutAside>>,
     /// What they have seen that have closed. Epochs do not matter any more.
     released: VecDeque<Vec<PutAside>>,
+}
+
+/// Entries of one epoch.
+#[derive(Debug)]
+struct Came {
+    epoch: Epoch,
+    count: usize,
+    /// The latest timestamp of the commits that put them aside.
+    until: u64,
 }
 
 impl Aside {
@@ -67,26 +76,35 @@ impl Aside {
     }
 
     /// Adds what had come when the epoch was read.
-    fn extend(&mut self, epoch: Epoch, more: impl ExactSizeIterator<Item = PutAside>) {
+    fn extend(&mut self, epoch: Epoch, more: &mut Vec<PutAside>) {
+        let Some(until) = more.iter().map(|put| put.until).max() else { return };
+        let count = more.len();
         match self.came.back_mut() {
-            Some((last, count)) if *last == epoch => *count += more.len(),
-            _ => self.came.push_back((epoch, more.len())),
+            Some(came) if came.epoch == epoch => {
+                (came.count, came.until) = (came.count + count, came.until.max(until));
+            }
+            _ => self.came.push_back(Came { epoch, count, until }),
         }
-        self.entries.extend(more);
+        self.entries.extend(more.drain(..));
     }
 
-    /// How many have come before an epoch, of `most`.
-    fn due(&self, before: Epoch, most: usize) -> usize {
-        let due = self.came.iter().take_while(|&&(epoch, _)| epoch < before).map(|&(_, count)| count);
-        due.sum::<usize>().min(most)
+    /// How many have come before an epoch, and the latest timestamp of the commits that put them aside.
+    fn due(&self, before: Epoch) -> (usize, u64) {
+        let due = self.came.iter().take_while(|came| came.epoch < before);
+        due.fold((0, 0), |(count, until), came| (count + came.count, until.max(came.until)))
+    }
+
+    /// Whether any has come before an epoch.
+    fn is_due(&self, before: Epoch) -> bool {
+        self.came.front().is_some_and(|came| came.epoch < before)
     }
 
     /// Takes the first one out.
     #[inline]
     fn pop(&mut self) -> Option<PutAside> {
-        let (_, count) = self.came.front_mut()?;
-        *count -= 1;
-        if *count == 0 {
+        let came = self.came.front_mut()?;
+        came.count -= 1;
+        if came.count == 0 {
             self.came.pop_front();
         }
         self.entries.pop_front()
@@ -159,7 +177,7 @@ impl Garbage {
     pub(crate) fn take_from<P: Protocol>(&mut self, engine: &Engine<P>, local: &mut Local) {
         self.added += local.burials.len() + local.parked.len() + local.put_aside.len();
         if !local.put_aside.is_empty() {
-            self.aside.extend(engine.epochs.stamp(), local.put_aside.drain(..));
+            self.aside.extend(engine.epochs.stamp(), &mut local.put_aside);
         }
         if !local.burials.is_empty() || !local.parked.is_empty() {
             let (time, queued) = (P::time(&engine.clock), engine.epochs.now());
@@ -201,15 +219,14 @@ impl Garbage {
             let (_, retired) = self.retired.pop_front().expect("it has just been seen");
             retired.free(tables, &mut local.caches);
         }
-        let due = self.aside.due(if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }, ASIDE_AT_ONCE);
+        let (due, until) = self.aside.due(if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon });
         if due == 0 && !self.aside.has_kept() && self.has_no_entries() && engine.hot.is_empty() {
             return;
         }
-        // Their commits' timestamps rise, but for what is looked at again.
-        let until = self.aside.entries.range(..due).map(|put| put.until).max().unwrap_or(0);
+        // That of all that are due, though not all have their turn now: who looks through a chain takes out all that goes, once.
         P::begin_collecting(&mut Context::new(engine, local), until);
         self.release(&local.snapshots);
-        self.look_at_aside(engine, local, tables, (due, ASIDE_AT_ONCE));
+        self.look_at_aside(engine, local, tables, (due.min(ASIDE_AT_ONCE), ASIDE_AT_ONCE));
         // Each has a budget of its own, so that none waits behind the others.
         self.look_at(engine, local, (slot, tables), (Of::Burials, horizon), budget);
         if !self.released.is_empty() {
@@ -223,12 +240,7 @@ impl Garbage {
 
     /// Whether something waits for nothing any more: more than a collection has been willing to look at.
     pub(crate) fn has_more<P: Protocol>(&self, engine: &Engine<P>) -> bool {
-        self.has_free(engine) || self.is_behind(engine.epochs.horizon())
-    }
-
-    /// Whether something that was put aside has not had its turn yet.
-    fn is_behind(&self, before: Epoch) -> bool {
-        self.aside.due(before, 1) > 0 || !self.aside.released.is_empty()
+        self.has_free(engine) || !self.aside.released.is_empty() || self.aside.is_due(engine.epochs.horizon())
     }
 
     /// Whether there is memory that nobody can look at any more.
@@ -261,7 +273,7 @@ impl Garbage {
         }
         again.append(&mut local.put_aside);
         if !again.is_empty() {
-            self.aside.extend(engine.epochs.stamp(), again.into_iter());
+            self.aside.extend(engine.epochs.stamp(), &mut again);
         }
         P::end_looking(&mut Context::new(engine, local));
     }
@@ -306,6 +318,10 @@ impl Garbage {
             // Chains may be long, and what others have to collect would wait for as long as all of them take together. Not only for memory:
             // nobody shall collect meanwhile what is queued from here on.
             engine.epochs.pin(slot);
+            if !local.snapshots.is_empty() {
+                // Who looks through chains knows what is open since he has been pinned.
+                P::begin_collecting(&mut Context::new(engine, local), 0);
+            }
             P::approach(next.iter().map(|due: &Due| due.at));
             for mut due in next.drain(..) {
                 let table = &tables[usize::from(due.at.table())];
@@ -314,8 +330,6 @@ impl Garbage {
                 pass(Point::Collecting);
                 let noted = due.note;
                 let burial = match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
-                    // Perhaps nobody sees what is still in its chains.
-                    Burial::Kept(_) | Burial::Stow(_) if self.is_behind(before) => Burial::NotYet,
                     Burial::Stow(snapshot) if P::STOWS => {
                         let is_settled = Context::new(engine, local).stow(
                             due.at.record(),
@@ -350,6 +364,7 @@ impl Garbage {
                     }),
                 }
             }
+            P::end_looking(&mut Context::new(engine, local));
             engine.hot.put(&mut hot);
         }
     }

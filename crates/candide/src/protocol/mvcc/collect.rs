@@ -14,14 +14,15 @@
 //! under the lock it has to be what it was found to be, or nothing is done. An undo is out of its chain if and only if it says so.
 //!
 //! A deleted row is buried when no snapshot is open that is older than its deletion, or when all that it was has been taken out of its
-//! chains before, since no snapshot sees it. Otherwise, if the table has an order, it goes into the attic until the snapshots that see it
-//! have closed: everybody else would have to pass it.
+//! chains before. What no snapshot sees is taken out soon, by whoever has put it aside. What one sees goes into the attic, if
+//! the table has an order, until the snapshots that see it have closed: everybody else would have to pass it.
 //!
 //! # Why nobody looks at what was freed
 //! Of those who walk down a chain, readers follow a link from timestamp t only if they see what was before t; and no undo of a version that
 //! somebody sees is freed. Thinning stops at what the oldest snapshot of its list sees. Whoever frees something later than that list was
 //! made may not know of that snapshot any more. Therefore who thins is counted while he does, under the same lock as the list is copied (and
-//! so is who counts versions): while there is one, others retire what they could free. Who had copied the list before cannot free
+//! so is who counts versions, or looks whether somebody sees what a deleted row was): while there is one, others retire what they could free.
+//! He has been pinned since before that, so it is there; were he to pin anew he would have to copy the list again. Who had copied the list before cannot free
 //! what a snapshot sees that was opened meanwhile: that is no older than what all attempts had reached when his entries were due.
 //!
 //! A record whose undos are looked at is there: it is neither buried nor taken from the attic while one of them is in its chain, and a
@@ -32,7 +33,7 @@
 use super::{Mvcc, block_size};
 use crate::memory::Block;
 use crate::protocol::locks;
-use crate::protocol::{Burial, Context, Due, Fate, PutAside, TableCore, VERSIONS_AT_ONCE};
+use crate::protocol::{Burial, Context, Due, Fate, PutAside, TableCore};
 use crate::record::undo::Undo;
 use crate::record::{CellAt, Tid, Words};
 use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
@@ -40,6 +41,9 @@ use std::ops::Range;
 
 /// Rounds of waiting for a lock, most of which are busy: a commit may be in progress. Nobody waits for who thins.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
+
+/// Undos that are taken out of a chain while it is locked, most of which are no longer in a cache: for no longer than a writer waits.
+const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
 /// For [`Protocol::look_at`](super::Protocol::look_at).
 #[inline]
@@ -128,7 +132,7 @@ fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
 /// Takes these, which are next to each other, out of a chain, unless that has changed meanwhile; says whether it could. Few at a time, for
 /// who wants to write the unit.
 fn take_out(at: &CellAt, above: Option<Undo<'_>>, gone: &[Block], below: Option<Undo<'_>>) -> bool {
-    let mut rest = gone.chunks(VERSIONS_AT_ONCE).peekable();
+    let mut rest = gone.chunks(TAKEN_AT_ONCE).peekable();
     while let Some(part) = rest.next() {
         let next = rest.peek().map_or(below, |rest| Some(at.undo_in(rest[0])));
         let taken = with_lock(at, || {
@@ -147,29 +151,25 @@ fn take_out(at: &CellAt, above: Option<Undo<'_>>, gone: &[Block], below: Option<
     true
 }
 
-/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has the words of all of them.
-/// What will be above it was written at `until`.
+/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has all words of the unit, so
+/// that it is not replaced again. What will be above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,
     at: &'a CellAt,
     (gone, old, until): (&[Block], Undo<'a>, u64),
 ) -> Option<Undo<'a>> {
-    let places = gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
-    let words = places.fold(old.place(), |sum, place| match sum.is_empty() {
-        true => place,
-        false => sum.start.min(place.start)..sum.end.max(place.end),
-    });
-    let size = block_size(words.len());
+    let words = at.payload_words();
+    let size = block_size(words);
     context.prepare_versions_of(table, size, 1, false).ok()?;
     let mut image = std::mem::take(&mut context.local.looking.image);
     // As who reads it: first the words, then the undos.
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     image.clear();
-    Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
+    Words::Shared(at.payload()).extend(words, &mut image);
     at.undos(word, old.ts()).for_each(|undo| undo.put_back(&mut image));
     let block = context.version_block(at.table(), size);
-    let new = at.larger_undo(block, old, words.clone(), &image[words]);
+    let new = at.larger_undo(block, old, &image);
     context.local.looking.image = image;
 
     let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
@@ -221,12 +221,13 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
     debug_assert!(word.has(Tid::QUEUED));
-    // A snapshot that is older than the deletion may have seen the row. It has not, if all that there was before has been taken out.
-    let older = context.local.snapshots.partition_point(|&snapshot| snapshot >= word.ts());
-    let older = context.local.snapshots.get(older).filter(|_| !mutant(Mutant::SnapshotsIgnored));
-    let seen_by = older.copied().filter(|_| !units.iter().all(CellAt::has_no_undo));
+    let seen = || seen_before(&context.local.snapshots, word, units);
     if word.has(Tid::DEAD) {
-        return seen_by.map_or(Burial::Forgotten, Burial::Kept);
+        return match seen() {
+            Before::Nothing => Burial::Forgotten,
+            Before::Unseen => Burial::NotYet,
+            Before::Seen(snapshot) => Burial::Kept(snapshot),
+        };
     }
     if word.has(Tid::LOCK) {
         return Burial::NotYet;
@@ -239,11 +240,40 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
         return Burial::NotYet;
     }
-    if let Some(snapshot) = seen_by {
-        due.note = word.version();
-        return Burial::Stow(snapshot);
+    match seen() {
+        Before::Nothing if locks::kill(units, word) => Burial::Dead,
+        Before::Nothing | Before::Unseen => Burial::NotYet,
+        Before::Seen(snapshot) => {
+            due.note = word.version();
+            Burial::Stow(snapshot)
+        }
     }
-    if locks::kill(units, word) { Burial::Dead } else { Burial::NotYet }
+}
+
+/// What is left of a row that was deleted, for snapshots that are older.
+enum Before {
+    /// Nothing, or there is no such snapshot.
+    Nothing,
+    /// Something that none of them sees: it is about to be taken out.
+    Unseen,
+    /// Something that this one sees, the newest of those that see any of it.
+    Seen(u64),
+}
+
+/// Looks through what there was before the deletion by `word` of a row, as who is listed for that.
+fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
+    let older = snapshots.partition_point(|&snapshot| snapshot >= word.ts());
+    let older = if mutant(Mutant::SnapshotsIgnored) { &[] } else { &snapshots[older..] };
+    let Some(&oldest) = older.last() else { return Before::Nothing };
+    if units.iter().all(CellAt::has_no_undo) {
+        return Before::Nothing;
+    }
+    let seen = |at: &CellAt| {
+        let mut until = word.ts();
+        let mut undos = at.undos(word, oldest);
+        undos.find_map(|undo| seen_by(older, undo.ts()..std::mem::replace(&mut until, undo.ts())))
+    };
+    units.iter().filter_map(seen).max().map_or(Before::Unseen, Before::Seen)
 }
 
 /// For [`Protocol::stow`](super::Protocol::stow): makes a record dead that [`bury`] has just looked at, and that snapshots see.
