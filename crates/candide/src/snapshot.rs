@@ -23,8 +23,8 @@ const ROWS_AT_ONCE: usize = 256;
 /// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an index from snapshots, too.
 ///
 /// It owns its hold on the database, can be sent to another thread and used by several. While it exists, the versions that it
-/// sees are kept, one at most of each group of a row (under [`Mvcc`](crate::Mvcc) until it is dropped perhaps in two pieces of memory, of what was
-/// changed first and of all that was); nothing else is held back by it, and what it has kept comes back when
+/// sees are kept, one at most of each group of a row (under [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory, of what was
+/// changed first, of more, and of all that was); nothing else is held back by it, and what it has kept comes back when
 /// it is dropped. [`Health::oldest_snapshot_ms`](crate::Health::oldest_snapshot_ms) tells of one that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:

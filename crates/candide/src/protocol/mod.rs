@@ -518,10 +518,16 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         unreachable!("nothing is put aside")
     }
 
-    /// The session has looked at what was put aside.
+    /// The session has looked at what was put aside, or has buried.
     #[doc(hidden)]
     #[inline(always)]
     fn end_looking(_context: &mut Context<'_, Self>) {}
+
+    /// The session, which has just been pinned anew, begins to bury, and looks through chains for that, if the protocol does, until
+    /// [`end_looking`](Protocol::end_looking).
+    #[doc(hidden)]
+    #[inline(always)]
+    fn begin_burying(_context: &mut Context<'_, Self>) {}
 
     /// Brings words `first..first + count` of a unit nearer, where whoever reads or updates them next finds them.
     #[doc(hidden)]

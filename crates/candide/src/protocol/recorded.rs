@@ -617,6 +617,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::begin_collecting(&mut inner(context), until);
     }
 
+    fn begin_burying(context: &mut Context<'_, Self>) {
+        P::begin_burying(&mut inner(context));
+    }
+
     fn look_at(context: &mut Context<'_, Self>, put: &PutAside, table: &TableCore) -> Fate {
         P::look_at(&mut inner(context), put, table)
     }

@@ -45,6 +45,8 @@ const ABSENT: u64 = 1;
 
 /// In a place: it is not in the chain any more.
 const OUT: u64 = 1 << 32;
+/// In a place: it has been put in the place of another one.
+const LARGER: u64 = 1 << 33;
 
 /// What a unit was before a commit.
 #[derive(Debug, Clone, Copy)]
@@ -98,10 +100,18 @@ impl CellAt {
         Undo { block, cell: PhantomData }
     }
 
-    /// Makes an undo with all words of a version of which there is one that has fewer. The block is the caller's, and long enough.
-    pub(crate) fn larger_undo<'a>(&'a self, block: Block, of: Undo<'a>, image: &[u64]) -> Undo<'a> {
+    /// Makes an undo of a version of which there is one that has fewer words. The block is the caller's, and long enough.
+    pub(crate) fn larger_undo<'a>(
+        &'a self,
+        block: Block,
+        of: Undo<'a>,
+        place: Range<usize>,
+        image: &[u64],
+    ) -> Undo<'a> {
         let [stamp, older] = [STAMP, OLDER].map(|word| of.word(word).load(Ordering::Relaxed));
-        let undo = self.new_undo(block, stamp, older, &(0..image.len()));
+        let undo = self.new_undo(block, stamp, older, &place);
+        let place = undo.word(PLACE);
+        place.store(place.load(Ordering::Relaxed) | LARGER, Ordering::Relaxed);
         for (word, &value) in undo.words().iter().zip(image) {
             word.store(value, Ordering::Relaxed);
         }
@@ -188,6 +198,11 @@ impl<'a> Undo<'a> {
     pub(crate) fn is_out(self) -> bool {
         // Acquire: that the chain does without it (E3).
         self.word(PLACE).load(Ordering::Acquire) & OUT != 0
+    }
+
+    /// Whether it has been put in the place of one that had fewer words.
+    pub(crate) fn is_larger(self) -> bool {
+        self.word(PLACE).load(Ordering::Relaxed) & LARGER != 0
     }
 
     /// Says that it is out of its chain, as who has taken it out. The caller has locked the cell.

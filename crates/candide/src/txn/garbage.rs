@@ -318,10 +318,7 @@ impl Garbage {
             // Chains may be long, and what others have to collect would wait for as long as all of them take together. Not only for memory:
             // nobody shall collect meanwhile what is queued from here on.
             engine.epochs.pin(slot);
-            if !local.snapshots.is_empty() {
-                // Who looks through chains knows what is open since he has been pinned.
-                P::begin_collecting(&mut Context::new(engine, local), 0);
-            }
+            P::begin_burying(&mut Context::new(engine, local));
             P::approach(next.iter().map(|due: &Due| due.at));
             for mut due in next.drain(..) {
                 let table = &tables[usize::from(due.at.table())];

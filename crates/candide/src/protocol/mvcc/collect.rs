@@ -151,25 +151,31 @@ fn take_out(at: &CellAt, above: Option<Undo<'_>>, gone: &[Block], below: Option<
     true
 }
 
-/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has all words of the unit, so
-/// that it is not replaced again. What will be above it was written at `until`.
+/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has the words of all of them.
+/// What will be above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,
     at: &'a CellAt,
     (gone, old, until): (&[Block], Undo<'a>, u64),
 ) -> Option<Undo<'a>> {
-    let words = at.payload_words();
-    let size = block_size(words);
+    // All words of the unit, if it is not the first time; so there is no third.
+    let places = gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
+    let words = places.fold(old.place(), |sum, place| match (old.is_larger(), sum.is_empty()) {
+        (true, _) => 0..at.payload_words(),
+        (false, true) => place,
+        (false, false) => sum.start.min(place.start)..sum.end.max(place.end),
+    });
+    let size = block_size(words.len());
     context.prepare_versions_of(table, size, 1, false).ok()?;
     let mut image = std::mem::take(&mut context.local.looking.image);
     // As who reads it: first the words, then the undos.
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     image.clear();
-    Words::Shared(at.payload()).extend(words, &mut image);
+    Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
     at.undos(word, old.ts()).for_each(|undo| undo.put_back(&mut image));
     let block = context.version_block(at.table(), size);
-    let new = at.larger_undo(block, old, &image);
+    let new = at.larger_undo(block, old, words.clone(), &image[words]);
     context.local.looking.image = image;
 
     let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));

@@ -376,6 +376,13 @@ impl Protocol for Mvcc {
         local.looking.in_the_way.clear();
     }
 
+    fn begin_burying(context: &mut Context<'_, Mvcc>) {
+        if !context.local.snapshots.is_empty() {
+            // Who looks through chains knows what is open since he has been pinned.
+            Mvcc::begin_collecting(context, 0);
+        }
+    }
+
     fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
         collect::look_at(context, put, table)
     }
