@@ -3,6 +3,7 @@
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::meta::ParseNestedMeta;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, LitStr, Meta, Path, Token, Type, parenthesized};
 
@@ -55,24 +56,32 @@ pub(crate) enum Kind {
     Ordered,
 }
 
+/// Names in parentheses.
+pub(crate) type Names = Punctuated<Ident, Token![,]>;
+
 /// `#[record(..)]`, or `#[key(..)]` of a key type.
 #[derive(Default)]
 pub(crate) struct TypeOptions {
     pub(crate) kind: Option<Kind>,
     pub(crate) path: Option<Path>,
+    /// The groups that there are, if the struct says so.
+    pub(crate) groups: Option<Names>,
 }
 
 impl TypeOptions {
-    /// Adds what `attribute` says; `kinds` if it may say how an index finds keys.
-    pub(crate) fn read(&mut self, attribute: &Attribute, kinds: bool) -> syn::Result<()> {
+    /// Adds what `attribute` says, of a record or of a key type.
+    pub(crate) fn read(&mut self, attribute: &Attribute, is_record: bool) -> syn::Result<()> {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("crate") {
                 let path = meta.value()?.call(Path::parse_mod_style)?;
                 once(&mut self.path, path, |message| meta.error(message))
-            } else if let (true, Some(kind)) = (kinds, kind_of(&meta.path)) {
+            } else if let (true, Some(kind)) = (is_record, kind_of(&meta.path)) {
                 once(&mut self.kind, kind, |_| meta.error("an index is either `hash` or `ordered`"))
-            } else if kinds {
-                Err(meta.error("unknown option: there are `hash`, `ordered` and `crate = path`"))
+            } else if is_record && meta.path.is_ident("groups") {
+                let groups = names_in_parentheses(&meta)?;
+                once(&mut self.groups, groups, |message| meta.error(message))
+            } else if is_record {
+                Err(meta.error("unknown option: there are `hash`, `ordered`, `groups(a, b)` and `crate = path`"))
             } else {
                 Err(meta.error("unknown option: there is `crate = path`"))
             }
@@ -83,6 +92,12 @@ impl TypeOptions {
     pub(crate) fn path(&self) -> Path {
         self.path.clone().unwrap_or_else(|| syn::parse_quote!(::candide))
     }
+}
+
+fn names_in_parentheses(meta: &ParseNestedMeta<'_>) -> syn::Result<Names> {
+    let content;
+    parenthesized!(content in meta.input);
+    Punctuated::parse_terminated_with(&content, Ident::parse_any)
 }
 
 fn kind_of(path: &Path) -> Option<Kind> {
@@ -99,7 +114,7 @@ fn kind_of(path: &Path) -> Option<Kind> {
 pub(crate) struct IndexOptions {
     pub(crate) unique: bool,
     pub(crate) name: Option<Ident>,
-    pub(crate) columns: Option<Punctuated<Ident, Token![,]>>,
+    pub(crate) columns: Option<Names>,
     pub(crate) kind: Kind,
 }
 
@@ -113,10 +128,8 @@ impl IndexOptions {
                     let ident = meta.value()?.call(Ident::parse_any)?;
                     once(&mut name, ident, |message| meta.error(message))
                 } else if meta.path.is_ident("columns") {
-                    let content;
-                    parenthesized!(content in meta.input);
-                    let list = Punctuated::parse_terminated_with(&content, Ident::parse_any)?;
-                    once(&mut columns, list, |message| meta.error(message))
+                    let names = names_in_parentheses(&meta)?;
+                    once(&mut columns, names, |message| meta.error(message))
                 } else if let Some(given) = kind_of(&meta.path) {
                     once(&mut kind, given, |_| meta.error("an index is either `hash` or `ordered`"))
                 } else {

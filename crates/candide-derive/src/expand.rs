@@ -210,13 +210,14 @@ impl Record {
         let (key, place) = (self.index_key(index), self.index_place(index));
         let at_key = moved(path, place);
         let count = quote_spanned!(place=> <#key as #at_key::Key>::WORDS);
+        let show = quote_spanned!(place=> <#key as #at_key::Key>::show);
         let values = index.columns.iter().map(|&column| self.take(&self.columns[column]));
         let values = one_or_tuple(values, Span::call_site());
         let words = quote_spanned! {place=>
             ::core::convert::AsRef::as_ref(&<#key as #at_key::Key>::words(&#values))
         };
         quote! {
-            #path::IndexSpec::new::<#kind>(#name, #unique, #places, #count, |__words, __key| {
+            #path::IndexSpec::new::<#kind>(#name, #unique, #places, #count, #show, |__words, __key| {
                 __key.extend_from_slice(#words)
             })
         }

@@ -65,6 +65,12 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
         let (from_words, before) = (component.item("from_words"), self::count(&components[..number]));
         quote!(#from_words(&__words[#before..]))
     });
+    let shows = components.iter().map(|component| {
+        let (count, show) = (component.item("WORDS"), component.item("show"));
+        quote!((#count, #show as #path::derived::Show))
+    });
+    // A tuple struct is shown with its name, too: it may be all that tells two identifiers apart.
+    let name = literal(ident);
     let header = header(path, "Key", ident);
     let prefixes = (1..components.len()).map(|length| prefix(path, ident, &components[..length]));
     let field = match &components[..] {
@@ -86,6 +92,13 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
             #[inline(always)]
             fn from_words(__words: &[::core::primitive::u64]) -> Self {
                 #ident { #(#members: #from_words),* }
+            }
+
+            fn show(
+                __words: &[::core::primitive::u64],
+                __f: &mut ::core::fmt::Formatter<'_>,
+            ) -> ::core::fmt::Result {
+                #path::derived::show_components(#name, &[#(#shows),*], __words, __f)
             }
         }
 
@@ -179,6 +192,7 @@ fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>
     let name = literal(ident);
     let (key_header, field_header) = (header(path, "Key", ident), header(path, "Field", ident));
     let names: Vec<&Ident> = variants.iter().map(|variant| &variant.ident).collect();
+    let texts = names.iter().map(|name| literal(name));
     let positions: Vec<u64> = (0..).take(names.len()).collect();
     // Derived `Ord` goes by the discriminants, and scans should agree with it.
     let are_explicit = variants.iter().any(|variant| variant.discriminant.is_some());
@@ -224,6 +238,13 @@ fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>
             #[inline(always)]
             fn from_words(__words: &[::core::primitive::u64]) -> Self {
                 __candide_variant(__words[0])
+            }
+
+            fn show(
+                __words: &[::core::primitive::u64],
+                __f: &mut ::core::fmt::Formatter<'_>,
+            ) -> ::core::fmt::Result {
+                #path::derived::show_variant(&[#(#texts),*], __words, __f)
             }
         }
 

@@ -103,6 +103,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// |---|---|
 /// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several columns, in this order; four at most, and their keys have one word each. Its name is `by_a_b`, or what `name = ..` says. |
 /// | `#[record(hash)]`, `#[record(ordered)]` | How rows are found by their primary key; `hash` by default. |
+/// | `#[record(groups(a, b))]` | The groups that fields may name, beside `row`. Then a misspelt name is an error of compilation; without this, any name makes a group. |
 /// | `#[record(crate = path)]` | Where the crate `candide` is, for those who re-export it. |
 ///
 /// ```
@@ -112,7 +113,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// use candide::{Hashed, IndexOf, Ordered, Record};
 ///
 /// #[derive(Record, Clone, Copy)]
-/// #[record(ordered, crate = framework::storage)]
+/// #[record(ordered, groups(residents), crate = framework::storage)]
 /// #[index(columns(city, street))]
 /// #[unique(name = by_place, columns(street, number), hash)]
 /// struct House {
@@ -121,6 +122,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///     city: u32,
 ///     street: u32,
 ///     number: u16,
+///     #[group(residents)]
+///     residents: u8,
 /// }
 ///
 /// let by_city_street: IndexOf<House, (u32, u32), Ordered> = House::BY_CITY_STREET;

@@ -1,6 +1,6 @@
 //! `#[derive(Record)]`: what a struct says about its rows.
 
-use crate::attributes::{Errors, IndexOptions, Kind, TypeOptions, constant, literal, one_name, without_self};
+use crate::attributes::{Errors, IndexOptions, Kind, Names, TypeOptions, constant, literal, one_name, without_self};
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
@@ -124,7 +124,7 @@ impl Record {
         let kind = options.kind.unwrap_or(Kind::Hashed);
         let (keys, columns, groups, indexes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut record = Record { path: options.path(), ident, kind, keys, columns, groups, indexes };
-        let on_fields = record.read_fields(fields.named, &mut errors);
+        let on_fields = record.read_fields(fields.named, options.groups.as_ref(), &mut errors);
         for (column, name, options) in on_fields {
             record.add_index(name, record.columns[column].vis.clone(), &options, vec![column], &mut errors);
         }
@@ -139,6 +139,7 @@ impl Record {
     fn read_fields(
         &mut self,
         fields: impl IntoIterator<Item = syn::Field>,
+        declared: Option<&Names>,
         errors: &mut Errors,
     ) -> Vec<(usize, Ident, IndexOptions)> {
         let mut indexes = Vec::new();
@@ -166,11 +167,21 @@ impl Record {
                 let by = || Ident::new(&format!("by_{}", column.ident.unraw()), column.ident.span());
                 indexes.push((self.columns.len(), options.name.clone().unwrap_or_else(by), options));
             }
+            if let (Some(group), Some(declared)) = (&read.group, declared) {
+                check_group(group, declared, errors);
+            }
             match read.group.map(|group| group.unraw().to_string()).filter(|group| group != DEFAULT_GROUP) {
                 None => in_default_group.push(self.columns.len()),
                 Some(group) => column.group = self.group(group),
             }
             self.columns.push(column);
+        }
+        for (number, name) in declared.into_iter().flatten().enumerate() {
+            if declared.into_iter().flatten().take(number).any(|other| other.unraw() == name.unraw()) {
+                errors.at(name, "the group is declared twice");
+            } else if name.unraw() != DEFAULT_GROUP && !self.groups.iter().any(|group| name.unraw() == group) {
+                errors.at(name, "no field lies in this group");
+            }
         }
         // A row of nothing but its key has a group, too: groups are what says that the row exists.
         if !in_default_group.is_empty() || self.columns.is_empty() {
@@ -207,7 +218,12 @@ impl Record {
                 None if self.keys.iter().any(is_same) => {
                     errors.at(name, "this field is in the primary key; an index is of other columns");
                 }
-                None => errors.at(name, format!("there is no field `{}`", name.unraw())),
+                None => {
+                    let there_are: Vec<_> = self.columns.iter().map(|column| quoted(&column.ident)).collect();
+                    let message =
+                        format!("there is no field {}; an index can have {}", quoted(name), there_are.join(", "));
+                    errors.at(name, message);
+                }
             }
         }
         let name = options.name.clone().unwrap_or_else(|| {
@@ -270,6 +286,20 @@ impl Record {
             }
         }
     }
+}
+
+/// A struct that declares groups has no others, but for the one of fields that name none.
+fn check_group(group: &Ident, declared: &Names, errors: &mut Errors) {
+    let is_same = |name: &Ident| name.unraw() == group.unraw();
+    if group.unraw() != DEFAULT_GROUP && !declared.iter().any(is_same) {
+        let there_are: String = declared.iter().map(|name| format!("{}, ", quoted(name))).collect();
+        let message = format!("unknown group {}; the struct has {there_are}`{DEFAULT_GROUP}`", quoted(group));
+        errors.at(group, message);
+    }
+}
+
+fn quoted(name: &Ident) -> String {
+    format!("`{}`", name.unraw())
 }
 
 /// How far something can be seen, to compare: in its own module, in a module around it, in the crate, or everywhere. Of two modules

@@ -4,7 +4,7 @@
 //! cargo run --release -p candide --example auction
 //! ```
 
-use candide::{Abort, Database, Key, Occ, Prefix, Record, Session, Table, Tx, Whole};
+use candide::{Abort, Database, Key, Prefix, Record, Session, Table, Tx, Whole};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const ITEMS: u32 = 8;
@@ -40,7 +40,7 @@ struct Item {
 /// An offer. No two offers for one item are equal, and the index that sees to this finds the highest one.
 #[derive(Record, Clone, Copy, Debug)]
 #[unique(columns(item, cents), ordered)]
-#[index(columns(bidder, open), hash)]
+#[index(columns(bidder, open))]
 struct Bid {
     #[key]
     id: u64,
@@ -69,8 +69,8 @@ impl From<Abort> for BidError {
 
 /// The tables, and a clock.
 struct House {
-    items: Table<Item, Occ>,
-    bids: Table<Bid, Occ>,
+    items: Table<Item>,
+    bids: Table<Bid>,
     clock: AtomicU64,
 }
 
@@ -79,7 +79,7 @@ impl House {
         Ok(House { items: db.table("items")?, bids: db.table("bids")?, clock: AtomicU64::new(0) })
     }
 
-    fn bid(&self, tx: &Tx<'_, Occ>, id: u64, item: u32, bidder: u32, cents: u32) -> Result<(), BidError> {
+    fn bid(&self, tx: &Tx<'_>, id: u64, item: u32, bidder: u32, cents: u32) -> Result<(), BidError> {
         let row = self.items.find(tx, &item)?;
         let placed = self.clock.load(Ordering::Relaxed);
         let (state, ends) = row.read((Item::STATE, Item::ENDS))?;
@@ -99,21 +99,21 @@ impl House {
     }
 
     /// The items and amounts of a bidder's open bids.
-    fn open_bids(&self, tx: &Tx<'_, Occ>, bidder: u32) -> Result<Vec<(u32, u32)>, Abort> {
+    fn open_bids(&self, tx: &Tx<'_>, bidder: u32) -> Result<Vec<(u32, u32)>, Abort> {
         let by_bidder_open = self.bids.index(Bid::BY_BIDDER_OPEN);
         let rows = by_bidder_open.rows(tx, &(bidder, true), (Bid::ITEM, Bid::CENTS));
         rows.map(|row| Ok(row?.1)).collect()
     }
 
     /// Who has offered most for an item: the last of its entries in the index on item and amount.
-    fn highest_bid(&self, tx: &Tx<'_, Occ>, item: u32) -> Result<Option<(u32, u32)>, Abort> {
+    fn highest_bid(&self, tx: &Tx<'_>, item: u32) -> Result<Option<(u32, u32)>, Abort> {
         let by_item_cents = self.bids.index(Bid::BY_ITEM_CENTS);
         let highest = by_item_cents.scan_rev(tx, Prefix((item,)), (Bid::BIDDER, Bid::CENTS)).next();
         Ok(highest.transpose()?.map(|(_, bid)| bid))
     }
 
     /// Closes all open items whose time has come, in one transaction; gives their number.
-    fn close_due(&self, tx: &Tx<'_, Occ>) -> Result<usize, Abort> {
+    fn close_due(&self, tx: &Tx<'_>) -> Result<usize, Abort> {
         let now = self.clock.load(Ordering::Relaxed);
         let by_state_ends = self.items.index(Item::BY_STATE_ENDS);
         let by_item_cents = self.bids.index(Bid::BY_ITEM_CENTS);
@@ -144,7 +144,7 @@ struct Tally {
 }
 
 /// One thread: bids on behalf of all bidders until the auction is over, and now and then closes what is due.
-fn work(house: &House, session: &mut Session<Occ>, seed: u64) -> Result<Tally, Abort> {
+fn work(house: &House, session: &mut Session, seed: u64) -> Result<Tally, Abort> {
     let mut tally = Tally::default();
     let mut random = seed;
     let mut below = |bound: u32| {

@@ -5,7 +5,7 @@
 //! cargo run --release -p candide --example inventory
 //! ```
 
-use candide::{Abort, Database, IndexOptions, Key, Occ, Prefix, Record, Session, Table, Text, Tx, Whole};
+use candide::{Abort, Database, IndexOptions, Key, Prefix, Record, Session, Table, Text, Tx, Whole};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const PRODUCTS: u32 = 60;
@@ -74,9 +74,9 @@ impl From<Abort> for OrderError {
 type Contents = (Vec<Product>, Vec<Order>, Vec<Line>);
 
 struct Shop {
-    products: Table<Product, Occ>,
-    orders: Table<Order, Occ>,
-    lines: Table<Line, Occ>,
+    products: Table<Product>,
+    orders: Table<Order>,
+    lines: Table<Line>,
 }
 
 impl Shop {
@@ -85,7 +85,7 @@ impl Shop {
     }
 
     /// Adds a product; false if the SKU is taken. An outcome like this does not end the transaction.
-    fn add(&self, tx: &Tx<'_, Occ>, product: Product) -> Result<bool, Abort> {
+    fn add(&self, tx: &Tx<'_>, product: Product) -> Result<bool, Abort> {
         match self.products.insert(tx, product) {
             Ok(()) => Ok(true),
             Err(Abort::NotUnique) => Ok(false),
@@ -94,7 +94,7 @@ impl Shop {
     }
 
     /// Takes an order. Not one row is read: the guards are checked at commit, and if one fails nothing has happened.
-    fn order(&self, tx: &Tx<'_, Occ>, id: u64, customer: u32, wanted: &[(u32, u32)]) -> Result<(), OrderError> {
+    fn order(&self, tx: &Tx<'_>, id: u64, customer: u32, wanted: &[(u32, u32)]) -> Result<(), OrderError> {
         for (product, quantity) in wanted {
             self.products.update(tx, product, Product::STOCK.sub(*quantity).at_least(0))?;
         }
@@ -106,14 +106,14 @@ impl Shop {
     }
 
     /// The products of a category, the cheapest first.
-    fn list(&self, tx: &Tx<'_, Occ>, category: Category, limit: usize) -> Result<Vec<(u32, Text<12>)>, Abort> {
+    fn list(&self, tx: &Tx<'_>, category: Category, limit: usize) -> Result<Vec<(u32, Text<12>)>, Abort> {
         let by_category_price = self.products.index(Product::BY_CATEGORY_PRICE);
         let products = by_category_price.scan(tx, Prefix((category,)), (Product::PRICE, Product::SKU));
         products.take(limit).map(|row| Ok(row?.1)).collect()
     }
 
     /// Everything, in order.
-    fn contents(&self, tx: &Tx<'_, Occ>) -> Result<Contents, Abort> {
+    fn contents(&self, tx: &Tx<'_>) -> Result<Contents, Abort> {
         let mut products: Vec<_> = self.products.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
         let mut orders: Vec<_> = self.orders.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
         let lines = self.lines.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
@@ -124,7 +124,7 @@ impl Shop {
 }
 
 /// One thread's orders: at least a certain number, and until `stop`. Gives how many were taken and how many refused.
-fn sell(shop: &Shop, session: &mut Session<Occ>, seed: u64, stop: &AtomicBool) -> Result<(u64, u64), Abort> {
+fn sell(shop: &Shop, session: &mut Session, seed: u64, stop: &AtomicBool) -> Result<(u64, u64), Abort> {
     let mut random = seed;
     let mut below = |bound: u32| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -170,7 +170,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let restock = |id| db.run(|tx| shop.products.update(tx, &id, Product::STOCK.add(RESTOCKED)));
         let restocked = (0..PRODUCTS).try_for_each(restock);
-        let by_customer = shop.orders.create_index("by_customer", Order::CUSTOMER, IndexOptions::hashed());
+        let by_customer = shop.orders.create_index("by_customer", Order::CUSTOMER, IndexOptions::ordered());
         stop.store(true, Ordering::Relaxed);
         let mut sold = (0, 0);
         for thread in threads {

@@ -5,7 +5,7 @@
 //! cargo run --release -p candide --example ledger
 //! ```
 
-use candide::{Abort, Database, Occ, Prefix, Record, Session, Table, Text, Tx};
+use candide::{Abort, Database, Prefix, Record, Session, Table, Text, Tx};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,8 +73,8 @@ impl std::error::Error for TransferError {}
 
 /// The tables. Handles are cheap to clone and shared by all threads.
 struct Ledger {
-    accounts: Table<Account, Occ>,
-    journal: Table<Entry, Occ>,
+    accounts: Table<Account>,
+    journal: Table<Entry>,
 }
 
 impl Ledger {
@@ -83,7 +83,7 @@ impl Ledger {
     }
 
     /// Moves money and writes two journal entries, within the caller's transaction.
-    fn transfer(&self, tx: &Tx<'_, Occ>, from: u32, to: u32, cents: i64) -> Result<(), TransferError> {
+    fn transfer(&self, tx: &Tx<'_>, from: u32, to: u32, cents: i64) -> Result<(), TransferError> {
         // Updates of the balances read nothing: they are applied when the transaction commits, and the guard is checked then.
         self.accounts.update(tx, &from, Account::CENTS.sub(cents).at_least(0))?;
         self.accounts.update(tx, &to, Account::CENTS.add(cents))?;
@@ -93,7 +93,7 @@ impl Ledger {
     }
 
     /// Appends to an account's journal. The number has to be known now, so this reads what it changes.
-    fn enter(&self, tx: &Tx<'_, Occ>, account: u32, counterparty: u32, cents: i64) -> Result<(), Abort> {
+    fn enter(&self, tx: &Tx<'_>, account: u32, counterparty: u32, cents: i64) -> Result<(), Abort> {
         let number = self.accounts.modify(tx, &account, Account::ENTRIES, |entries| {
             *entries += 1;
             *entries
@@ -102,12 +102,12 @@ impl Ledger {
     }
 
     /// The sum of all balances.
-    fn total(&self, tx: &Tx<'_, Occ>) -> Result<i64, Abort> {
+    fn total(&self, tx: &Tx<'_>) -> Result<i64, Abort> {
         self.accounts.scan(tx, .., Account::CENTS).map(|row| Ok(row?.1)).sum()
     }
 
     /// The last entries of an account, the newest first.
-    fn statement(&self, tx: &Tx<'_, Occ>, account: u32, limit: usize) -> Result<Vec<(u32, u32, i64)>, Abort> {
+    fn statement(&self, tx: &Tx<'_>, account: u32, limit: usize) -> Result<Vec<(u32, u32, i64)>, Abort> {
         let entries = self.journal.scan_rev(tx, Prefix((account,)), (Entry::NUMBER, Entry::COUNTERPARTY, Entry::CENTS));
         entries.take(limit).map(|row| Ok(row?.1)).collect()
     }
@@ -121,7 +121,7 @@ struct Tally {
 }
 
 /// A teller: makes transfers with a session of its own.
-fn work(ledger: &Ledger, session: &mut Session<Occ>, seed: u64) -> Result<Tally, TransferError> {
+fn work(ledger: &Ledger, session: &mut Session, seed: u64) -> Result<Tally, TransferError> {
     let mut tally = Tally::default();
     let mut random = seed;
     let mut below = |bound: u32| {
@@ -142,7 +142,7 @@ fn work(ledger: &Ledger, session: &mut Session<Occ>, seed: u64) -> Result<Tally,
 }
 
 /// Audits again and again, at least once, until `stop`; gives the number of audits.
-fn audit(ledger: &Ledger, session: &mut Session<Occ>, stop: &AtomicBool) -> Result<u32, Abort> {
+fn audit(ledger: &Ledger, session: &mut Session, stop: &AtomicBool) -> Result<u32, Abort> {
     for audits in 1.. {
         let total = session.run(|tx| ledger.total(tx))?;
         assert_eq!(total, i64::from(ACCOUNTS) * OPENING_CENTS, "an audit sees all of a transfer or nothing");

@@ -136,7 +136,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Deletes all rows; gives their number. All of it is one transaction, which remembers each row.
     ///
     /// # Errors
-    /// None but conflicts, and those of any delete: [`Abort::ReadOnly`], [`Abort::ForeignTable`].
+    /// Those of [every operation](Table#errors-of-every-operation).
     pub fn clear(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
         let mut count = 0;
         for row in self.iter(tx, ()) {

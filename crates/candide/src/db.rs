@@ -13,7 +13,7 @@ use crate::protocol::{
     Protocol, Stage, TableCore, Token,
 };
 use crate::record::{
-    Buffer, Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, image_words,
+    Buffer, Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, Show, image_words,
 };
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats, Tally};
@@ -386,6 +386,7 @@ struct Plan {
     /// Words of the keys it keeps, and those of them that a hash index hashes.
     key_words: usize,
     hashed_words: usize,
+    show_key: Show,
     ordered: bool,
     capacity: usize,
 }
@@ -431,6 +432,7 @@ impl<P: Protocol> Inner<P> {
             packing,
             key_words,
             hashed_words: key_words,
+            show_key: R::Key::show,
             ordered: R::Index::ORDERED || options.ordered || self.engine.options.factors.has(Factor::OrderedOnly),
             capacity: options.capacity,
         })?);
@@ -468,6 +470,7 @@ impl<P: Protocol> Inner<P> {
             packing: None,
             key_words,
             hashed_words: index.key_words,
+            show_key: index.show_key,
             ordered: index.ordered || self.engine.options.factors.has(Factor::OrderedOnly),
             capacity,
         })?;
@@ -545,6 +548,7 @@ impl<P: Protocol> Inner<P> {
             is_index,
             groups,
             layout,
+            show_key: plan.show_key,
             index,
             attic,
             records,

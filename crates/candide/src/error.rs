@@ -129,7 +129,7 @@ impl fmt::Display for Abort {
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
             Abort::Overflow => "an update left the range of its column's type; guard it, or use a wider type",
-            Abort::NotUnique => "another row has this key in a unique index",
+            Abort::NotUnique => "another row has this key in a unique index; look that row up there, or give this one another key",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
             Abort::NoIndex => "there is no such secondary index (any more), or not in this snapshot; make it by `create_index`, or look by a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
@@ -201,7 +201,7 @@ pub enum Error {
         /// The index's name.
         index: String,
     },
-    /// The table has no secondary index of this name that could be dropped: those that its row type names stay.
+    /// The table has no secondary index of this name that could be dropped: those that its row type declares stay.
     NoIndex {
         /// The table's name.
         table: String,
@@ -214,6 +214,8 @@ pub enum Error {
     NotUnique {
         /// The table's name.
         table: String,
+        /// The index's name.
+        index: String,
     },
     /// A transaction that was running before has not ended within ten seconds. Try again when it has; if it is this
     /// thread's own, end it first.
@@ -254,12 +256,16 @@ impl fmt::Display for Error {
                 write!(f, "table {table:?} has an index {index:?} already; choose another name or drop it first")
             }
             Error::NoIndex { table, index } => {
-                write!(f, "table {table:?} has no index {index:?} that was made by `create_index`")
+                write!(f, "table {table:?} has no index {index:?} made by `create_index`; only such can be dropped")
             }
-            Error::TooManyIndexes => f.write_str("a table can have 32 secondary indexes"),
-            Error::NotUnique { table } => {
-                write!(f, "two rows of table {table:?} have the same key, so the index cannot be unique")
-            }
+            Error::TooManyIndexes => f.write_str(
+                "a table can have 32 secondary indexes, dropped ones included; make one again by the name, columns and kind of one that was dropped",
+            ),
+            Error::NotUnique { table, index } => write!(
+                f,
+                "two rows of table {table:?} have the same key in {index:?}, so that index cannot be unique; change one of them, or \
+                 leave out `unique`"
+            ),
             Error::Busy => f.write_str("a transaction has been running for ten seconds; try again when it has ended"),
             Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),
             Error::Refused(abort) => write!(f, "a transaction of the work was refused: {abort}"),

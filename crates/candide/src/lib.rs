@@ -33,7 +33,7 @@
 //!
 //! let transfer = |cents| {
 //!     db.run(|tx| {
-//!         accounts.update(tx, &1, Account::CENTS.sub(cents).at_least(0))?; // no read, so no conflict
+//!         accounts.update(tx, &1, Account::CENTS.sub(cents).at_least(0))?; // reads nothing: other transfers do not disturb it
 //!         accounts.update(tx, &2, Account::CENTS.add(cents))?;
 //!         accounts.read(tx, &2, (Account::OWNER, Account::CENTS)) // sees the pending update
 //!     })
@@ -45,7 +45,9 @@
 //! ```
 //!
 //! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until it commits. So closures have no
-//! effects outside the database; what is to happen once goes into [`Tx::on_commit`].
+//! effects outside the database; what is to happen once goes into [`Tx::on_commit`]. A closure may return any type of error
+//! that is made from an [`Abort`]; where nothing else says which, as in a closure that ends in `Ok(())`, it is named:
+//! `Ok::<_, Abort>(())`.
 //!
 //! # Keys
 //! A row is found by its primary key. Keys are integers, `bool`, `char`, [`Text`], [`Bytes`], enums that derive
@@ -123,8 +125,8 @@
 //! that its columns lie in (for `()` and for parts of the key, the first group).
 //!
 //! [`Table::get`] gives an option and [`Table::read`] the outcome [`Abort::NotFound`]. [`Table::find`] gives a [`Row`],
-//! through which many operations on one row look it up once. [`Table::find_many`] finds the rows of several keys and
-//! waits for their cache misses all at once. [`Table::get_now`] reads one row by itself, without a closure.
+//! through which many operations on one row look it up once. [`Table::find_many`] finds the rows of an array of keys and
+//! waits for their cache misses all at once (of a longer list, give it a piece at a time). [`Table::get_now`] reads one row by itself, without a closure.
 //! [`Table::get_for_update`] also locks what it reads: for transactions that read a row everybody writes and then take
 //! their time, and would otherwise have to run again many times.
 //!
@@ -435,7 +437,7 @@
 //! # Watching it
 //! [`Database::stats`] and [`Session::stats`] count what became of transactions. [`Tx::last_conflict`] tells a closure why
 //! it is run again, [`Session::last_conflict`] tells afterwards, [`RunOptions::on_conflict`] tells of each; a [`Conflict`] names
-//! table, group and key.
+//! the table, and unless it was about an absent key also group and key.
 //! [`Database::health`] says how much garbage there is and which session keeps it from being freed, [`Database::tables`]
 //! what each table takes (the entries of secondary indexes are tables there, named like `customers.by_email`),
 //! [`Table::versions_of`] how many versions of a row there are.
@@ -455,7 +457,7 @@
 //!     }
 //!     counters.update(tx, &7, Counter::HITS.set(hits * 10))
 //! })?;
-//! assert_eq!(mine.last_conflict().map(|conflict| conflict.to_string()).as_deref(), Some("read_changed on counters.row, key [7]"));
+//! assert_eq!(mine.last_conflict().map(|conflict| conflict.to_string()).as_deref(), Some("read_changed on counters.row, key 7"));
 //! assert_eq!((mine.stats().commits, mine.stats().retries), (1, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -516,7 +518,7 @@
 //! | groups of a row | 64 |
 //! | a primary key | 32 words; as bytes or text, 248 bytes |
 //! | an entry of an index that is not unique: index key and primary key | 32 words |
-//! | components of a tuple as a key, columns of a declared index | 4 |
+//! | components of a tuple as a key, columns of a declared index | 4, of one word each: in a composite of texts, wide integers or options, derive [`Key`](macro@Key) |
 //! | projections in a tuple, updates in a tuple | 8, 6 |
 //! | an [`Updater`] | 48 bytes |
 //!
@@ -582,6 +584,7 @@ pub mod protocols {
 /// What code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]
 pub mod derived {
+    pub use crate::record::key_text::{Show, show_components, show_variant};
     pub use crate::record::packing::{ColumnType, Packing, join, no_variant};
     pub use crate::record::{OneWord, Place, WordRange, schema_hash};
 }

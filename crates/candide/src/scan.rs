@@ -13,7 +13,7 @@ use crate::txn::{Mark, State, Tx};
 ///
 /// Gives `Ok((key, columns))` for every row there was when the scan was made, the transaction's own inserts, updates and
 /// deletes included; what the transaction does afterwards, to rows still to come too, does not show. After an error,
-/// which `?` passes on like that of any operation, it gives nothing more.
+/// one of [those of every operation](Table#errors-of-every-operation), it gives nothing more.
 ///
 /// Rows are looked for as they are asked for, so a scan that is given up after some rows has observed the table up to
 /// there and no further. What it has gone through, rows and the gaps between them, is part of what the transaction has

@@ -25,7 +25,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// indexes names them ([`Table::index`]); others are made while transactions run ([`Table::create_index`]).
 ///
 /// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with [`Abort::NoIndex`]; should an
-/// index of the same name, columns and kind be made again, that one is meant.
+/// index of the same name, columns and kind be made again, that one is meant. Its other errors are [those of every
+/// operation](Table#errors-of-every-operation) of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
@@ -361,6 +362,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             ordered: I::ORDERED,
             columns: columns.into(),
             key_words: <Pr::Value as Key>::WORDS,
+            show_key: <Pr::Value as Key>::show,
             key_of: Box::new(key_of),
             origin: KeyOrigin { projection: TypeId::of::<Pr>(), key_parts: key_parts.into() },
         };
@@ -424,7 +426,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         core.indexes.set(index, Stage::Kept, true);
         self.inner().engine.epochs.wait_for_others()?;
         // Whoever knew of the index and whoever did not may have changed the same rows, so an entry may be wrong.
-        self.each_batch(session, &index.entries, |tx, state, entry| {
+        self.each_batch(session, index, &index.entries, |tx, state, entry| {
             let at = index.entries.layout.at(entry, Unit::ROW);
             let mark = state.mark();
             let Some(primary) = primary_key(tx, state, core, index, entry, mark)? else { return Ok(()) };
@@ -441,7 +443,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             core.indexes.set(index, Stage::Enforced, true);
             self.inner().engine.epochs.wait_for_others()?;
         }
-        self.each_batch(session, core, |tx, state, record| state.enter_record(tx.engine, core, index, record))?;
+        self.each_batch(session, index, core, |tx, state, record| state.enter_record(tx.engine, core, index, record))?;
         index.since.store(self.time_of(session, index), Ordering::Relaxed);
         core.indexes.set(index, Stage::Readable, true);
         Ok(())
@@ -464,7 +466,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
         // Nodes first: what is linked afterwards inherits it. Those that were divided meanwhile are met again.
         while session.see_nodes_until(core, time) {}
-        self.each_batch(session, core, |tx, state, record| {
+        self.each_batch(session, index, core, |tx, state, record| {
             state.reach(tx.engine, core, time)?;
             state.observe_indexed(tx.engine, core, record)
         })
@@ -474,16 +476,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
         if self.inner().engine.epochs.wait_for_others().is_ok() {
             // What is left would be looked over, and removed, if an index of this name were made again.
-            let _ = self.each_batch(session, &index.entries, |tx, state, entry| {
+            let _ = self.each_batch(session, index, &index.entries, |tx, state, entry| {
                 state.delete_unit(tx.engine, index.entries.layout.at(entry, Unit::ROW))
             });
         }
     }
 
-    /// Calls `each` with every record that was linked in the beginning, a few in each transaction.
+    /// Calls `each` with every record of the table, or of the index, that was linked in the beginning, a few in each transaction.
     fn each_batch(
         &self,
         session: &mut Session<P>,
+        index: &IndexCore,
         table: &TableCore,
         each: impl Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort>,
     ) -> Result<(), Error> {
@@ -500,7 +503,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 })
             });
             batch.map_err(|abort| match abort {
-                Abort::NotUnique => Error::NotUnique { table: self.name().into() },
+                Abort::NotUnique => Error::NotUnique { table: self.name().into(), index: (*index.name).into() },
                 Abort::MemoryLimit => self.inner().memory_limit_error(),
                 other => Error::Refused(other),
             })?;

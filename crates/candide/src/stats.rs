@@ -16,7 +16,9 @@ pub struct Stats {
     pub user_errors: u64,
     /// Attempts that were made because the one before met a conflict.
     pub retries: u64,
-    /// Attempts that ended by each reason, in the order of [`Abort::ALL`].
+    /// In the order of [`Abort::ALL`]: attempts that ended in each conflict, and in [`Abort::Guard`] or [`Abort::Overflow`] of an
+    /// update; transactions given up by [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`]; and refusals of the engine itself to
+    /// begin or commit. An outcome that a closure returns is one of the `user_errors`.
     pub aborts: [u64; Abort::ALL.len()],
 }
 
@@ -26,7 +28,7 @@ impl Stats {
         Abort::ALL.iter().map(|abort| abort.name()).zip(self.aborts)
     }
 
-    /// Attempts that met a conflict.
+    /// Attempts that met a conflict, whatever kind it was of. Outcomes and refusals are not among them.
     pub fn total_aborts(&self) -> u64 {
         Abort::ALL.iter().zip(self.aborts).filter(|(abort, _)| abort.is_conflict()).map(|(_, count)| count).sum()
     }

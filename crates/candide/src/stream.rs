@@ -1,18 +1,4 @@
 //! Export and import: the rows of a table as a stream of bytes.
-//!
-//! # Format
-//! Numbers are 64-bit words in little-endian order.
-//!
-//! ```text
-//! | "candide\x02" | schema | words of a key | words of a row outside its key |
-//! | n > 0 | n times: key words, other words | checksum |        any number of times
-//! | 0 | number of rows in all | checksum |
-//! ```
-//!
-//! Keys are as [`Key::words`](crate::Key::words) gives them, other words as [`Record::store`] does; the schema is
-//! [`Record::SCHEMA`]. A checksum is of all that stands before it on its line: from `0xcbf29ce484222325`, for each word
-//! `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`. That is FNV-1a over words, turned: otherwise a word's upper bits would not reach
-//! the lower ones of the sum, and two damages could make up for one another.
 
 #![forbid(unsafe_code)]
 
@@ -87,7 +73,8 @@ impl From<Error> for StreamError {
     }
 }
 
-/// The checksum of some words.
+/// The checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits would not reach the lower ones of the sum, and two
+/// damages could make up for one another.
 fn checksum(words: &[u64]) -> u64 {
     let add = |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
     words.iter().fold(0xcbf2_9ce4_8422_2325, add)
@@ -127,6 +114,21 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones of them.
     ///
+    /// # Format
+    /// Numbers are 64-bit words in little-endian order.
+    ///
+    /// ```text
+    /// | "candide\x02" | schema | words of a key | words of a row outside its key |
+    /// | n > 0 | n times: key words, other words | checksum |        any number of times
+    /// | 0 | number of rows in all | checksum |
+    /// ```
+    ///
+    /// Keys are as [`Key::words`](crate::Key::words) gives them, other words as [`Record::store`] does; the schema is
+    /// [`Record::SCHEMA`]. The two together say what the words mean: a stream can be read as long as the row type keeps its fields'
+    /// names, types and groups, whatever compiler and machine it was written by. Another format would begin otherwise. A checksum
+    /// is of all that stands before it on its line: from `0xcbf29ce484222325`, for each word
+    /// `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
+    ///
     /// # Errors
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of writing. What has been written
     /// is worthless then, and import refuses it.
@@ -163,7 +165,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(total)
     }
 
-    /// Inserts the rows of a stream that [`Table::export`] has written; gives their number. They are inserted in many
+    /// Inserts the rows of a stream that [`Table::export`] has written, in the format described there; gives their number. They are inserted in many
     /// transactions, each piece of the stream after its checksum has been found right.
     ///
     /// The stream is read in pieces of some kilobytes and single words between them; a [`BufReader`](std::io::BufReader) makes large

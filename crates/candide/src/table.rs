@@ -8,8 +8,8 @@ use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::record::{
-    CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Rehearsal, Unit, Units, Update, Updater, Whole,
-    Words, image_words,
+    CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater,
+    Whole, Words, image_words,
 };
 use crate::session::Session;
 use crate::sync::{Mutant, mutant, thread};
@@ -21,8 +21,17 @@ use std::sync::Arc;
 /// A table of rows of type `R`, in a database of protocol `P`.
 ///
 /// A handle: clones are the same table, and threads share them freely. Every operation takes the transaction it belongs
-/// to. All of them can fail with a conflict, which `?` passes on to [`run`](crate::Session::run), and with
-/// [`Abort::ForeignTable`] if transaction and table are not of the same database; the outcomes named at each are definite.
+/// to.
+///
+/// # Errors of every operation
+/// What an operation names under *Errors* is what it adds to these:
+///
+/// * conflicts, which `?` passes on to [`run`](crate::Session::run);
+/// * [`Abort::ForeignTable`] if transaction and table are not of the same database;
+/// * where it reads columns that the transaction has updated, [`Abort::Guard`] or [`Abort::Overflow`] if that update fails; from then
+///   on every operation may give this, since it is what the transaction ends in;
+/// * where it writes or locks, [`Abort::ReadOnly`] if the transaction [only reads](crate::RunOptions::read_only), and
+///   [`Abort::MemoryLimit`] if the [limit](crate::Builder::memory_limit) leaves no room for a record, an entry of an index, or a version.
 pub struct Table<R, P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
@@ -67,7 +76,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Finding observes nothing; whether the row exists is what the operations on it say.
     ///
     /// # Errors
-    /// None but conflicts.
+    /// Those of [every operation](Table#errors-of-every-operation).
     #[inline]
     pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
         let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
@@ -80,7 +89,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them is read.
     ///
     /// # Errors
-    /// None but conflicts.
+    /// Those of [every operation](Table#errors-of-every-operation).
     #[inline]
     pub fn find_many<'t, const N: usize>(
         &'t self,
@@ -107,7 +116,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Reads columns of a row; `None` if there is no row with this key.
     ///
     /// # Errors
-    /// None but conflicts.
+    /// Those of [every operation](Table#errors-of-every-operation).
     #[inline]
     pub fn get<Pr: Projection<R>>(
         &self,
@@ -216,7 +225,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     ///
     /// # Errors
-    /// Conflicts only, among them [`Abort::Locked`] if somebody else holds one of the groups.
+    /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict, if somebody else holds one of the
+    /// groups.
     pub fn get_for_update<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
@@ -436,7 +446,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Deletes a row if there is one with this key; says whether there was.
     ///
     /// # Errors
-    /// None but conflicts.
+    /// Those of [every operation](Table#errors-of-every-operation).
     pub fn delete_if_present(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<bool, Abort> {
         self.find(tx, key)?.delete_if_present()
     }
@@ -686,14 +696,16 @@ pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
 
 impl<R: Record, P: Protocol> std::fmt::Debug for Row<'_, R, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Row").field("table", &self.table.name()).field("key", &self.key.words().as_ref()).finish()
+        let words = self.key.words();
+        let key = Shown::of::<R::Key>(&words);
+        f.debug_struct("Row").field("table", &self.table.name()).field("key", &key).finish()
     }
 }
 
-/// The table's name and the key, as [`Key::words`] gives it: `accounts[7]`.
+/// The table's name and the key, as [`Key::show`] writes it: `accounts[7]`.
 impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{:?}", self.table.name(), self.key.words().as_ref())
+        write!(f, "{}[{}]", self.table.name(), Shown::of::<R::Key>(&self.key.words()))
     }
 }
 
@@ -731,7 +743,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// Reads columns; `None` if there is no row.
     ///
     /// # Errors
-    /// None but conflicts.
+    /// Those of [every operation](Table#errors-of-every-operation).
     #[inline]
     pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
@@ -878,7 +890,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::delete_if_present`].
     ///
     /// # Errors
-    /// None but conflicts.
+    /// Those of [every operation](Table#errors-of-every-operation).
     pub fn delete_if_present(&self) -> Result<bool, Abort> {
         if_present(self.delete()).map(|done| done.is_some())
     }

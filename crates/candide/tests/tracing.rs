@@ -118,8 +118,8 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     let heard = HEARD.take();
     let conflicts = heard.iter().filter(|(level, _)| *level == Level::DEBUG).map(|(_, line)| line);
     for (attempt, line) in (1..).zip(conflicts) {
-        let cause = r#"candide::conflict message=read_changed on accounts.balance, key [7] cause="read_changed""#;
-        let place = r#" table="accounts" group="balance" key=[7]"#;
+        let cause = r#"candide::conflict message=read_changed on accounts.balance, key 7 cause="read_changed""#;
+        let place = r#" table="accounts" group="balance" key="7""#;
         assert_eq!(*line, format!("{cause}{place} attempt={attempt}"));
     }
     let warnings: Vec<_> = heard.iter().filter(|(level, _)| *level == Level::WARN).collect();

@@ -11,7 +11,7 @@ use crate::error::Abort;
 use crate::factor::Factors;
 use crate::index::{Attic, NodeAt, NodeChange, Retire, TableIndex};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, SlabId};
-use crate::record::{CellAt, Layout, RecordAt};
+use crate::record::{CellAt, Layout, RecordAt, Show};
 use crate::stats::{Tally, TallyPart};
 use crate::sync::{AtomicU64, Mutant, Ordering, Point, Random, mutant, pass};
 use crate::timestamps::Timestamps;
@@ -42,6 +42,8 @@ pub struct TableCore {
     pub(crate) is_index: bool,
     pub(crate) groups: &'static [crate::record::Group],
     pub(crate) layout: Layout,
+    /// Keys as text; of the entries of an index, the part that is the index's.
+    pub(crate) show_key: Show,
     pub(crate) index: TableIndex,
     /// If it keeps keys in order, and the protocol puts out of the way what only snapshots see.
     pub(crate) attic: Option<Attic>,

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::TableCore;
-use crate::record::{IndexSpec, KEY_WORDS_MAX, Place};
+use crate::record::{IndexSpec, KEY_WORDS_MAX, Place, Show};
 use crate::sync::{AtomicU64, Ordering};
 use std::any::TypeId;
 use std::fmt;
@@ -50,6 +50,7 @@ pub(crate) struct IndexPlan {
     pub(crate) ordered: bool,
     pub(crate) columns: Box<[Place]>,
     pub(crate) key_words: usize,
+    pub(crate) show_key: Show,
     pub(crate) key_of: Box<KeyOf>,
     pub(crate) origin: KeyOrigin,
 }
@@ -65,11 +66,11 @@ pub(crate) struct KeyOrigin {
 impl IndexPlan {
     /// An index that a row type says it has.
     pub(crate) fn of_spec(spec: &IndexSpec) -> IndexPlan {
-        let IndexSpec { name, unique, ordered, columns, key_words, key } = *spec;
+        let IndexSpec { name, unique, ordered, columns, key_words, show_key, key } = *spec;
         let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| key(words, index_key));
         // Never dropped, so never looked for.
         let origin = KeyOrigin { projection: TypeId::of::<()>(), key_parts: Box::default() };
-        IndexPlan { name: name.into(), unique, ordered, columns: columns.into(), key_words, key_of, origin }
+        IndexPlan { name: name.into(), unique, ordered, columns: columns.into(), key_words, show_key, key_of, origin }
     }
 
     /// The words of an entry's key and of its payload, for rows whose key has `primary_words`.

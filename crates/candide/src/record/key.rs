@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+use super::key_text::{show_bytes, show_components, show_option, show_value, show_words};
 use super::{Bytes, Field, Text};
+use std::fmt;
 
 /// A type that a primary key, or the key of a secondary index, can have.
 ///
@@ -29,6 +31,15 @@ pub trait Key: Copy + Send + Sync + 'static {
 
     /// The key whose words these are.
     fn from_words(words: &[u64]) -> Self;
+
+    /// Writes the key that has these words, as reports show it: by default the words, derived and for the types of this crate the value.
+    /// Some of the last words may be missing: of long keys a [`Conflict`](crate::Conflict) has only the first.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_words::<Self>(words, f)
+    }
 }
 
 macro_rules! integer_keys {
@@ -46,6 +57,10 @@ macro_rules! integer_keys {
             #[inline(always)]
             fn from_words(words: &[u64]) -> $int {
                 (words[0] as $unsigned ^ $sign) as $int
+            }
+
+            fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                show_value::<Self>(words, f)
             }
         }
     )*};
@@ -80,6 +95,10 @@ macro_rules! wide_integer_keys {
             fn from_words(words: &[u64]) -> $int {
                 (u128::from(words[0] ^ $sign) << 64 | u128::from(words[1])) as $int
             }
+
+            fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                show_value::<Self>(words, f)
+            }
         }
     )*};
 }
@@ -100,6 +119,10 @@ impl Key for bool {
     fn from_words(words: &[u64]) -> bool {
         words[0] != 0
     }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_value::<Self>(words, f)
+    }
 }
 
 impl Key for char {
@@ -112,6 +135,10 @@ impl Key for char {
 
     fn from_words(words: &[u64]) -> char {
         char::from_u32(words[0] as u32).expect("made of a char")
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_value::<Self>(words, f)
     }
 }
 
@@ -129,6 +156,10 @@ where
 
     fn from_words(words: &[u64]) -> Option<K> {
         (words[0] != 0).then(|| K::from_words(&words[1..]))
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_option::<K>(words, f)
     }
 }
 
@@ -168,6 +199,10 @@ macro_rules! tuple_keys {
             #[inline(always)]
             fn from_words(words: &[u64]) -> Self {
                 ($($name::from_words(&words[$index..]),)+)
+            }
+
+            fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                show_components("", &[$(($name::WORDS, $name::show)),+], words, f)
             }
         }
     )*};
@@ -238,6 +273,12 @@ impl<const N: usize> Key for Bytes<N> {
     fn from_words(words: &[u64]) -> Bytes<N> {
         Bytes::new(LongKey::<N>::to_bytes(words))
     }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = LongKey::<N>::BYTE_WORDS;
+        let is_whole = words.len() >= count;
+        show_bytes(&words[..words.len().min(count)], is_whole.then_some(N), false, f)
+    }
 }
 
 impl<const N: usize> Key for Text<N> {
@@ -250,6 +291,12 @@ impl<const N: usize> Key for Text<N> {
 
     fn from_words(words: &[u64]) -> Text<N> {
         Text::from_parts(LongKey::<N>::to_bytes(words), words[<Self as Key>::WORDS - 1] as u16)
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = LongKey::<N>::BYTE_WORDS;
+        let length = words.get(count);
+        show_bytes(&words[..words.len().min(count)], length.map(|&length| length as usize), true, f)
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod delta;
 mod field;
 mod key;
 mod key_packing;
+pub mod key_text;
 mod layout;
 pub mod packing;
 mod range;
@@ -19,6 +20,7 @@ pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
 pub use key::{Key, OneWord};
 pub(crate) use key_packing::KeyPacking;
+pub(crate) use key_text::{Show, Shown};
 pub use layout::{CellAt, Unit, Words};
 pub(crate) use layout::{KEY_WORDS_MAX, KeyWords, Layout, PlacedUnits, RECORD_WORDS_MAX, RecordAt, Units};
 pub(crate) use range::Edge;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::column::Place;
+use super::key_text::Show;
 use super::{Key, Record};
 use std::marker::PhantomData;
 
@@ -43,21 +44,23 @@ pub struct IndexSpec {
     pub(crate) ordered: bool,
     pub(crate) columns: &'static [Place],
     pub(crate) key_words: usize,
+    pub(crate) show_key: Show,
     /// Appends the words of the key of a row, given the words outside its primary key.
     pub(crate) key: fn(&[u64], &mut Vec<u64>),
 }
 
 impl IndexSpec {
     /// An index of `columns`, whose key has `key_words` words that `key` appends, given the row's words outside its
-    /// primary key.
+    /// primary key, and that `show_key`, which is [`Key::show`] of the key's type, writes as text.
     pub const fn new<I: IndexKind>(
         name: &'static str,
         unique: bool,
         columns: &'static [Place],
         key_words: usize,
+        show_key: Show,
         key: fn(&[u64], &mut Vec<u64>),
     ) -> IndexSpec {
-        IndexSpec { name, unique, ordered: I::ORDERED, columns, key_words, key }
+        IndexSpec { name, unique, ordered: I::ORDERED, columns, key_words, show_key, key }
     }
 }
 

@@ -226,6 +226,24 @@ impl ForProtocol for RoundTrip {
     }
 }
 
+/// What the documentation of `export` says, word by word: streams that were written once can be read for ever.
+#[test]
+fn the_format_is_what_it_was() {
+    let (db, table) = filled::<Occ>(0);
+    db.run(|tx| table.insert(tx, Item::new(5, -1))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let mut stream = Vec::new();
+    assert_eq!(table.export(&mut stream).unwrap(), 1);
+    let begin = [u64::from_le_bytes(*b"candide\x02"), 1_414_765_685_153_274_620, 1, 3];
+    // The count; the small number and the flag, in one word; the other number, in a group of its own.
+    let row = [5, u64::MAX, 7, 100];
+    let words = [&begin[..], &[1], &row, &[7_645_139_869_971_480_778], &[0, 1, 6_636_593_151_406_678_724]].concat();
+    let expected: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    assert_eq!(stream, expected);
+    let (_other, copy) = filled::<Occ>(0);
+    assert_eq!(copy.import(&mut &expected[..]).unwrap(), 1);
+    assert_eq!(rows(&copy), [Item::new(5, -1)]);
+}
+
 #[test]
 fn what_is_exported_is_what_is_imported() {
     for_each(&RoundTrip);

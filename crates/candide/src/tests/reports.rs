@@ -6,7 +6,8 @@ use super::{ForProtocol, for_each};
 use crate::protocol::{Occ, Protocol};
 use crate::sync::{AtomicBool, Ordering};
 use crate::{
-    Abort, Bytes, Column, Conflict, Database, Group, OldestPin, Record, Refused, RunOptions, TableOptions, Updater,
+    Abort, Bytes, Column, Conflict, Database, Group, OldestPin, Record, Refused, RunOptions, Session, Stats,
+    TableOptions, Tx, Updater,
 };
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +27,11 @@ struct Long {
 /// Words 1, 2, 3, 4, 5.
 fn long_key() -> Bytes<40> {
     Bytes::new(std::array::from_fn(|byte| if byte % 8 == 7 { byte as u8 / 8 + 1 } else { 0 }))
+}
+
+/// The bytes of its first words, as they are shown.
+fn shown_bytes(words: usize) -> String {
+    (1..=words).map(|word| format!(r"{}\x0{word}", r"\x00".repeat(7))).collect()
 }
 
 impl Long {
@@ -73,13 +79,13 @@ fn a_conflict_is_one_readable_line() {
             items.update(tx, &7, Item::COUNT.add(1))
         });
         let group = if splitting { "cold" } else { "*" };
-        assert_eq!(read_changed, format!("read_changed on accounts.{group}, key [7]"));
+        assert_eq!(read_changed, format!("read_changed on accounts.{group}, key 7"));
         let existence = line(&|tx| {
             longs.update(tx, &key, Long::VALUE.add(1))?;
             db.run(|tx| longs.delete(tx, &key))
         });
         let group = if splitting { "all" } else { "*" };
-        assert_eq!(existence, format!("existence on longs.{group}, key [1, 2, 3, 4, ...]"));
+        assert_eq!(existence, format!(r#"existence on longs.{group}, key b"{}".."#, shown_bytes(4)));
         let phantom = line(&|tx| {
             items.get(tx, &8, Item::COUNT)?;
             db.run(|tx| items.insert(tx, Item::new(8, 0)))?;
@@ -345,11 +351,80 @@ fn a_row_is_shown_by_its_table_and_key() {
         let row = items.find(tx, &7)?;
         assert_eq!(
             (format!("{row:?}"), row.to_string()),
-            (r#"Row { table: "rows", key: [7] }"#.into(), "rows[7]".into())
+            (r#"Row { table: "rows", key: 7 }"#.into(), "rows[7]".into())
         );
-        assert_eq!(longs.find(tx, &long_key())?.to_string(), "longs[1, 2, 3, 4, 5]");
+        assert_eq!(longs.find(tx, &long_key())?.to_string(), format!(r#"longs[b"{}"]"#, shown_bytes(5)));
         Ok(())
     }));
+}
+
+/// Runs something that ends in an abort, and says how often each cause is counted.
+fn causes(session: &mut Session<Occ>, expected: Abort, body: &dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>) -> Stats {
+    let before = session.stats();
+    let ended = session.run_with(RunOptions::new().attempts_max(2), body);
+    assert_eq!(ended, Err(expected));
+    let mut after = session.stats();
+    after.aborts.iter_mut().zip(before.aborts).for_each(|(count, before)| *count -= before);
+    Stats {
+        commits: after.commits - before.commits,
+        user_errors: after.user_errors - before.user_errors,
+        retries: after.retries - before.retries,
+        ..after
+    }
+}
+
+#[test]
+fn attempts_are_counted_by_what_they_ended_in() {
+    let db = Database::<Occ>::builder().build().unwrap();
+    let (items, foreign) = (db.table::<Item>("items").unwrap(), Database::<Occ>::builder().build().unwrap());
+    let foreign = foreign.table::<Item>("items").unwrap();
+    unwrap(db.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
+    let mut session = db.session().unwrap();
+    let counts = |stats: &Stats| stats.abort_reasons().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
+
+    // Conflicts: two attempts, and one refusal to make a third.
+    type Body<'a> = &'a dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>;
+    let read_changed: Body<'_> = &|tx| {
+        items.read(tx, &1, Item::OTHER)?;
+        db.run(|tx| items.update(tx, &1, Item::OTHER.add(1)))?;
+        items.update(tx, &2, Item::COUNT.add(1))
+    };
+    let phantom: Body<'_> = &|tx| {
+        let absent = 100 + db.stats().commits;
+        items.get(tx, &absent, ())?;
+        db.run(|tx| items.insert(tx, Item::new(absent, 0)))?;
+        items.update(tx, &2, Item::COUNT.add(1))
+    };
+    for (cause, body) in [(Abort::ReadChanged, read_changed), (Abort::Phantom, phantom)] {
+        let stats = causes(&mut session, Abort::AttemptsExhausted, body);
+        assert_eq!(counts(&stats), [(cause.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
+        assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (2, 1, 0, 0));
+    }
+    let locked: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.add(1));
+    let mut holder = db.session().unwrap();
+    unwrap(holder.run(|tx| {
+        items.read_for_update(tx, &1, Item::COUNT)?;
+        let stats = causes(&mut session, Abort::AttemptsExhausted, locked);
+        assert_eq!(counts(&stats), [(Abort::Locked.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
+        Ok(())
+    }));
+
+    // Outcomes of updates are found by the engine; what a closure makes of any other abort is its own error.
+    let guard: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.sub(1).at_least(0));
+    let overflow: Body<'_> = &|tx| items.update(tx, &1, Item::OTHER.sub(1_000));
+    for (cause, body) in [(Abort::Guard, guard), (Abort::Overflow, overflow)] {
+        let stats = causes(&mut session, cause, body);
+        assert_eq!(counts(&stats), [(cause.name(), 1)]);
+        assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (0, 0, 0, 0));
+    }
+    let duplicate: Body<'_> = &|tx| items.insert(tx, Item::new(1, 0));
+    let absent: Body<'_> = &|tx| items.read(tx, &9_999, ());
+    let elsewhere: Body<'_> = &|tx| foreign.read(tx, &1, ());
+    for (cause, body) in [(Abort::Duplicate, duplicate), (Abort::NotFound, absent), (Abort::ForeignTable, elsewhere)] {
+        let stats = causes(&mut session, cause, body);
+        assert_eq!(counts(&stats), []);
+        assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (0, 0, 0, 1));
+    }
 }
 
 #[test]

@@ -4,11 +4,12 @@
 
 use crate::error::Abort;
 use crate::protocol::{Common, ConflictNote};
+use crate::record::Shown;
 use std::fmt;
 
 /// Where two transactions met.
 ///
-/// As text it is one line: `read_changed on accounts.balance, key [7]`.
+/// As text it is one line: `read_changed on accounts.balance, key 7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -23,6 +24,9 @@ pub struct Conflict {
     pub key: Option<Vec<u64>>,
     /// Whether the key has more words than these.
     pub key_is_longer: bool,
+    /// The key as [`Key::show`](crate::Key::show) writes it, as far as these words go: `-7`, `(3, "Smith"..)`. Of an entry of a secondary
+    /// index, the key in that index.
+    pub key_text: Option<String>,
 }
 
 impl Conflict {
@@ -31,16 +35,18 @@ impl Conflict {
     pub(crate) fn named(engine: &Common, note: ConflictNote) -> Conflict {
         let ConflictNote { cause, table, unit, key } = note;
         let Some(table) = table.map(|number| engine.table(number)) else {
-            return Conflict { cause, table: None, group: None, key: None, key_is_longer: false };
+            return Conflict { cause, table: None, group: None, key: None, key_is_longer: false, key_text: None };
         };
         let group = |unit: u8| if engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" };
         let (key, key_is_longer) = unit.map(|_| table.layout.key_from_prefix(&key)).unzip();
+        let key_text = key.as_ref().map(|words| Shown { words, show: table.show_key }.to_string());
         Conflict {
             cause,
             table: Some(table.name.to_string()),
             group: unit.map(group),
             key,
             key_is_longer: key_is_longer.unwrap_or(false),
+            key_text,
         }
     }
 }
@@ -50,12 +56,8 @@ impl fmt::Display for Conflict {
         f.write_str(self.cause.name())?;
         let Some(table) = &self.table else { return Ok(()) };
         write!(f, " on {table}")?;
-        match (self.group, &self.key) {
-            (Some(group), Some(key)) => {
-                let words: Vec<_> = key.iter().map(u64::to_string).collect();
-                let more = if self.key_is_longer { ", ..." } else { "" };
-                write!(f, ".{group}, key [{}{more}]", words.join(", "))
-            }
+        match (self.group, &self.key_text) {
+            (Some(group), Some(key)) => write!(f, ".{group}, key {key}"),
             _ => f.write_str(", an absent key"),
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn conflict(engine: &Common, note: ConflictNote, attempt: u32) {
         cause = conflict.cause.name(),
         table = conflict.table.as_deref(),
         group = conflict.group,
-        key = conflict.key.as_ref().map(tracing::field::debug),
+        key = conflict.key_text.as_deref(),
         attempt,
         "{conflict}"
     );
