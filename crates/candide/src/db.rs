@@ -252,7 +252,8 @@ impl TableOptions {
 
     /// Whether each component of a composite key begins a word, and so a layer of an ordered index, of its own (default):
     /// then keys that begin alike, where there are two or more, have leaves of their own, and a scan of them does not conflict
-    /// with inserts of keys that begin otherwise. Off, components are packed into fewer words; a basis factor for experiments.
+    /// with inserts of keys that begin otherwise. Off, components are packed into fewer words; a basis factor for experiments. Secondary
+    /// indexes keep the components of their own keys apart either way.
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
         TableOptions { components_share_words: !on, ..self }

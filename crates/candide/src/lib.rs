@@ -278,7 +278,8 @@
 //! ([`RunOptions::on_conflict`]). [`Tx::attempt`] says which attempt it is.
 //!
 //! # Scans
-//! Ordered tables are scanned by ranges of keys and by [`Prefix`]es, forwards ([`Table::scan`]) and backwards
+//! Ordered tables are scanned by ranges of keys and by [`Prefix`]es (the first components of a composite, or `Prefix("smi")` where the
+//! key is a text), forwards ([`Table::scan`]) and backwards
 //! ([`Table::scan_rev`]); every table can be gone through whole ([`Table::iter`], in no order if it is hashed). A scan is
 //! an iterator of `Result<(key, columns), Abort>`: a limit is [`take`](Iterator::take), and rows that are not asked for are
 //! not looked at.
@@ -480,8 +481,8 @@
 //!   again; by [`Table::get_now`] it is most often hardly more than the lookup.
 //! * **Writing** locks each group at commit, and stores what changes. A delete leaves a record that is removed milliseconds
 //!   later. An insert takes memory from the session's own store, and the index writes one slot.
-//! * **A row** takes its key, its columns, and eight bytes for each group, rounded up to a multiple of 16 bytes, of 64 if
-//!   it is longer than a cache line. A bucket of the hash index takes 64 bytes for up to six rows; an entry of a secondary
+//! * **A row** takes its key, its columns, and eight bytes for each group (sixteen under [`TicToc`] and [`Mvcc`], more under [`Mvto`]),
+//!   rounded up to a multiple of 16 bytes, of 64 if it is longer than a cache line. A bucket of the hash index takes 64 bytes for up to six rows; an entry of a secondary
 //!   index is a row with the index key and the primary key.
 //! * **Long transactions.** One that reads what others keep writing runs again and again; after 32 conflicts it gets a
 //!   token to which others give way. While any transaction runs, what is deleted meanwhile cannot be freed. So cut bulk

@@ -24,7 +24,7 @@ const ROWS_AT_ONCE: usize = 256;
 ///
 /// It owns its hold on the database, can be sent to another thread and used by several. While it exists, the versions that it
 /// sees are kept, one at most of each group of a row (under [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory, of what was
-/// changed first, of more, and of all that was); nothing else is held back by it, and what it has kept comes back when
+/// changed first, of more, and of all that was); nothing else is held back by it while nobody reads in it, and what it has kept comes back when
 /// it is dropped. [`Health::oldest_snapshot_ms`](crate::Health::oldest_snapshot_ms) tells of one that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:

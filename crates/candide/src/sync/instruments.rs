@@ -196,6 +196,16 @@ pub(crate) enum Mutant {
     LinkedUnlooked,
     /// Timestamp order: a commit takes what its version follows for what it has raised.
     RaisedUnlooked,
+    /// Timestamp order: nobody looks again, after linking, whether a version has come below those who have read what it follows.
+    RelinkedUnlooked,
+    /// Timestamp order: an update that reads no row is not held against there being one.
+    RestedOnNothing,
+    /// Timestamp order: how late it was read that there is no row is not asked when one is linked.
+    AbsenceForgotten,
+    /// Timestamp order: what a commit has read is held against the time that it was read at, not the commit's.
+    ValidatedInPast,
+    /// Timestamp order: a record that was buried vouches for there being no row at later times.
+    DeadUnnoticed,
     /// Timestamp order: a delta becomes a row without what is still pending below it.
     FlattenedOverPending,
     /// Timestamp order: a delta becomes a row, and others are linked below it afterwards.
@@ -251,7 +261,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 77] = [
+    const NAMES: [(&str, Mutant); 82] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -329,6 +339,11 @@ mod active {
         ("not-raised", Mutant::NotRaised),
         ("linked-unlooked", Mutant::LinkedUnlooked),
         ("raised-unlooked", Mutant::RaisedUnlooked),
+        ("relinked-unlooked", Mutant::RelinkedUnlooked),
+        ("rested-on-nothing", Mutant::RestedOnNothing),
+        ("absence-forgotten", Mutant::AbsenceForgotten),
+        ("validated-in-past", Mutant::ValidatedInPast),
+        ("dead-unnoticed", Mutant::DeadUnnoticed),
     ];
 
     static MET: AtomicBool = AtomicBool::new(false);

@@ -91,6 +91,21 @@ fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
     assert_eq!(counts(&db, &items), [0, 0]);
 }
 
+/// Each of two reads what the other one writes; the second commits between the first one's timestamp and its end.
+#[test]
+fn what_was_read_is_held_against_the_time_of_the_commit() {
+    let (db, items) = database();
+    let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+    let lost = first.run_with(ONCE(), |tx| {
+        assert_eq!(items.read(tx, &0, Item::COUNT)?, 0);
+        // At a later time than the one that the first reads at.
+        run(&mut second, |tx| items.update(tx, &0, Item::COUNT.set(7)));
+        items.update(tx, &1, (Item::COUNT.set(1), Item::SMALL.set(1)))
+    });
+    assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
+    assert_eq!(counts(&db, &items), [7, 0]);
+}
+
 #[test]
 fn what_slips_in_below_a_commit_fails_it() {
     let (db, items) = database();
@@ -248,7 +263,8 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
 /// All of these, with timestamps from the system's clock.
 #[test]
 fn chains_by_the_clock() {
-    let all: [fn(); 9] = [
+    let all: [fn(); 10] = [
+        what_was_read_is_held_against_the_time_of_the_commit,
         who_writes_below_a_reader_starts_over,
         a_row_that_was_missing_is_not_inserted_below_who_missed_it,
         what_slips_in_below_a_commit_fails_it,

@@ -7,7 +7,7 @@ use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Order, Parcel};
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
-use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+use crate::protocol::{Mvcc, Mvto, Occ, Protocol, TicToc};
 use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, TableOptions, Tx, Whole};
 use std::ops::Bound;
 
@@ -561,6 +561,7 @@ fn adjacent_districts_conflict_only_with_packed_keys() {
                 assert!(districts_are_apart::<Occ>(true, other, reverse, in_next), "{in_next:?} {other}");
                 assert!(districts_are_apart::<TicToc>(true, other, reverse, in_next), "{in_next:?} {other}");
                 assert!(districts_are_apart::<Mvcc>(true, other, reverse, in_next), "{in_next:?} {other}");
+                assert!(districts_are_apart::<Mvto>(true, other, reverse, in_next), "{in_next:?} {other}");
                 assert!(!districts_are_apart::<Occ>(false, other, reverse, in_next), "{in_next:?} {other}");
             }
         }

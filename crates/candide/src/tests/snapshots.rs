@@ -108,7 +108,24 @@ pub(super) fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u6
 #[test]
 fn a_snapshot_keeps_what_it_sees_and_no_more() {
     a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvcc>();
+}
+
+#[test]
+fn a_snapshot_keeps_what_it_sees_and_no_more_in_chains() {
     a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvto>();
+}
+
+/// A snapshot is anybody's, for as long as they like.
+#[test]
+fn snapshots_go_from_thread_to_thread() {
+    fn is_free<T: Send + Sync + 'static>(_: &T) {}
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let snapshot = db.snapshot();
+    is_free(&snapshot);
+    is_free(&by_hand::<Mvto>().0.snapshot());
+    add(&mut session, &items, 1);
+    let seen = std::thread::spawn(move || count(&snapshot, &items, 1)).join();
+    assert_eq!(seen.ok(), Some(Some(0)));
 }
 
 fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {

@@ -13,8 +13,8 @@ use crate::index::Direction;
 use crate::protocol::{Occ, Protocol};
 use crate::sync::Random;
 use crate::{
-    Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexOptions, Indexed, Ordered, Prefix,
-    Projection, Record, Refused, RunOptions, Scan, Session, Table, TableOptions, Tx, Updater, Whole,
+    Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexKind, IndexOptions, IndexScan, Indexed,
+    Ordered, Prefix, Projection, Record, Refused, RunOptions, Scan, Session, Table, TableOptions, Tx, Updater, Whole,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -43,6 +43,8 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
     const NOTE: Column<Self, u64>;
     /// Whether the type names its indexes.
     const NAMES_INDEXES: bool;
+    /// What its unique index on the code is.
+    type ByCode: IndexKind;
 
     /// An update of the code, if the type lets it be made.
     fn set_code<P: Protocol>(_: &Table<Self, P>, _: &Tx<'_, P>, _: &Key, _: u32) -> Option<Result<(), Abort>> {
@@ -60,6 +62,17 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
         None
     }
 
+    /// A scan of a range of codes, if the index has it.
+    fn codes<'t, P: Protocol, Pr: Projection<Self>>(
+        _: &'t Index<Self, u32, Self::ByCode, P>,
+        _: &'t Tx<'_, P>,
+        _: (Bound<u32>, Bound<u32>),
+        _: Direction,
+        _: Pr,
+    ) -> Option<IndexScan<'t, Self, u32, Self::ByCode, P, Pr>> {
+        None
+    }
+
     /// Handles on the indexes, made by this call unless the type names them.
     fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error>;
 }
@@ -74,6 +87,7 @@ impl Goods for Parcel {
     const COUNT: Column<Self, i16> = Parcel::COUNT;
     const NOTE: Column<Self, u64> = Parcel::NOTE;
     const NAMES_INDEXES: bool = false;
+    type ByCode = Ordered;
 
     fn set_code<P: Protocol>(
         table: &Table<Self, P>,
@@ -105,9 +119,22 @@ impl Goods for Parcel {
         }
     }
 
+    fn codes<'t, P: Protocol, Pr: Projection<Self>>(
+        index: &'t Index<Self, u32, Ordered, P>,
+        tx: &'t Tx<'_, P>,
+        range: (Bound<u32>, Bound<u32>),
+        direction: Direction,
+        projection: Pr,
+    ) -> Option<IndexScan<'t, Self, u32, Ordered, P, Pr>> {
+        Some(match direction {
+            Direction::Forward => index.scan(tx, range, projection),
+            Direction::Reverse => index.scan_rev(tx, range, projection),
+        })
+    }
+
     fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error> {
         let by_place = table.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())?;
-        let by_code = table.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique())?;
+        let by_code = table.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique())?;
         let by_colour = table.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed())?;
         Ok(Indexes { by_code, by_place, by_colour })
     }
@@ -123,6 +150,7 @@ impl Goods for Filed {
     const COUNT: Column<Self, i16> = Filed::COUNT;
     const NOTE: Column<Self, u64> = Filed::NOTE;
     const NAMES_INDEXES: bool = true;
+    type ByCode = Hashed;
 
     fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error> {
         let (by_code, by_colour) = (table.index(Filed::BY_CODE), table.index(Filed::BY_COLOUR));
@@ -131,7 +159,7 @@ impl Goods for Filed {
 }
 
 struct Indexes<G: Goods, P: Protocol> {
-    by_code: Index<G, u32, Hashed, P>,
+    by_code: Index<G, u32, G::ByCode, P>,
     by_place: Index<G, Place, Ordered, P>,
     by_colour: Index<G, u8, Hashed, P>,
 }
@@ -223,6 +251,7 @@ enum Source {
     Range(Bound<Key>, Bound<Key>),
     District(u8),
     Code(u32),
+    Codes(Bound<u32>, Bound<u32>),
     Colour(u8),
     Place(Place),
     Places(Bound<Place>, Bound<Place>),
@@ -301,7 +330,9 @@ enum Operation {
     Update(Key, Blind),
     /// A blind update of the weight and of the code: refused as a whole while an index keeps the code.
     UpdateCode(Key, u32),
+    UpdateIfPresent(Key, Blind),
     Modify(Key, Change),
+    ModifyIfPresent(Key, Change),
     /// Finds the row by its code.
     ModifyByCode(u32, Change),
     GetByCode(u32, Look),
@@ -416,6 +447,14 @@ fn is_between<K: Ord>(key: K, lower: Bound<K>, upper: Bound<K>) -> bool {
     std::ops::RangeBounds::contains(&(lower, upper), &key)
 }
 
+/// Whether there was a row, of what would have failed otherwise.
+fn is_present(result: Result<(), Abort>) -> Result<bool, Abort> {
+    match result {
+        Err(Abort::NotFound) => Ok(false),
+        result => result.map(|()| true),
+    }
+}
+
 impl Model {
     /// What reading these groups of a row fails with.
     fn failure(&self, rules: Rules, key: Key, groups: u8) -> Result<(), Abort> {
@@ -480,6 +519,7 @@ impl Model {
             Source::Range(lower, upper) => is_between(row.key(), lower, upper),
             Source::District(district) => row.district == district,
             Source::Code(code) => row.code == code,
+            Source::Codes(lower, upper) => is_between(row.code, lower, upper),
             Source::Colour(colour) => row.colour == colour,
             Source::Place(place) => (row.shelf, row.owner) == place,
             Source::Places(lower, upper) => is_between((row.shelf, row.owner), lower, upper),
@@ -488,6 +528,9 @@ impl Model {
         let mut rows: Vec<&Parcel> = self.rows.values().filter(wanted).collect();
         if let Source::Place(_) | Source::Places(..) | Source::Shelf(_) = source {
             rows.sort_by_key(|row| (row.shelf, row.owner, row.key()));
+        }
+        if let Source::Codes(..) = source {
+            rows.sort_by_key(|row| row.code);
         }
         if reverse {
             rows.reverse();
@@ -531,6 +574,7 @@ impl Model {
                 inserted => inserted,
             }),
             Operation::Update(key, blind) => done(self.update(key, blind)),
+            Operation::UpdateIfPresent(key, blind) => whether(is_present(self.update(key, blind))),
             Operation::UpdateCode(..) if rules.names_indexes => Expected::LeftOut,
             Operation::UpdateCode(key, code) => {
                 let refusals = [Shown::Done(Err(Abort::Indexed)), Shown::Done(Err(Abort::NotFound))];
@@ -546,6 +590,7 @@ impl Model {
                 }
             }
             Operation::Modify(key, change) => done(self.modify(rules, key, change)),
+            Operation::ModifyIfPresent(key, change) => whether(is_present(self.modify(rules, key, change))),
             Operation::ModifyByCode(..) | Operation::GetByCode(..) if !rules.indexed => Expected::LeftOut,
             Operation::ModifyByCode(code, change) => {
                 let found = self.rows.values().find(|row| row.code == code).map(|row| row.key());
@@ -556,10 +601,7 @@ impl Model {
                 Expected::This(Shown::Row(found.map_or(Ok(None), |key| self.row(rules, key, look))))
             }
             Operation::Delete(key) => done(self.delete(rules, key)),
-            Operation::DeleteIfPresent(key) => whether(match self.delete(rules, key) {
-                Err(Abort::NotFound) => Ok(false),
-                deleted => deleted.map(|()| true),
-            }),
+            Operation::DeleteIfPresent(key) => whether(is_present(self.delete(rules, key))),
             // How far it came would depend on the order.
             Operation::Clear if !self.failed.is_empty() => Expected::LeftOut,
             Operation::Clear => Expected::This(Shown::Number(Ok(std::mem::take(&mut self.rows).len()))),
@@ -683,6 +725,10 @@ impl<'t, G: Goods, P: Protocol> WithProjection<G> for OpenScan<'_, 't, G, P> {
         match (source, direction) {
             (Source::All, _) => Box::new(table.iter(tx, projection).map(see)),
             (Source::Code(code), _) => Box::new(indexes().by_code.rows(tx, &code, projection).map(see)),
+            (Source::Codes(lower, upper), _) => {
+                let scan = G::codes(&indexes().by_code, tx, (lower, upper), direction, projection);
+                Box::new(scan.expect("is ordered").map(see))
+            }
             (Source::Colour(colour), _) => Box::new(indexes().by_colour.rows(tx, &colour, projection).map(see)),
             (Source::Place(place), Direction::Forward) => {
                 Box::new(indexes().by_place.rows(tx, &place, projection).map(see))
@@ -726,6 +772,18 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
         }
     }
 
+    fn update_if_present(&self, key: &Key, blind: Blind) -> Result<bool, Abort> {
+        let Stage { table, tx, .. } = *self;
+        match blind {
+            Blind::Weight(weight) => table.update_if_present(tx, key, G::WEIGHT.add(weight)),
+            Blind::Guarded(weight) => table.update_if_present(tx, key, G::WEIGHT.sub(weight).at_least(0)),
+            Blind::Count(count) => table.update_if_present(tx, key, G::COUNT.add(count)),
+            Blind::Note(note) => table.update_if_present(tx, key, G::NOTE.max(note)),
+            Blind::Three(weight, note) => table.update_if_present(tx, key, (G::WEIGHT.add(weight), G::NOTE.set(note))),
+            Blind::Double | Blind::Scale(..) => is_present(self.update(key, blind)),
+        }
+    }
+
     fn upsert(&self, row: G, blind: Blind) -> Result<bool, Abort> {
         let Stage { table, tx, .. } = *self;
         match blind {
@@ -755,6 +813,23 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
         }
     }
 
+    fn modify_if_present(&self, key: &Key, change: Change) -> Result<bool, Abort> {
+        let Stage { table, tx, .. } = *self;
+        let done = match change {
+            Change::Weight(more) => table.modify_if_present(tx, key, G::WEIGHT, |weight| *weight += more),
+            Change::Code(new) => table.modify_if_present(tx, key, G::CODE, |code| *code = new),
+            Change::Place(shelf, owner) => {
+                table.modify_if_present(tx, key, (G::SHELF, G::OWNER), |place| *place = (shelf, owner))
+            }
+            Change::Colour(new) => table.modify_if_present(tx, key, G::COLOUR, |colour| *colour = new),
+            Change::CodeAndNote(code, note) => {
+                table.modify_if_present(tx, key, (G::CODE, G::NOTE), |both| *both = (code, note))
+            }
+            Change::Whole(_) => table.modify_if_present(tx, key, Whole, |row| *row = change.of(&(*row).into()).into()),
+        };
+        done.map(|done| done.is_some())
+    }
+
     fn perform(&mut self, operation: &Operation) -> Shown {
         let Stage { table, tx, .. } = *self;
         match *operation {
@@ -766,12 +841,14 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Operation::Put(row) => Shown::Done(table.put(tx, row.into())),
             Operation::Upsert(row, blind) => Shown::Whether(self.upsert(row.into(), blind)),
             Operation::Update(key, blind) => Shown::Done(self.update(&key, blind)),
+            Operation::UpdateIfPresent(key, blind) => Shown::Whether(self.update_if_present(&key, blind)),
             Operation::UpdateCode(key, code) => {
                 Shown::Done(G::set_code(table, tx, &key, code).expect("left out otherwise"))
             }
             Operation::Modify(key, change) => {
                 Shown::Done(table.find(tx, &key).and_then(|row| Self::modify(&row, change)))
             }
+            Operation::ModifyIfPresent(key, change) => Shown::Whether(self.modify_if_present(&key, change)),
             Operation::ModifyByCode(code, change) => {
                 let by_code = &self.indexes.expect("left out otherwise").by_code;
                 let found = by_code.find(tx, &code).and_then(|row| row.ok_or(Abort::NotFound));
@@ -973,7 +1050,7 @@ fn a_place(random: &mut Random) -> Place {
 }
 
 fn a_reading(random: &mut Random, rules: Rules) -> Reading {
-    let source = match random.below(if rules.indexed { 12 } else { 6 }) {
+    let source = match random.below(if rules.indexed { 14 } else { 6 }) {
         0 => Source::All,
         1 => Source::District(random.below(4) as u8),
         2..6 => {
@@ -987,6 +1064,10 @@ fn a_reading(random: &mut Random, rules: Rules) -> Reading {
         7 => Source::Colour(random.below(3) as u8),
         8 => Source::Place(a_place(random)),
         9 => Source::Shelf(random.below(4) as u8),
+        10 | 11 => {
+            let (lower, upper) = (a_code(random), a_code(random));
+            Source::Codes(a_bound(random, lower.min(upper)), a_bound(random, lower.max(upper)))
+        }
         _ => {
             let (lower, upper) = (a_place(random), a_place(random));
             let (lower, upper) = (lower.min(upper), lower.max(upper));
@@ -994,7 +1075,7 @@ fn a_reading(random: &mut Random, rules: Rules) -> Reading {
         }
     };
     let source = match source {
-        Source::Range(..) | Source::District(_) if !rules.has_ranges => Source::All,
+        Source::Range(..) | Source::District(_) | Source::Codes(..) if !rules.has_ranges => Source::All,
         source => source,
     };
     let is_one_way = matches!(source, Source::All | Source::Code(_) | Source::Colour(_));
@@ -1046,9 +1127,11 @@ fn an_operation(random: &mut Random, rules: Rules) -> Operation {
         }
         13..16 => Operation::Put(a_row(random, key)),
         16 | 17 => Operation::Upsert(a_row(random, key), a_blind_update(random)),
-        18..21 => Operation::Update(key, a_blind_update(random)),
+        18 | 19 => Operation::Update(key, a_blind_update(random)),
+        20 => Operation::UpdateIfPresent(key, a_blind_update(random)),
         21 => Operation::UpdateCode(key, a_code(random)),
-        22..25 => Operation::Modify(key, a_change(random)),
+        22 | 23 => Operation::Modify(key, a_change(random)),
+        24 => Operation::ModifyIfPresent(key, a_change(random)),
         25 => Operation::ModifyByCode(a_code(random), a_change(random)),
         26 => Operation::GetByCode(a_code(random), look),
         27..30 => Operation::Delete(key),

@@ -1,7 +1,8 @@
 //! What is peculiar to the protocol with versions.
 
+use super::snapshots::{self, Chained};
 use crate::index::Found;
-use crate::protocol::Mvcc;
+use crate::protocol::{Mvcc, Mvto};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Point, with_hook};
 use crate::{Abort, Column, Database, Factor, Group, Hashed, Record, RunOptions, Session, Table, Tx, Whole};
@@ -86,11 +87,6 @@ fn count_cell(items: &Items, id: u64) -> CellAt {
     let core = items.core();
     let Found::Record(record) = core.index.find(&[id]) else { panic!("no record of {id}") };
     core.layout.first_of(record)
-}
-
-/// How many versions of a row's count there are.
-fn versions(db: &Database<Mvcc>, items: &Items, id: u64) -> usize {
-    Mvcc::all_versions(&db.inner.engine.clock, count_cell(items, id))
 }
 
 /// A database whose epochs are moved by hand, with rows 1 and 2.
@@ -369,33 +365,44 @@ fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
 
 #[test]
 fn versions_stay_as_long_as_somebody_can_come_to_see_them() {
-    let (db, items, mut session) = by_hand();
+    versions_stay_under::<Mvcc>(0);
+}
+
+#[test]
+fn versions_stay_in_chains_as_long_as_somebody_can_come_to_see_them() {
+    // Two more that came before the reader, but in the epoch of the one that is collected.
+    versions_stay_under::<Mvto>(2);
+}
+
+fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
+    use super::rows::Item;
+    let (db, items, mut session) = snapshots::by_hand::<P>();
     let mut reader = db.session().unwrap();
     let seen = reader.run(|tx| {
         let before = items.read(tx, &1, Item::COUNT)?;
         for _ in 0..5 {
-            add(&mut session, &items, 1);
-            collect(&db, &mut session);
+            snapshots::add(&mut session, &items, 1);
+            snapshots::collect(&db, &mut session);
         }
-        assert_eq!(versions(&db, &items, 1), 6, "the reader began before all of them");
+        assert_eq!(snapshots::versions(&db, &items, 1), 6, "the reader began before all of them");
         Ok::<_, Abort>((before, items.read(tx, &1, Item::COUNT)?))
     });
     assert_eq!(seen, Ok((0, 0)));
-    collect(&db, &mut session);
-    assert_eq!(versions(&db, &items, 1), 1);
+    snapshots::collect(&db, &mut session);
+    assert_eq!(snapshots::versions(&db, &items, 1), 1);
     // A reader in the middle keeps what it sees, and what is newer; nothing else.
-    (0..3).for_each(|_| add(&mut session, &items, 1));
+    (0..3).for_each(|_| snapshots::add(&mut session, &items, 1));
     db.inner.engine.epochs.pass();
     let seen = reader.run(|tx| {
         items.read(tx, &1, Item::COUNT)?;
-        (0..3).for_each(|_| add(&mut session, &items, 1));
-        collect(&db, &mut session);
-        assert_eq!(versions(&db, &items, 1), 4);
+        (0..3).for_each(|_| snapshots::add(&mut session, &items, 1));
+        snapshots::collect(&db, &mut session);
+        assert_eq!(snapshots::versions(&db, &items, 1), 4 + of_the_epoch);
         items.read(tx, &1, Item::COUNT)
     });
     assert_eq!(seen, Ok::<_, Abort>(8));
-    collect(&db, &mut session);
-    assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
+    snapshots::collect(&db, &mut session);
+    assert_eq!((snapshots::versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
 #[test]
@@ -441,9 +448,15 @@ fn who_looks_up_a_row_that_is_buried_meanwhile_sees_it_gone() {
 
 #[test]
 fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing() {
+    memory_is_flat_under::<Mvcc>();
+    memory_is_flat_under::<Mvto>();
+}
+
+fn memory_is_flat_under<P: Chained>() {
+    use super::rows::Item;
     /// Rows, of which one is hot.
     const ROWS: u64 = 1_000;
-    let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
@@ -469,10 +482,10 @@ fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing() {
         assert!(garbage_now <= garbage + ROWS as usize, "{garbage_now} after {garbage}");
     }
     assert_eq!(round(false).0, bytes);
-    collect(&db, &mut session);
-    collect(&db, &mut session);
+    snapshots::collect(&db, &mut session);
+    snapshots::collect(&db, &mut session);
     assert_eq!(db.memory().garbage, 0);
-    assert!((0..ROWS).all(|id| versions(&db, &items, id) == 1));
+    assert!((0..ROWS).all(|id| snapshots::versions(&db, &items, id) == 1));
 }
 
 #[test]

@@ -25,7 +25,7 @@
 //!
 //! # Cell
 //! ```text
-//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED |  | newest undo |
+//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED THINNING |  | newest undo |
 //! ```
 //! The words behind it are those of the newest version.
 //!

@@ -630,7 +630,7 @@ fn look_at_all(context: &mut Context<'_, Mvto>, attempt: &Attempt, before: u64, 
     }
     for &(at, seen) in &attempt.reads {
         let word = at.chain_word();
-        if later && word.has(Tid::DEAD) {
+        if later && word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed) {
             return Err(context.conflict(Abort::Dead, at));
         }
         let newest = at.newest_linked(word);
@@ -742,7 +742,8 @@ fn commit_at(
     if !mutant(Mutant::NoFence) {
         full_fence(); // E1
     }
-    look_at_all(context, attempt, ts, true).map_err(Failure::Outcome)?;
+    let before = if mutant(Mutant::ValidatedInPast) { attempt.time + 1 } else { ts };
+    look_at_all(context, attempt, before, true).map_err(Failure::Outcome)?;
     for index in 0..writes.items().len() {
         look_below(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
     }
@@ -896,7 +897,7 @@ fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abor
         }
     }
     let existence = (takes_away || !rests_on_chain).then(|| item.at.existence_rts().load(Ordering::Relaxed));
-    (existence > Some(2 * ts)).then_some(Abort::ReadChanged)
+    (existence > Some(2 * ts) && !mutant(Mutant::AbsenceForgotten)).then_some(Abort::ReadChanged)
 }
 
 /// Phase 3 for one item: what it matters that it follows.
@@ -936,11 +937,14 @@ fn look_below(
 ) -> Result<(), Abort> {
     let item = writes.items()[index];
     let at = item.at;
-    if let Some(abort) = forbids(&item, own(&item).and_then(Version::older), ts) {
+    if let Some(abort) = forbids(&item, own(&item).and_then(Version::older), ts)
+        && !mutant(Mutant::RelinkedUnlooked)
+    {
         return Err(context.conflict(abort, at));
     }
     match follows(writes, index) {
         Follows::Anything => return Ok(()),
+        Follows::AnyRow if mutant(Mutant::RestedOnNothing) => return Ok(()),
         Follows::AnyRow => return look_for_row(context, &item),
         Follows::ThisRow => {}
     }
