@@ -21,9 +21,9 @@ pub struct Health {
     pub epoch_lag_ms: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none is running.
     pub oldest_pin: Option<OldestPin>,
-    /// How long the oldest open [`Snapshot`](crate::Snapshot) has been there, in epochs of about a millisecond; `None` if there is
-    /// none. While it is kept, so are the versions that it sees.
-    pub oldest_snapshot_ms: Option<u64>,
+    /// The oldest open [`Snapshot`](crate::Snapshot), or what a long transaction sees that only reads; `None` if there is none. While it is
+    /// kept, so are the versions that it sees.
+    pub oldest_snapshot: Option<OldestSnapshot>,
     /// Deleted records, unlinked blocks, and old versions or rows that have some, that are waiting for the last transaction that could see them.
     pub garbage: usize,
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
@@ -40,6 +40,16 @@ pub struct OldestPin {
     pub age_ms: u64,
     /// Its session; see [`Session::number`](crate::Session::number).
     pub session: u64,
+}
+
+/// The snapshot that has been open for the longest time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OldestSnapshot {
+    /// How long it has been open, in epochs of about a millisecond.
+    pub age_ms: u64,
+    /// Which one it is; see [`Snapshot::timestamp`](crate::Snapshot::timestamp).
+    pub timestamp: u64,
 }
 
 /// What one table takes. See [`Database::tables`].
@@ -94,7 +104,8 @@ impl<P: Protocol> Database<P> {
             epoch_lag_ms: now.saturating_sub(bound),
             oldest_pin: oldest.map(|(epoch, session)| OldestPin { age_ms: now.saturating_sub(epoch), session }),
             garbage,
-            oldest_snapshot_ms: P::oldest_snapshot(&inner.engine.clock).map(|epoch| now.saturating_sub(epoch)),
+            oldest_snapshot: P::oldest_snapshot(&inner.engine.clock)
+                .map(|(timestamp, epoch)| OldestSnapshot { age_ms: now.saturating_sub(epoch), timestamp }),
             reserved_bytes: inner.engine.memory.reserved_bytes(),
             sessions,
         }

@@ -559,7 +559,7 @@ pub use candide_derive::{Key, Record};
 pub use db::{Builder, Database, MemoryUse, TableOptions};
 pub use error::{Abort, Error};
 pub use factor::Factor;
-pub use health::{Health, OldestPin, TableUse};
+pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use protocol::recorded as history;
 pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Versioned};
 pub use record::{

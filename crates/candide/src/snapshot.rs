@@ -25,7 +25,7 @@ const ROWS_AT_ONCE: usize = 256;
 /// It owns its hold on the database, can be sent to another thread and used by several. While it exists, the versions that it
 /// sees are kept, one at most of each group of a row (under [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory, of what was
 /// changed first, of more, and of all that was); nothing else is held back by it while nobody reads in it, and what it has kept comes back when
-/// it is dropped. [`Health::oldest_snapshot_ms`](crate::Health::oldest_snapshot_ms) tells of one that was forgotten.
+/// it is dropped. [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of one that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:
 ///
@@ -89,6 +89,11 @@ impl<P: Versioned> Snapshot<P> {
         Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, epoch), epoch }
     }
 
+    /// Which moment it is of: of two snapshots of one database the later one has the same timestamp, or a greater one.
+    pub fn timestamp(&self) -> u64 {
+        self.ts
+    }
+
     /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables and of indexes. Memory that
     /// others free waits until `body` is over, so long reports are better read in several calls; versions that no snapshot sees leave
     /// their rows all the same.
@@ -111,21 +116,49 @@ impl<P: Versioned> Snapshot<P> {
         table: &Table<R, P>,
         range: impl KeyRange<R::Key>,
         projection: Pr,
-        mut each: impl FnMut(R::Key, Pr::Value),
+        each: impl FnMut(R::Key, Pr::Value),
     ) -> Result<usize, Abort>
     where
         R: Record<Index = Ordered>,
         Pr: Projection<R>,
     {
-        let mut rest = Rest(range.word_range());
+        let some = |tx: &Tx<'_, P>, rest| table.scan(tx, rest, projection).take(ROWS_AT_ONCE).collect();
+        self.in_parts(range.word_range(), some, |rest, last: &R::Key| rest.begin_after(last.words().as_ref()), each)
+    }
+
+    /// As [`Snapshot::for_each`], from the last key to the first.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run`].
+    pub fn for_each_rev<R, Pr>(
+        &self,
+        table: &Table<R, P>,
+        range: impl KeyRange<R::Key>,
+        projection: Pr,
+        each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record<Index = Ordered>,
+        Pr: Projection<R>,
+    {
+        let some = |tx: &Tx<'_, P>, rest| table.scan_rev(tx, rest, projection).take(ROWS_AT_ONCE).collect();
+        self.in_parts(range.word_range(), some, |rest, last: &R::Key| rest.end_before(last.words().as_ref()), each)
+    }
+
+    /// Goes through a range with `some` rows in each transaction; `go_on` takes those away that have come, by the last key.
+    fn in_parts<K, V>(
+        &self,
+        range: WordRange,
+        some: impl Fn(&Tx<'_, P>, Rest) -> Result<Vec<(K, V)>, Abort>,
+        go_on: impl Fn(&mut WordRange, &K),
+        mut each: impl FnMut(K, V),
+    ) -> Result<usize, Abort> {
+        let mut rest = Rest(range);
         let mut count = 0;
         loop {
-            let rows: Vec<(R::Key, Pr::Value)> = self.run(|tx| {
-                let scan = table.scan(tx, rest.clone(), projection);
-                scan.take(ROWS_AT_ONCE).collect::<Result<_, Abort>>()
-            })?;
+            let rows = self.run(|tx| some(tx, rest.clone()))?;
             let Some((last, _)) = rows.last() else { return Ok(count) };
-            rest.0.begin_after(last.words().as_ref());
+            go_on(&mut rest.0, last);
             count += rows.len();
             rows.into_iter().for_each(|(key, value)| each(key, value));
         }

@@ -501,9 +501,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn let_go(_clock: &Self::Clock, _time: u64, _epoch: Epoch) {}
 
-    /// The epoch in which the oldest open snapshot was made.
+    /// The timestamp of the oldest open snapshot, and the epoch in which it was made.
     #[doc(hidden)]
-    fn oldest_snapshot(_clock: &Self::Clock) -> Option<Epoch> {
+    fn oldest_snapshot(_clock: &Self::Clock) -> Option<(u64, Epoch)> {
         None
     }
 

@@ -609,7 +609,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::let_go(&clock.clock, time, epoch);
     }
 
-    fn oldest_snapshot(clock: &Self::Clock) -> Option<Epoch> {
+    fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Epoch)> {
         P::oldest_snapshot(&clock.clock)
     }
 

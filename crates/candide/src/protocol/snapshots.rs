@@ -90,9 +90,9 @@ impl Snapshots {
         }
     }
 
-    /// The epoch in which the oldest was opened.
-    pub(super) fn oldest(&self) -> Option<Epoch> {
-        lock(&self.0).snapshots.iter().map(|&(_, epoch)| epoch).min()
+    /// The timestamp of the oldest, and the epoch in which it was opened.
+    pub(super) fn oldest(&self) -> Option<(u64, Epoch)> {
+        lock(&self.0).snapshots.iter().copied().min_by_key(|&(_, epoch)| epoch)
     }
 }
 

@@ -67,6 +67,11 @@ impl WordRange {
         self.lower = Edge::at(key, key.len(), 0, false);
     }
 
+    /// Leaves out the keys from one of its keys on.
+    pub(crate) fn end_before(&mut self, key: &[u64]) {
+        self.upper = Edge::at(key, key.len(), u64::MAX, false);
+    }
+
     /// The keys between two bounds.
     #[inline]
     fn between<K: Key>(lower: Bound<&K>, upper: Bound<&K>) -> WordRange {

@@ -132,12 +132,12 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under<P
                 (count(&younger, &items, 1), items.get(tx, &100, Item::COUNT)?),
                 (before.map(|n| n + 1), Some(3))
             );
-            assert!(db.health().oldest_snapshot_ms >= Some(400));
+            assert!(db.health().oldest_snapshot.is_some_and(|oldest| oldest.age_ms >= 400));
             assert_eq!(items.delete(tx, &1), Err(Abort::ReadOnly));
             if ends { Ok(()) } else { Err(Abort::NotFound) }
         });
         assert_eq!(ended, if ends { Ok(()) } else { Err(Abort::NotFound) });
-        assert_eq!(db.health().oldest_snapshot_ms, None);
+        assert_eq!(db.health().oldest_snapshot, None);
         ok(writer.run(|tx| items.put(tx, Item::new(100, 3))));
     }
     // Nor is anything left after a panic.
@@ -147,12 +147,12 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under<P
                 items.get(tx, &1, Item::COUNT)?;
                 epochs.pass();
             }
-            assert!(db.health().oldest_snapshot_ms.is_some());
+            assert!(db.health().oldest_snapshot.is_some());
             resume_unwind(Box::new("on purpose")) as Result<(), Abort>
         })
     }));
     assert!(unwound.is_err());
-    assert_eq!(db.health().oldest_snapshot_ms, None);
+    assert_eq!(db.health().oldest_snapshot, None);
     for _ in 0..40 {
         epochs.pass();
         db.inner.collect(epochs.now().saturating_sub(8));
@@ -174,7 +174,7 @@ fn short_transactions_that_only_read_write_nothing_that_others_look_at_under<P: 
             for _ in 0..1_000 {
                 items.get(tx, &1, Item::COUNT)?;
             }
-            Ok(db.health().oldest_snapshot_ms)
+            Ok(db.health().oldest_snapshot.map(|oldest| oldest.age_ms))
         }))
     };
     assert_eq!((read(0), read(7), read(8)), (None, None, Some(8)));

@@ -8,7 +8,7 @@ use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto, Versioned};
 use crate::record::CellAt;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random};
-use crate::{Abort, Database, IndexOptions, Session, Snapshot, Table, Whole};
+use crate::{Abort, Database, IndexOptions, OldestSnapshot, Session, Snapshot, Table, Whole};
 use candide_check::Options;
 
 pub(super) type Items<P> = Table<Item, P>;
@@ -252,6 +252,11 @@ fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
     assert_eq!((counted, seen == rows), (Ok(1_000), true));
     let some = snapshot.for_each(&parcels, (1, 100)..(1, 700), (), |key, ()| assert!((100..700).contains(&key.1)));
     assert_eq!(some, Ok(600));
+    let mut back = Vec::new();
+    let counted = snapshot.for_each_rev(&parcels, .., Whole, |key, row| back.push((key, row)));
+    assert_eq!((counted, back.iter().rev().eq(&rows)), (Ok(1_000), true));
+    let some = snapshot.for_each_rev(&parcels, (1, 100)..(1, 700), (), |key, ()| assert!((100..700).contains(&key.1)));
+    assert_eq!(some, Ok(600));
     ok(snapshot.run(|tx| {
         let back: Vec<_> = parcels.scan_rev(tx, .., Whole).collect::<Result<_, _>>()?;
         assert!(back.iter().rev().eq(&rows));
@@ -312,16 +317,18 @@ fn health_tells_of_the_oldest_snapshot() {
 }
 
 fn health_tells_of_the_oldest_snapshot_under<P: Chained>() {
-    let (db, _, _session) = by_hand::<P>();
-    assert_eq!(db.health().oldest_snapshot_ms, None);
+    let (db, items, mut session) = by_hand::<P>();
+    assert_eq!(db.health().oldest_snapshot, None);
     let old = db.snapshot();
     (0..5).for_each(|_| db.inner.engine.epochs.pass());
+    add(&mut session, &items, 1);
     let young = db.snapshot();
-    assert_eq!(db.health().oldest_snapshot_ms, Some(5));
+    assert!(old.timestamp() < young.timestamp());
+    assert_eq!(db.health().oldest_snapshot, Some(OldestSnapshot { age_ms: 5, timestamp: old.timestamp() }));
     drop(old);
-    assert_eq!(db.health().oldest_snapshot_ms, Some(0));
+    assert_eq!(db.health().oldest_snapshot, Some(OldestSnapshot { age_ms: 0, timestamp: young.timestamp() }));
     drop(young);
-    assert_eq!(db.health().oldest_snapshot_ms, None);
+    assert_eq!(db.health().oldest_snapshot, None);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl<'a> RunOptions<'a> {
     /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or lock. Under protocols with
     /// [versions](crate::Versioned) it sees the database as it was when it began, runs once, and meets no conflict. If it takes
     /// longer than some milliseconds, what it sees is kept like what a [`Snapshot`](crate::Snapshot) sees, and
-    /// [`Health::oldest_snapshot_ms`](crate::Health::oldest_snapshot_ms) tells of it; memory that others free waits until it is over, so for
+    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of it; memory that others free waits until it is over, so for
     /// long reports a snapshot is better, read in parts. Under the other protocols it is repeated as any transaction is.
     ///
     /// ```

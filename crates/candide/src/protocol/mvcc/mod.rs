@@ -364,7 +364,7 @@ impl Protocol for Mvcc {
         clock.snapshots.close(time, epoch);
     }
 
-    fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
+    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Epoch)> {
         clock.snapshots.oldest()
     }
 

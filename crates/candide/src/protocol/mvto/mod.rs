@@ -409,7 +409,7 @@ impl Protocol for Mvto {
         clock.snapshots.close(time, epoch);
     }
 
-    fn oldest_snapshot(clock: &Clock) -> Option<Epoch> {
+    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Epoch)> {
         clock.snapshots.oldest()
     }
 
