@@ -2,7 +2,7 @@
 //! and while another takes a snapshot, goes over all order lines, and takes the next one.
 //!
 //! ```text
-//! cargo run --release -p candide-measure --bin beside_snapshot [ROUNDS]
+//! cargo run --release -p candide-measure --bin beside_snapshot [ROUNDS [mvcc|mvto]]
 //! ```
 //!
 //! A delivery looks for the oldest order of a district, and finds it behind all rows that have been deleted since the snapshot: it keeps
@@ -14,7 +14,7 @@
 //! Turns are taken on tables that grow, and a turn may have to collect what the last one has left. So each order of the three kinds has
 //! its turn, too: rounds come in sixes. The ratios are those within a round.
 
-use candide::{Abort, Database, Mvcc, Snapshot};
+use candide::{Abort, Database, Mvcc, Mvto, Protocol, Snapshot, Versioned};
 use candide_workloads::tpcc::{OrderLine, Tpcc, TpccTables, TpccWorker};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::error::Error;
@@ -40,9 +40,9 @@ const ORDERS: [[Beside; 3]; 6] = {
 };
 
 /// A company and its database.
-struct Company {
-    db: Database<Mvcc>,
-    loaded: TpccTables<Mvcc>,
+struct Company<P: Protocol> {
+    db: Database<P>,
+    loaded: TpccTables<P>,
 }
 
 /// What a thread that goes over the order lines has done.
@@ -54,18 +54,26 @@ struct Scanned {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let rounds = std::env::args().nth(1).map_or(Ok(12), |rounds| rounds.parse())?;
+    match std::env::args().nth(2).as_deref() {
+        None | Some(Mvcc::NAME) => compare_both::<Mvcc>(rounds),
+        Some(Mvto::NAME) => compare_both::<Mvto>(rounds),
+        Some(other) => Err(format!("{other} is no protocol with snapshots; there are mvcc and mvto").into()),
+    }
+}
+
+fn compare_both<P: Versioned>(rounds: usize) -> Result<(), Box<dyn Error>> {
     for delivery_hint in [true, false] {
         println!(
             "deliveries {}",
             if delivery_hint { "remember from where on to look" } else { "look from the beginning" }
         );
-        compare(&Tpcc { audit_every: 0, delivery_hint, ..Tpcc::strict() }, rounds)?;
+        compare::<P>(&Tpcc { audit_every: 0, delivery_hint, ..Tpcc::strict() }, rounds)?;
     }
     Ok(())
 }
 
-fn compare(knobs: &Tpcc, rounds: usize) -> Result<(), Box<dyn Error>> {
-    let (company, other) = (Company::found(knobs, 1)?, Company::found(knobs, 2)?);
+fn compare<P: Versioned>(knobs: &Tpcc, rounds: usize) -> Result<(), Box<dyn Error>> {
+    let (company, other) = (Company::<P>::found(knobs, 1)?, Company::<P>::found(knobs, 2)?);
     let mut worker = company.loaded.worker(company.db.session()?, 0);
     work(&mut worker, TURN)?;
     let (mut same, mut separate) = (Vec::new(), Vec::new());
@@ -102,16 +110,16 @@ fn compare(knobs: &Tpcc, rounds: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-impl Company {
-    fn found(knobs: &Tpcc, seed: u64) -> Result<Company, Box<dyn Error>> {
-        let db = Database::<Mvcc>::builder().build()?;
+impl<P: Versioned> Company<P> {
+    fn found(knobs: &Tpcc, seed: u64) -> Result<Company<P>, Box<dyn Error>> {
+        let db = Database::<P>::builder().build()?;
         let loaded = knobs.load(&db, &Loading { threads: 2, seed, progress: &|_| {}, stopped: &|| false })?;
         loaded.expect_workers(1);
         Ok(Company { db, loaded })
     }
 
     /// Transactions per second while a thread goes over this company's order lines, and how far that came.
-    fn scanned_beside(&self, worker: &mut TpccWorker<Mvcc>) -> Result<(f64, Scanned), Box<dyn Error>> {
+    fn scanned_beside(&self, worker: &mut TpccWorker<P>) -> Result<(f64, Scanned), Box<dyn Error>> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let scanner = scope.spawn(|| {
@@ -131,7 +139,7 @@ impl Company {
     }
 
     /// Adds up all amounts; gives the number of rows.
-    fn scan(&self, snapshot: &Snapshot<Mvcc>) -> Result<u64, Abort> {
+    fn scan(&self, snapshot: &Snapshot<P>) -> Result<u64, Abort> {
         let mut cents = 0;
         let lines = &self.loaded.tables().order_lines;
         let rows = snapshot.for_each(lines, .., OrderLine::AMOUNT, |_, amount| cents += u64::from(amount))?;
@@ -141,7 +149,7 @@ impl Company {
 }
 
 /// Transactions per second.
-fn work(worker: &mut TpccWorker<Mvcc>, time: Duration) -> Result<f64, Abort> {
+fn work<P: Protocol>(worker: &mut TpccWorker<P>, time: Duration) -> Result<f64, Abort> {
     let (begun, mut transactions) = (Instant::now(), 0u64);
     while begun.elapsed() < time {
         for _ in 0..100 {

@@ -11,7 +11,10 @@
 //! only reads is validated at the time it began instead of being run in the past; nodes have plain versions, since every timestamp
 //! is drawn after the links of its transaction, be it from a counter or from the system's clock (`ticks.rs`), of which Cicada has one for
 //! each thread; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
-//! what may fail is applied by the commit; and a read for update keeps other writers out.
+//! what may fail is applied by the commit; who writes what it has read may come below later versions that nobody has read, where
+//! Cicada has it be the newest; the place of a version in the record is used once, so nobody walks past one that comes after it
+//! there; deltas are not combined with one another, since somebody may read at a time between two, and when nobody can any more they
+//! become one row (`collect.rs`); and a read for update keeps other writers out.
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*, the clock's when it began. If it meets a newer version and may still write, it moves
