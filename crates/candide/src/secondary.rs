@@ -100,7 +100,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         let range = WordRange::beginning_with(key.words().as_ref(), K::WORDS);
         let mut way = self.begin(tx, range, Direction::Forward);
         let state = &mut *tx.state.borrow_mut();
-        let Some(record) = self.next_row(tx, state, &mut way)? else { return Ok(None) };
+        let Some(Met { record, .. }) = self.next_row(tx, state, &mut way)? else { return Ok(None) };
         let key = self.table.core().layout.key_of(record);
         Ok(Some(self.table.row_of(tx, key, record)))
     }
@@ -122,8 +122,12 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 
     fn begin(&self, tx: &Tx<'_, P>, range: WordRange, direction: Direction) -> Way {
-        let entries = &self.core().entries;
-        Way::new(tx, entries, range.of_longer_keys(entries.layout.key_words()), direction)
+        Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
+    }
+
+    /// The entries of a range of keys, whose words a unique index's entries have, and others' begin with.
+    pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
+        range.of_longer_keys(self.core().entries.layout.key_words())
     }
 
     fn scan_words<'t, Pr: Projection<R>>(
@@ -133,11 +137,23 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         direction: Direction,
         projection: Pr,
     ) -> IndexScan<'t, R, K, I, P, Pr> {
-        IndexScan { index: self, tx, projection, way: self.begin(tx, range, direction) }
+        self.scan_entries(tx, self.entry_range(&range), direction, projection)
     }
 
-    /// The record of the next row on the way.
-    fn next_row(&self, tx: &Tx<'_, P>, state: &mut State<P>, way: &mut Way) -> Result<Option<RecordAt>, Abort> {
+    /// The rows of a range of entries.
+    pub(crate) fn scan_entries<'t, Pr: Projection<R>>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        entries: WordRange,
+        direction: Direction,
+        projection: Pr,
+    ) -> IndexScan<'t, R, K, I, P, Pr> {
+        let way = Way::new(tx, &self.core().entries, entries, direction);
+        IndexScan { index: self, tx, projection, way, last: None }
+    }
+
+    /// The next row on the way.
+    fn next_row(&self, tx: &Tx<'_, P>, state: &mut State<P>, way: &mut Way) -> Result<Option<Met>, Abort> {
         let (table, index) = (self.table.core(), self.core());
         if way.is_over() {
             return Ok(None);
@@ -151,7 +167,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         while let Some(entry) = way.next(tx, state, &index.entries)? {
             let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else { continue };
             return match state.find(tx.engine, table, primary.as_slice())? {
-                Found::Record(record) => Ok(Some(record)),
+                Found::Record(record) => Ok(Some(Met { entry, record })),
                 // Entry and row come and go together, so the transaction has seen two different times.
                 Found::Nothing { node, version } => {
                     let missing = Missing { table: table.number, key: Some(primary.as_slice()), node, version };
@@ -162,6 +178,12 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         }
         Ok(None)
     }
+}
+
+/// A row that is met through an index.
+struct Met {
+    entry: RecordAt,
+    record: RecordAt,
 }
 
 /// The primary key that an entry stands for, if it was there at the mark.
@@ -222,6 +244,15 @@ pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
     tx: &'t Tx<'t, P>,
     projection: Pr,
     way: Way,
+    /// The entry of the row that it has given last.
+    last: Option<RecordAt>,
+}
+
+impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'_, R, K, I, P, Pr> {
+    /// The key of the entry of the row that it has given last.
+    pub(crate) fn last_entry(&self) -> Option<KeyWords> {
+        self.last.map(|entry| entry.key_words(self.index.core().entries.layout.key_words()))
+    }
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator for IndexScan<'_, R, K, I, P, Pr> {
@@ -233,8 +264,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
         }
         let (tx, table) = (self.tx, &self.index.table);
         let state = &mut *tx.state.borrow_mut();
-        let row = self.index.next_row(tx, state, &mut self.way).and_then(|record| {
-            let Some(record) = record else { return Ok(None) };
+        let row = self.index.next_row(tx, state, &mut self.way).and_then(|met| {
+            let Some(Met { entry, record }) = met else { return Ok(None) };
+            self.last = Some(entry);
             let key = table.core().layout.key_of(record);
             let units = table.core().layout.units_of(self.projection.groups());
             match table.read_at_mark(tx, state, (&key, record), self.way.mark(), units, &self.projection)? {

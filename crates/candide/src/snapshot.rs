@@ -5,14 +5,16 @@
 use crate::db::{Database, Inner};
 use crate::epoch::Epoch;
 use crate::error::Abort;
+use crate::index::Direction;
 use crate::protocol::{LookBack, Versioned};
-use crate::record::{Key, KeyRange, Ordered, Projection, Record, WordRange};
+use crate::record::{Hashed, Key, KeyRange, Ordered, Projection, Record, WordRange};
+use crate::secondary::Index;
 use crate::session::{Session, run_cached};
 use crate::table::Table;
 use crate::txn::{RunOptions, Tx};
 use std::sync::Arc;
 
-/// Rows that [`Snapshot::for_each`] looks at without a pause.
+/// Rows that [`Snapshot::for_each`] and its like look at without a pause.
 const ROWS_AT_ONCE: usize = 256;
 
 /// The database as it was when the snapshot was made: all of its tables and indexes, consistent, for as long as it is kept.
@@ -95,8 +97,8 @@ impl<P: Versioned> Snapshot<P> {
     }
 
     /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables and of indexes. Memory that
-    /// others free waits until `body` is over, so long reports are better read in several calls; versions that no snapshot sees leave
-    /// their rows all the same.
+    /// others free waits until `body` is over, so long reports are better read in several calls, or by [`Snapshot::for_each`]; versions
+    /// that no snapshot sees leave their rows all the same.
     ///
     /// # Errors
     /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock, [`Abort::NoIndex`] from an index that
@@ -110,7 +112,7 @@ impl<P: Versioned> Snapshot<P> {
     /// versions: it reads some rows at a time, and `each` runs in between, outside of any transaction.
     ///
     /// # Errors
-    /// As [`Snapshot::run`].
+    /// As [`Snapshot::run`]; what has been read before goes to `each`.
     pub fn for_each<R, Pr>(
         &self,
         table: &Table<R, P>,
@@ -122,14 +124,18 @@ impl<P: Versioned> Snapshot<P> {
         R: Record<Index = Ordered>,
         Pr: Projection<R>,
     {
-        let some = |tx: &Tx<'_, P>, rest| table.scan(tx, rest, projection).take(ROWS_AT_ONCE).collect();
-        self.in_parts(range.word_range(), some, |rest, last: &R::Key| rest.begin_after(last.words().as_ref()), each)
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let rows: Vec<_> = table.scan(tx, rest.clone(), projection).take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            rows.last().inspect(|(last, _)| rest.0.begin_after(last.words().as_ref()));
+            Ok(rows)
+        };
+        self.in_parts(range.word_range(), some, each)
     }
 
     /// As [`Snapshot::for_each`], from the last key to the first.
     ///
     /// # Errors
-    /// As [`Snapshot::run`].
+    /// As [`Snapshot::for_each`].
     pub fn for_each_rev<R, Pr>(
         &self,
         table: &Table<R, P>,
@@ -141,24 +147,109 @@ impl<P: Versioned> Snapshot<P> {
         R: Record<Index = Ordered>,
         Pr: Projection<R>,
     {
-        let some = |tx: &Tx<'_, P>, rest| table.scan_rev(tx, rest, projection).take(ROWS_AT_ONCE).collect();
-        self.in_parts(range.word_range(), some, |rest, last: &R::Key| rest.end_before(last.words().as_ref()), each)
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let rows: Vec<_> =
+                table.scan_rev(tx, rest.clone(), projection).take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            rows.last().inspect(|(last, _)| rest.0.end_before(last.words().as_ref()));
+            Ok(rows)
+        };
+        self.in_parts(range.word_range(), some, each)
     }
 
-    /// Goes through a range with `some` rows in each transaction; `go_on` takes those away that have come, by the last key.
+    /// As [`Snapshot::for_each`], with the rows whose keys in an ordered index lie in a range, in their order, and with equal keys
+    /// in the order of their primary keys.
+    ///
+    /// # Errors
+    /// As [`Snapshot::for_each`].
+    pub fn for_each_by<R, K, Pr>(
+        &self,
+        index: &Index<R, K, Ordered, P>,
+        range: impl KeyRange<K>,
+        projection: Pr,
+        each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record,
+        K: Key,
+        Pr: Projection<R>,
+    {
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let mut scan = index.scan_entries(tx, rest.0.clone(), Direction::Forward, projection);
+            let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            scan.last_entry().inspect(|last| rest.0.begin_after(last.as_slice()));
+            Ok(rows)
+        };
+        self.in_parts(index.entry_range(&range.word_range()), some, each)
+    }
+
+    /// As [`Snapshot::for_each_by`], from the last to the first.
+    ///
+    /// # Errors
+    /// As [`Snapshot::for_each`].
+    pub fn for_each_by_rev<R, K, Pr>(
+        &self,
+        index: &Index<R, K, Ordered, P>,
+        range: impl KeyRange<K>,
+        projection: Pr,
+        each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record,
+        K: Key,
+        Pr: Projection<R>,
+    {
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let mut scan = index.scan_entries(tx, rest.0.clone(), Direction::Reverse, projection);
+            let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            scan.last_entry().inspect(|last| rest.0.end_before(last.as_slice()));
+            Ok(rows)
+        };
+        self.in_parts(index.entry_range(&range.word_range()), some, each)
+    }
+
+    /// As [`Snapshot::for_each`], with all rows of a hashed table, in no order. It lists the keys of the table first, which takes their
+    /// memory beside the limit.
+    ///
+    /// # Errors
+    /// As [`Snapshot::for_each`].
+    pub fn for_each_unordered<R, Pr>(
+        &self,
+        table: &Table<R, P>,
+        projection: Pr,
+        mut each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record<Index = Hashed>,
+        Pr: Projection<R>,
+    {
+        // What the snapshot sees stays in the index as long as it is open.
+        let keys = self.run(|tx| table.linked_keys(tx))?;
+        let mut count = 0;
+        for keys in keys.chunks(ROWS_AT_ONCE) {
+            let rows: Vec<_> = self.run(|tx| {
+                let read = |&key: &R::Key| table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)));
+                keys.iter().filter_map(|key| read(key).transpose()).collect::<Result<_, Abort>>()
+            })?;
+            count += rows.len();
+            rows.into_iter().for_each(|(key, value)| each(key, value));
+        }
+        Ok(count)
+    }
+
+    /// Goes through a range with `some` rows in each transaction, which takes these from the range.
     fn in_parts<K, V>(
         &self,
         range: WordRange,
-        some: impl Fn(&Tx<'_, P>, Rest) -> Result<Vec<(K, V)>, Abort>,
-        go_on: impl Fn(&mut WordRange, &K),
+        some: impl Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort>,
         mut each: impl FnMut(K, V),
     ) -> Result<usize, Abort> {
         let mut rest = Rest(range);
         let mut count = 0;
         loop {
-            let rows = self.run(|tx| some(tx, rest.clone()))?;
-            let Some((last, _)) = rows.last() else { return Ok(count) };
-            go_on(&mut rest.0, last);
+            let rows = self.run(|tx| some(tx, &mut rest))?;
+            if rows.is_empty() {
+                return Ok(count);
+            }
             count += rows.len();
             rows.into_iter().for_each(|(key, value)| each(key, value));
         }

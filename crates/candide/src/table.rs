@@ -451,6 +451,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.delete_if_present()
     }
 
+    /// The keys of the records that are linked now, of rows or not.
+    pub(crate) fn linked_keys(&self, tx: &Tx<'_, P>) -> Result<Vec<R::Key>, Abort> {
+        tx.state.borrow_mut().admit(tx.engine, &self.core)?;
+        let mut keys = Vec::new();
+        self.core.index.for_each(|record| keys.push(self.core.layout.key_of(record)));
+        Ok(keys)
+    }
+
     /// Calls `each` with every row, in no particular order, reading records directly instead of by key; gives their
     /// number. Meant for checks: it agrees with what transactions see only while none runs.
     ///

@@ -275,6 +275,84 @@ fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
 }
 
 #[test]
+fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too() {
+    rows_come_in_parts_under::<Mvcc>();
+    rows_come_in_parts_under::<Mvto>();
+}
+
+fn rows_come_in_parts_under<P: Chained>() {
+    let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
+    let (parcels, items) = (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("items").unwrap());
+    let mut session = db.session().unwrap();
+    let by_shelf = parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique()).unwrap();
+    // 600 rows of two shelves: a part ends between rows of the same shelf.
+    ok(session.run(|tx| {
+        (0..600)
+            .try_for_each(|number| parcels.insert(tx, Parcel { shelf: (number % 2) as u8, ..Parcel::new(1, number) }))
+    }));
+    ok(session.run(|tx| (0..600).try_for_each(|id| items.insert(tx, Item::new(id, 1)))));
+    let shelves = ok(session.run(|tx| by_shelf.scan(tx, .., Whole).collect::<Result<Vec<_>, _>>()));
+    let codes = ok(session.run(|tx| by_code.scan(tx, 10..500, Whole).collect::<Result<Vec<_>, _>>()));
+    let snapshot = db.snapshot();
+    let too_young = parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::ordered()).unwrap();
+    for number in 0..600 {
+        ok(session.run(|tx| match number % 3 {
+            0 => parcels.delete(tx, &(1, number)),
+            1 => parcels.modify(tx, &(1, number), Parcel::SHELF, |shelf| *shelf = 1 - *shelf),
+            _ => parcels.modify(tx, &(1, number), Parcel::CODE, |code| *code += 1 << 20),
+        }));
+        ok(session.run(|tx| match number % 3 {
+            0 => items.delete(tx, &number.into()),
+            1 => items.update(tx, &number.into(), Item::COUNT.add(1)),
+            _ => items.insert(tx, Item::new(u64::from(number) + 1_000, 1)),
+        }));
+    }
+    collect(&db, &mut session);
+    let mut seen = Vec::new();
+    let counted = snapshot.for_each_by(&by_shelf, .., Whole, |key, row| {
+        // The database can be used in between.
+        assert!(db.run(|tx| parcels.get(tx, &(1, 1), ())).is_ok_and(|found| found.is_some()));
+        seen.push((key, row));
+    });
+    assert_eq!((counted, seen == shelves), (Ok(600), true));
+    seen.clear();
+    let counted = snapshot.for_each_by_rev(&by_shelf, .., Whole, |key, row| seen.push((key, row)));
+    assert_eq!((counted, seen.iter().rev().eq(&shelves)), (Ok(600), true));
+    seen.clear();
+    let counted = snapshot.for_each_by(&by_code, 10..500, Whole, |key, row| seen.push((key, row)));
+    assert_eq!((counted, seen == codes), (Ok(codes.len()), true));
+    seen.clear();
+    let counted = snapshot.for_each_by_rev(&by_code, 10..500, Whole, |key, row| seen.push((key, row)));
+    assert_eq!((counted, seen.iter().rev().eq(&codes)), (Ok(codes.len()), true));
+    let refused = snapshot.for_each_by(&too_young, .., (), |_, ()| panic!("it is younger than the snapshot"));
+    assert_eq!(refused, Err(Abort::NoIndex));
+    let mut ids = Vec::new();
+    let counted = snapshot.for_each_unordered(&items, Item::COUNT, |id, count| {
+        assert!(db.run(|tx| items.get(tx, &1, ())).is_ok_and(|found| found.is_some()));
+        assert_eq!(count, 1);
+        ids.push(id);
+    });
+    ids.sort_unstable();
+    assert_eq!((counted, ids.into_iter().eq(0..600)), (Ok(600), true));
+}
+
+/// As long as `each` has the rows of a part, nobody waits for the snapshot: who goes through much holds no epochs back.
+#[test]
+fn nothing_is_pinned_between_two_parts() {
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let snapshot = db.snapshot();
+    let counted = snapshot.for_each_unordered(&items, (), |_, ()| {
+        let epochs = &db.inner.engine.epochs;
+        let before = epochs.bound();
+        (0..3).for_each(|_| epochs.pass());
+        assert!(epochs.bound() >= before + 3, "{before}, {}", epochs.bound());
+    });
+    assert_eq!(counted, Ok(4));
+    add(&mut session, &items, 1);
+}
+
+#[test]
 fn nothing_is_written_by_who_only_reads() {
     nothing_is_written_by_who_only_reads_under::<Mvcc>();
     nothing_is_written_by_who_only_reads_under::<Mvto>();
