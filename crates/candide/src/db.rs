@@ -163,7 +163,7 @@ impl<P: Protocol> Database<P> {
     /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same database already (or the
     /// protocol allows one session and another one exists).
     pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        run_cached(&self.inner, &RunOptions::new(), LookBack::No, body)
+        run_cached(&self.inner, const { &RunOptions::new() }, LookBack::No, body)
     }
 
     /// As [`Database::run`], with limits on retrying, told of conflicts, or only reading.

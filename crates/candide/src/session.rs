@@ -8,7 +8,7 @@ use crate::index::{Advance, Direction, Found, NodeAt};
 use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
 use crate::record::{RecordAt, Unit, WordRange, Words};
 use crate::stats::Stats;
-use crate::txn::{Conflict, Core, RunOptions, Tx};
+use crate::txn::{Conflict, Core, Effects, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -63,7 +63,7 @@ impl<P: Protocol> Session<P> {
     /// process ends at the first panic, even of an attempt that was doomed.
     #[inline]
     pub fn run<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        self.run_as(&RunOptions::new(), LookBack::No, body)
+        self.run_as(const { &RunOptions::new() }, LookBack::No, body)
     }
 
     /// As [`Session::run`], with limits on retrying, told of conflicts, or only reading.
@@ -86,8 +86,9 @@ impl<P: Protocol> Session<P> {
         look_back: LookBack,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let (value, effects) = self.core.run(&self.inner.engine, options, look_back, body)?;
-        effects.into_iter().for_each(|effect| effect());
+        let effects = Effects::default();
+        let value = self.core.run(&self.inner.engine, options, look_back, &effects, body)?;
+        effects.take_place();
         Ok(value)
     }
 
@@ -281,10 +282,11 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let mut lent = Lent { session: Some(session), database };
     lent.announce();
     let session = lent.session.as_mut().expect("given back only on drop");
-    let (value, effects) = session.core.run(&inner.engine, options, look_back, body)?;
+    let effects = Effects::default();
+    let value = session.core.run(&inner.engine, options, look_back, &effects, body)?;
     // Effects may run transactions of their own, with this session.
     drop(lent);
-    effects.into_iter().for_each(|effect| effect());
+    effects.take_place();
     Ok(value)
 }
 

@@ -81,7 +81,7 @@ impl<P: Versioned> Session<P> {
         if !Arc::ptr_eq(self.inner(), &snapshot.inner) {
             return Err(Abort::ForeignTable.into());
         }
-        self.run_as(&RunOptions::new(), LookBack::To(snapshot.ts), body)
+        self.run_as(const { &RunOptions::new() }, LookBack::To(snapshot.ts), body)
     }
 }
 
@@ -105,7 +105,7 @@ impl<P: Versioned> Snapshot<P> {
     /// is younger than the snapshot, [`Abort::Nested`] if this thread is inside `run` of the same database already
     /// ([`Session::run_at`] can be used there).
     pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
-        run_cached(&self.inner, &RunOptions::new(), LookBack::To(self.ts), body)
+        run_cached(&self.inner, const { &RunOptions::new() }, LookBack::To(self.ts), body)
     }
 
     /// Calls `each` with every row of a range of keys in their order; gives their number. Holds nothing back but the snapshot's

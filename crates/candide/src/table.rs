@@ -13,7 +13,7 @@ use crate::record::{
 };
 use crate::session::Session;
 use crate::sync::{Mutant, mutant, thread};
-use crate::txn::{Core, FreeColumnsOnly, Home, Mark, Stager, State, Tx};
+use crate::txn::{Core, Effects, FreeColumnsOnly, Home, Mark, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -468,7 +468,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let mut visitor = Visitor::new(&self.inner)?;
         let core = visitor.core.as_mut().expect("taken only on drop");
         let engine = &self.inner.engine;
-        let tx = Tx::new(engine, &core.state);
+        let effects = Effects::default();
+        let tx = Tx::new(engine, &core.state, &effects);
         let mut count = 0;
         let mut failed = false;
         self.core.index.for_each(|record| {

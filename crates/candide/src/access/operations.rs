@@ -20,6 +20,12 @@ pub(super) struct Operations {
 }
 
 impl Operations {
+    /// Whether there are none, nor anything that was to belong to one.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.ops.is_empty() && self.operands.is_empty() && self.users.is_empty()
+    }
+
     pub(super) fn clear(&mut self) {
         self.ops.clear();
         self.operands.clear();

@@ -140,9 +140,17 @@ impl WriteSet {
         &mut self.items
     }
 
-    /// Forgets everything.
-    #[inline]
+    /// Forgets everything, which mostly is nothing.
+    #[inline(always)]
     pub(crate) fn clear(&mut self) {
+        // There is no item without an operation.
+        if !self.operations.is_empty() {
+            self.clear_all();
+        }
+    }
+
+    #[inline(never)]
+    fn clear_all(&mut self) {
         if self.items.len() > SCANNED_MAX {
             if self.table.len() > 32 * self.items.len() {
                 // Left by a far larger transaction; clearing it again and again would cost more than growing anew.

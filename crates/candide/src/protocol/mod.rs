@@ -250,6 +250,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
 
+    /// Whether an update has failed that the attempt has applied at once: then it can only end in that.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn has_failed(_attempt: &Self::Attempt) -> bool {
+        false
+    }
+
     /// Observes a unit: calls `copy` with its words, perhaps several times; what the last call copied belongs together.
     #[doc(hidden)]
     fn read(

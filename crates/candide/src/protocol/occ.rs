@@ -156,15 +156,18 @@ impl Protocol for Occ {
         validate(context, attempt, writes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn commit(
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let committed = match attempt.held.is_empty() {
-            true => commit(context, attempt, writes),
-            false => commit_held(context, attempt, writes),
+        let committed = if !attempt.held.is_empty() {
+            commit_held(context, attempt, writes)
+        } else if writes.is_empty() {
+            commit_reads(context, attempt, writes)
+        } else {
+            commit(context, attempt, writes)
         };
         pass(Point::Released);
         committed
@@ -231,22 +234,27 @@ fn commit_held(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
-    let result = commit(context, attempt, writes);
+    let result = match writes.is_empty() {
+        true => commit_reads(context, attempt, writes),
+        false => commit(context, attempt, writes),
+    };
     release_held(context, attempt);
     result
 }
 
+/// Phase 3, all that there is for an attempt that has written nothing; and it is that for more than one observation only.
+#[inline(always)]
+fn commit_reads(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<Committed, Abort> {
+    let at_one_moment = attempt.reads.len() <= 1 && attempt.nodes.is_empty();
+    if !at_one_moment {
+        validate(context, attempt, writes)?;
+    }
+    Ok(Committed { version: 0 })
+}
+
 /// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
 /// updater panics.
-#[inline(always)]
 fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
-    if writes.is_empty() {
-        let at_one_moment = attempt.reads.len() <= 1 && attempt.nodes.is_empty();
-        if !at_one_moment {
-            validate(context, attempt, writes)?;
-        }
-        return Ok(Committed { version: 0 });
-    }
     context.yield_to_token()?;
     context.reserve_for(writes);
     if context.engine.options.factors.has(Factor::SortedLocks) {
@@ -341,7 +349,6 @@ fn choose_version(
 }
 
 /// Phase 3: every cell is what it was when it was read and nobody else is committing to it; every node vouches as before.
-#[inline]
 fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<(), Abort> {
     if mutant(Mutant::NoReadValidation) {
         return Ok(());

@@ -377,6 +377,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::begin(&mut inner(context), &mut attempt.inner);
     }
 
+    fn has_failed(attempt: &Self::Attempt) -> bool {
+        P::has_failed(&attempt.inner)
+    }
+
     fn read(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,

@@ -246,6 +246,11 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     }
 
     #[inline(always)]
+    fn has_failed(attempt: &Attempt) -> bool {
+        !attempt.failed.is_empty()
+    }
+
+    #[inline(always)]
     fn read(
         _context: &mut Context<'_, Self>,
         attempt: &mut Attempt,

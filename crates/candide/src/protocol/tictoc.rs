@@ -215,15 +215,18 @@ impl Protocol for TicToc {
         certify(context, attempt, writes).map(drop)
     }
 
-    #[inline]
+    #[inline(always)]
     fn commit(
         context: &mut Context<'_, TicToc>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let committed = match attempt.held.is_empty() {
-            true => commit(context, attempt, writes),
-            false => commit_held(context, attempt, writes),
+        let committed = if !attempt.held.is_empty() {
+            commit_held(context, attempt, writes)
+        } else if writes.is_empty() {
+            commit_reads(context, attempt, writes)
+        } else {
+            commit(context, attempt, writes)
         };
         pass(Point::Released);
         committed
@@ -356,18 +359,27 @@ fn commit_held(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
-    let result = commit(context, attempt, writes);
+    let result = match writes.is_empty() {
+        true => commit_reads(context, attempt, writes),
+        false => commit(context, attempt, writes),
+    };
     release_held(attempt);
     result
 }
 
+/// Phases 2 and 3, all that there is for an attempt that has written nothing.
+#[inline(always)]
+fn commit_reads(
+    context: &mut Context<'_, TicToc>,
+    attempt: &mut Attempt,
+    writes: &WriteSet,
+) -> Result<Committed, Abort> {
+    certify(context, attempt, writes).map(|_| Committed { version: 0 })
+}
+
 /// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
 /// updater panics.
-#[inline(always)]
 fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
-    if writes.is_empty() {
-        return certify(context, attempt, writes).map(|_| Committed { version: 0 });
-    }
     context.yield_to_token()?;
     context.reserve_for(writes);
     if context.engine.options.factors.has(Factor::SortedLocks) {

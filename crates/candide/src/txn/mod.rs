@@ -28,15 +28,33 @@ use std::cell::RefCell;
 pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     pub(crate) engine: &'s Engine<P>,
     pub(crate) state: &'s RefCell<State<P>>,
-    effects: RefCell<Vec<Effect>>,
+    effects: &'s Effects,
 }
 
 /// What a closure wants done once it has committed.
-pub(crate) type Effect = Box<dyn FnOnce()>;
+#[derive(Default)]
+pub(crate) struct Effects(RefCell<Vec<Box<dyn FnOnce()>>>);
+
+impl Effects {
+    /// Has all of it done, of a transaction that has committed.
+    #[inline(always)]
+    pub(crate) fn take_place(self) {
+        let effects = self.0.into_inner();
+        if !effects.is_empty() {
+            effects.into_iter().for_each(|effect| effect());
+        }
+    }
+
+    /// Takes back what an attempt wanted that has not committed.
+    fn take_back(&self) -> impl Sized {
+        self.0.take()
+    }
+}
 
 impl<'s, P: Protocol> Tx<'s, P> {
-    pub(crate) fn new(engine: &'s Engine<P>, state: &'s RefCell<State<P>>) -> Tx<'s, P> {
-        Tx { engine, state, effects: RefCell::new(Vec::new()) }
+    #[inline(always)]
+    pub(crate) fn new(engine: &'s Engine<P>, state: &'s RefCell<State<P>>, effects: &'s Effects) -> Tx<'s, P> {
+        Tx { engine, state, effects }
     }
 
     /// The number of this attempt, from one.
@@ -58,7 +76,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// Has `effect` run after this attempt has committed, outside the transaction, in the order of the calls. If the
     /// attempt does not commit, or an earlier effect panics, `effect` is dropped unrun.
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
-        self.effects.borrow_mut().push(Box::new(effect));
+        self.effects.0.borrow_mut().push(Box::new(effect));
     }
 }
 

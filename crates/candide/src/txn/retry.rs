@@ -4,7 +4,7 @@
 
 use super::garbage::Garbage;
 use super::state::Unwound;
-use super::{Conflict, Effect, State, Tx};
+use super::{Conflict, Effects, State, Tx};
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
 use crate::factor::Factor;
@@ -50,8 +50,8 @@ impl std::fmt::Debug for RunOptions<'_> {
 
 impl<'a> RunOptions<'a> {
     /// No limits: conflicts are retried until the transaction commits.
-    pub fn new() -> RunOptions<'a> {
-        RunOptions::default()
+    pub const fn new() -> RunOptions<'a> {
+        RunOptions { attempts_max: None, deadline: None, on_conflict: None, read_only: false }
     }
 
     /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or lock. Under protocols with
@@ -177,11 +177,8 @@ enum Verdict {
 
 type Panic = Box<dyn Any + Send>;
 
-/// What the closure did, with what it wants done after a commit.
-struct Outcome<T, E> {
-    result: Result<Result<T, E>, Panic>,
-    effects: Vec<Effect>,
-}
+/// An attempt that has not committed: the verdict, and what the closure did.
+type Ended<T, E> = (Verdict, Result<Result<T, E>, Panic>);
 
 impl<P: Protocol> Core<P> {
     pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<Public>) -> Core<P> {
@@ -189,39 +186,44 @@ impl<P: Protocol> Core<P> {
         Core { state, public, has_garbage: false, collected_at: 0 }
     }
 
-    /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects are the caller's to
-    /// run, when the session is free again.
+    /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects of that attempt, if it has committed,
+    /// are the caller's to run, when the session is free again.
+    #[inline]
     pub(crate) fn run<T, E: From<Abort>>(
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
         look_back: LookBack,
+        effects: &Effects,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<(T, Vec<Effect>), E> {
+    ) -> Result<T, E> {
         let local = &mut self.state.get_mut().local;
         (local.has_yielded, local.look_back) = (false, look_back);
         let mut starvation = Starvation { token: &engine.token, session: local.id, conflicts: 0 };
         let mut failed = 0;
         loop {
-            let (verdict, outcome) = self.attempt(engine, failed + 1, &mut body);
+            let (verdict, result) = match self.attempt(engine, failed + 1, effects, &mut body) {
+                Ok(value) => return Ok(value),
+                Err(ended) => ended,
+            };
             // The attempt is over and nothing is held any more: from here on the user's code may run, and panic.
+            let unwanted = effects.take_back();
             let cause = match verdict {
                 Verdict::Conflict(cause) => cause,
                 Verdict::Outcome(abort) => return Err(abort.into()),
                 // What is the user's is dropped first: a panic of that, while another one is passed on, would end the process.
                 Verdict::Panic(panic) => {
-                    drop(outcome);
+                    drop(result);
+                    drop(unwanted);
                     resume_unwind(panic)
                 }
-                Verdict::Stands => match outcome.result {
-                    Ok(result) => return result.map(|value| (value, outcome.effects)),
-                    Err(panic) => {
-                        drop(outcome.effects);
-                        resume_unwind(panic)
-                    }
-                },
+                Verdict::Stands => {
+                    drop(unwanted);
+                    return result.unwrap_or_else(|panic| resume_unwind(panic));
+                }
             };
-            drop(outcome);
+            drop(result);
+            drop(unwanted);
             failed += 1;
             if let Some(refusal) = self.after_conflict(engine, options, cause, failed, &mut starvation) {
                 return Err(refusal.into());
@@ -303,40 +305,58 @@ impl<P: Protocol> Core<P> {
         &mut self,
         engine: &Engine<P>,
         number: u32,
+        effects: &Effects,
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> (Verdict, Outcome<T, E>) {
+    ) -> Result<T, Ended<T, E>> {
         if let Err(abort) = P::enter(&engine.clock) {
             let panic: Panic = Box::new("never seen: the verdict is an outcome");
-            return (Verdict::Outcome(abort), Outcome { result: Err(panic), effects: Vec::new() });
+            return Err((Verdict::Outcome(abort), Err(panic)));
         }
         let state = self.state.get_mut();
         match state.local.look_back {
-            LookBack::To(_) if P::VERSION_WORDS > 0 => engine.epochs.pin_for_memory(&self.public.slot),
-            _ => engine.epochs.pin(&self.public.slot),
+            LookBack::To(_) if P::VERSION_WORDS > 0 => engine.epochs.pin_for_memory(&state.local.slot),
+            _ => engine.epochs.pin(&state.local.slot),
         }
         state.attempt_number = number;
         state.begin(engine);
-        let tx = Tx::new(engine, &self.state);
+        let tx = Tx::new(engine, &self.state, effects);
         let result = catch_unwind(AssertUnwindSafe(|| body(&tx)));
-        let effects = tx.effects.into_inner();
         let state = self.state.get_mut();
-        let verdict = match &result {
-            Ok(Ok(_)) => commit(state, engine),
+        let ended = match result {
+            Ok(Ok(value)) => match commit(state, engine) {
+                Verdict::Stands => {
+                    self.end(engine, Counters::committed);
+                    return Ok(value);
+                }
+                verdict => (verdict, Ok(Ok(value))),
+            },
             // An error or a panic may come of values that do not belong together; then it never happened.
-            Ok(Err(_)) | Err(_) => commit_error(state, engine),
+            result => (commit_error(state, engine), result),
         };
+        self.end_otherwise(engine, &ended.0);
+        Err(ended)
+    }
+
+    /// What is left to do of an attempt when it is known what has become of it.
+    #[inline(always)]
+    fn end(&mut self, engine: &Engine<P>, count: impl FnOnce(&Counters)) {
         P::leave(&engine.clock);
-        state.finish(engine);
+        self.state.get_mut().finish(engine);
         self.collect_garbage(engine);
         // Before the pin is gone: who sees no transaction and an old count has missed none.
-        match verdict {
-            Verdict::Stands if matches!(result, Ok(Ok(_))) => self.public.counters.committed(),
-            Verdict::Stands | Verdict::Panic(_) => self.public.counters.user_error(),
-            Verdict::Outcome(abort) | Verdict::Conflict(abort) => self.public.counters.aborted(abort),
-        }
+        count(&self.public.counters);
         engine.epochs.unpin(&self.public.slot);
         pass(Point::Unpinned);
-        (verdict, Outcome { result, effects })
+    }
+
+    /// As [`Core::end`], of an attempt that has not committed. Apart, so that the way of those that have is short.
+    #[cold]
+    #[inline(never)]
+    fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
+        self.end(engine, |counters| match verdict {
+            Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
+            Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
+        });
     }
 
     /// Whether there is garbage of the session's or everybody's, and epochs have moved on since it looked. Asked in this order, what a
@@ -347,21 +367,25 @@ impl<P: Protocol> Core<P> {
     }
 
     /// Hands garbage over, and collects some of it when epochs have moved on. The attempt is over, but for its pin.
-    #[inline]
+    #[inline(always)]
     fn collect_garbage(&mut self, engine: &Engine<P>) {
-        let has_to_collect = self.has_to_collect(engine);
-        let local = &mut self.state.get_mut().local;
-        if local.leaves_some() || has_to_collect {
-            let mut garbage = lock(&self.public.garbage);
-            garbage.take_from(engine, local);
-            let progress = engine.epochs.progress();
-            if progress != self.collected_at {
-                garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
-                // After somebody's long report there is much at once. It does not wait for epochs, of which the next may be long in coming.
-                self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
-            }
-            self.has_garbage = !garbage.is_empty();
+        if self.state.get_mut().local.leaves_some() || self.has_to_collect(engine) {
+            self.collect_some(engine);
         }
+    }
+
+    #[inline(never)]
+    fn collect_some(&mut self, engine: &Engine<P>) {
+        let local = &mut self.state.get_mut().local;
+        let mut garbage = lock(&self.public.garbage);
+        garbage.take_from(engine, local);
+        let progress = engine.epochs.progress();
+        if progress != self.collected_at {
+            garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
+            // After somebody's long report there is much at once. It does not wait for epochs, of which the next may be long in coming.
+            self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
+        }
+        self.has_garbage = !garbage.is_empty();
     }
 
     /// Waits, unpinned, until nobody has the token; not for ever.
@@ -403,17 +427,29 @@ impl Drop for Starvation<'_> {
 }
 
 /// Commits.
-#[inline]
+#[inline(always)]
 fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
-    let commit = || {
-        state.commit(engine).inspect_err(|&abort| {
-            if abort.is_conflict() {
-                state.unwind(abort);
-            }
-        })
-    };
+    match state.commit_reads(engine) {
+        Some(Ok(())) => Verdict::Stands,
+        Some(Err(abort)) => unless_unwound(|| state.unwind_at_commit(abort)),
+        None => commit_writes(state, engine),
+    }
+}
+
+/// As [`commit`], of an attempt of which more is to be committed than what it has read.
+#[inline(never)]
+fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+    unless_unwound(|| match state.commit(engine) {
+        Ok(_) => Ok(()),
+        Err(abort) => state.unwind_at_commit(abort),
+    })
+}
+
+/// What came of a commit, in which updaters may have panicked.
+#[inline(always)]
+fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
     match catch_unwind(AssertUnwindSafe(commit)) {
-        Ok(Ok(_)) => Verdict::Stands,
+        Ok(Ok(())) => Verdict::Stands,
         Ok(Err(abort)) if abort.is_conflict() => Verdict::Conflict(abort),
         Ok(Err(abort)) => Verdict::Outcome(abort),
         Err(panic) => match panic.downcast::<Unwound>() {

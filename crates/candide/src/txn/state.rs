@@ -93,7 +93,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Starts an attempt.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&mut self, engine: &Engine<P>) {
         self.doomed = None;
         self.failed = None;
@@ -115,6 +115,15 @@ impl<P: Protocol> State<P> {
         if self.unwinds && !thread::panicking() {
             resume_unwind(Box::new(Unwound(abort)));
         }
+    }
+
+    /// Ends a commit that has failed, in the way in which conflicts end things.
+    #[cold]
+    pub(super) fn unwind_at_commit(&self, abort: Abort) -> Result<(), Abort> {
+        if abort.is_conflict() {
+            self.unwind(abort);
+        }
+        Err(abort)
     }
 
     /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over now and then.
@@ -581,6 +590,18 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// Commits an attempt that has written nothing and of which nothing is known but that its closure was content: no code of the user's
+    /// runs. `None` if there is more to it than that, and [`State::commit`] has to do it.
+    #[inline(always)]
+    pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
+        let has_failed = self.doomed.is_some() || self.failed.is_some() || P::has_failed(&self.attempt);
+        let is_simple = self.writes.is_empty() && !has_failed;
+        is_simple.then(|| {
+            let context = &mut Context::new(engine, &mut self.local);
+            P::commit(context, &mut self.attempt, &mut self.writes).map(|_| ())
+        })
+    }
+
     /// Commits, or ends without effect and says why.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
@@ -631,7 +652,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
         if P::VERSION_WORDS > 0 && self.local.kept.is_some() {
             self.let_go(engine);

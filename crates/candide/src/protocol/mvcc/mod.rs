@@ -294,7 +294,7 @@ impl Protocol for Mvcc {
         if attempt.has_staged { look_at_all(context, attempt, |_| false) } else { Ok(()) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn commit(
         context: &mut Context<'_, Mvcc>,
         attempt: &mut Attempt,
@@ -659,7 +659,6 @@ fn look_at_all(
 
 /// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
 /// updater panics.
-#[inline(always)]
 fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
