@@ -136,6 +136,25 @@ impl Parent {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
     }
 
+    /// Asks for what comes next: for the next leaf, while the records of the first are looked at; then for the one behind it, too, and for the
+    /// records of the next, which by then has come.
+    #[inline(always)]
+    fn prefetch_next<const FORWARD: bool>(mut self, is_first: bool) {
+        let Some(rank) = self.next_rank::<FORWARD>() else { return };
+        let next = self.node.child(rank);
+        if is_first {
+            return Node::prefetch(next);
+        }
+        // T5.
+        if next != 0 && self.node.is_still(self.version) {
+            Node::at(next).prefetch_records();
+            self.rank = rank;
+            if let Some(rank) = self.next_rank::<FORWARD>() {
+                Node::prefetch(self.node.child(rank));
+            }
+        }
+    }
+
     /// Child `rank`, if it is a leaf, and the node is still of its version.
     #[inline(always)]
     fn leaf(&self, rank: usize) -> Option<Spot> {
@@ -369,6 +388,7 @@ impl Frame {
                 spin.wait();
                 continue;
             }
+            let is_first = !self.has_observed;
             hand.words[count % ROOM] = 0;
             (hand.next, hand.count, self.taken) = (0, count, count as u8);
             self.target = if FORWARD {
@@ -385,12 +405,10 @@ impl Frame {
                 self.upper_cut = upper_is_cut.then_some(highest);
                 (hand.next, self.taken) = (count, 0);
             }
-            // While the records are looked at.
             if self.target.is_some()
-                && let Some(parent) = &self.parent
-                && let Some(rank) = parent.next_rank::<FORWARD>()
+                && let Some(parent) = self.parent
             {
-                Node::prefetch(parent.node.child(rank));
+                parent.prefetch_next::<FORWARD>(is_first);
             }
             return Some((leaf, version));
         }
