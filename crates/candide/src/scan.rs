@@ -350,7 +350,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         let Some(record) = self.way.step(self.tx, state, core) else { return Step::Over };
         let Some(placed) = &self.units.only else { return Step::Intricate(record) };
         let mut words = Pr::EMPTY;
-        match state.read_at_once(placed.of(record), |from| self.projection.copy(placed.unit(), from, &mut words)) {
+        match state.read_at_once(placed.of(record), |from| self.projection.copy_all(placed.start(), from, &mut words)) {
             Some(true) => {
                 let key = core.layout.key_of(record);
                 let columns = self.projection.value(&key, &words);

@@ -6,7 +6,7 @@ use crate::db::Inner;
 use crate::error::{Abort, Error};
 use crate::index::{Advance, Direction, Found, NodeAt};
 use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
-use crate::record::{RecordAt, Unit, WordRange, Words};
+use crate::record::{PlacedUnit, RecordAt, WordRange, Words};
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, Effects, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -106,7 +106,7 @@ impl<P: Protocol> Session<P> {
         &mut self,
         table: &TableCore,
         key: &[u64],
-        unit: Unit,
+        unit: PlacedUnit,
         copy: impl FnMut(Words<'_>),
     ) -> Option<bool> {
         self.core.read_alone(&self.inner.engine, table, key, unit, copy)

@@ -158,9 +158,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: &R::Key,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        if let Some(unit) = self.core.layout.units_of(projection.groups()).only() {
+        if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
             let mut words = Pr::EMPTY;
-            let copy = |from: Words<'_>| projection.copy(unit, from, &mut words);
+            let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
             if let Some(is_there) = self.in_words(key, |key| session.read_alone(&self.core, key, unit, copy)) {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
@@ -541,15 +541,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
-        let units = self.core.layout.units_of(projection.groups());
-        if let Some(unit) = units.only() {
+        if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
             let mut words = Pr::EMPTY;
-            let copy = |from: Words<'_>| projection.copy(unit, from, &mut words);
-            if let Some(is_there) = state.read_at_once(self.core.layout.at(record, unit), copy) {
+            let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
+            if let Some(is_there) = state.read_at_once(unit.of(record), copy) {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
         }
-        self.get_units(tx, state, (key, record), units, projection)
+        self.get_units(tx, state, (key, record), projection)
     }
 
     /// As [`Table::get_found`], of a record. Apart for the same reason as above.
@@ -559,11 +558,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &Tx<'_, P>,
         state: &mut State<P>,
         (key, record): (&R::Key, RecordAt),
-        units: Units,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let mut words = Pr::EMPTY;
-        for unit in units {
+        for unit in self.core.layout.units_of(projection.groups()) {
             let (at, into) = (self.core.layout.at(record, unit), &mut words);
             if !state.read(tx.engine, at, move |from| projection.copy(unit, from, into))? {
                 return Ok(None);

@@ -4,7 +4,7 @@
 
 use super::field::{mask_of, place_of_element};
 use super::packing::Packing;
-use super::schema::start_of;
+use super::schema::{GROUPS_MAX, image_words, starts_of};
 use super::{Buffer, Field, Group, Key, Record, Sink, Unit, Words};
 use crate::error::Abort;
 use std::marker::PhantomData;
@@ -94,10 +94,20 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// The bits of its word that belong to a column of less than a word.
     pub(crate) const MASK: u64 = mask_of::<T>();
 
+    /// Where each group begins among the words of a row.
+    const STARTS: &'static [u16; GROUPS_MAX] = &starts_of(R::GROUPS);
+
+    /// Where the column begins among the words of a row.
+    #[inline(always)]
+    fn word_in_row(&self) -> usize {
+        let start = if R::GROUPS.len() > 1 { Self::STARTS[usize::from(self.group) % GROUPS_MAX] } else { 0 };
+        usize::from(start) + usize::from(self.word)
+    }
+
     /// Writes a value into the words of a row.
     #[inline]
     pub fn put(&self, words: &mut [u64], value: &T) {
-        let first = start_of(R::GROUPS, usize::from(self.group)) + usize::from(self.word);
+        let first = self.word_in_row();
         if T::BITS < 64 {
             let mask = Self::MASK << self.shift;
             words[first] = words[first] & !mask | value.word(0) << self.shift & mask;
@@ -111,7 +121,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Reads the value from the words of a row.
     #[inline]
     pub fn take(&self, words: &[u64]) -> T {
-        let first = start_of(R::GROUPS, usize::from(self.group)) + usize::from(self.word);
+        let first = self.word_in_row();
         let mut buffer = T::Buffer::ZERO;
         self.copy_from(Words::Own(words), first, &mut buffer);
         T::from_buffer(&buffer)
@@ -255,6 +265,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words);
 
+    /// Copies all of its words from a unit that holds them, and whose words begin at word `start` of the row.
+    #[doc(hidden)]
+    fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Self::Words);
+
     /// Calls `each` with the position within `unit` and the number of every run of words in it.
     #[doc(hidden)]
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize));
@@ -318,6 +332,11 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     }
 
     #[inline(always)]
+    fn copy_all(&self, start: usize, from: Words<'_>, into: &mut T::Buffer) {
+        self.copy_from(from, self.word_in_row() - start, into);
+    }
+
+    #[inline(always)]
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
         if unit.holds(self.group) {
             each(unit.offset_of(R::GROUPS, self.group) + usize::from(self.word), T::WORDS);
@@ -353,6 +372,9 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
 
     #[inline(always)]
     fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
+
+    #[inline(always)]
+    fn copy_all(&self, _start: usize, _from: Words<'_>, _into: &mut ()) {}
 
     #[inline(always)]
     fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
@@ -394,6 +416,11 @@ impl<R: Record> Projection<R> for Whole {
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut R::Image) {
         let (start, count) = unit.image_range(R::GROUPS);
         from.copy(0, count, |index, word| into.set(start + index, word));
+    }
+
+    #[inline(always)]
+    fn copy_all(&self, _start: usize, from: Words<'_>, into: &mut R::Image) {
+        from.copy(0, image_words(R::GROUPS), |index, word| into.set(index, word));
     }
 
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
@@ -441,6 +468,8 @@ impl<R: Record> Projection<R> for () {
 
     fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
 
+    fn copy_all(&self, _start: usize, _from: Words<'_>, _into: &mut ()) {}
+
     fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
 
     fn places(&self, _each: &mut impl FnMut(Place)) {}
@@ -471,6 +500,11 @@ macro_rules! tuple_projections {
             #[inline(always)]
             fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words) {
                 $(self.$index.copy(unit, from, &mut into.$index);)+
+            }
+
+            #[inline(always)]
+            fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Self::Words) {
+                $(self.$index.copy_all(start, from, &mut into.$index);)+
             }
 
             #[inline(always)]

@@ -380,15 +380,6 @@ pub(crate) struct Units {
     left: u64,
 }
 
-impl Units {
-    /// The unit, if there is only one in the set, which is not empty.
-    #[inline(always)]
-    pub(crate) fn only(self) -> Option<Unit> {
-        let index = self.left.trailing_zeros() as u8;
-        self.left.is_power_of_two().then_some(Unit { split: self.split, index })
-    }
-}
-
 impl Iterator for Units {
     type Item = Unit;
 
@@ -403,17 +394,19 @@ impl Iterator for Units {
     }
 }
 
-/// A unit, and where it lies in all records of a table.
+/// Where a unit lies in all records of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlacedUnit {
-    unit: Unit,
     place: UnitPlace,
+    /// Where its words begin among all words of the row.
+    start: u16,
 }
 
 impl PlacedUnit {
+    /// Where its words begin among all words of the row.
     #[inline(always)]
-    pub(crate) fn unit(self) -> Unit {
-        self.unit
+    pub(crate) fn start(self) -> usize {
+        usize::from(self.start)
     }
 
     /// The unit of `record`, which is of this table.
@@ -439,8 +432,8 @@ pub(crate) struct Layout {
     packing: Option<KeyPacking>,
     split: bool,
     /// The places of the first units once more, where they are found without another address.
-    first_units: [UnitPlace; FIRST_UNITS],
-    units: Box<[UnitPlace]>,
+    first_units: [PlacedUnit; FIRST_UNITS],
+    units: Box<[PlacedUnit]>,
     total_words: usize,
 }
 
@@ -483,13 +476,15 @@ impl Layout {
         if total_words > RECORD_WORDS_MAX {
             return Err(total_words);
         }
-        let mut cell = key_words;
+        let (mut cell, mut start) = (key_words, 0);
         let place = |(number, unit): (usize, &Group)| {
             let place = UnitPlace::new(table, unit.words as u16, cell as u16, cell_words as u8, number as u8);
+            let placed = PlacedUnit { place, start: start as u16 };
             cell += cell_words + unit.words;
-            place
+            start += unit.words;
+            placed
         };
-        let units: Box<[UnitPlace]> = units_wanted.iter().enumerate().map(place).collect();
+        let units: Box<[PlacedUnit]> = units_wanted.iter().enumerate().map(place).collect();
         let mut first_units = [units[0]; FIRST_UNITS];
         first_units.iter_mut().zip(&units).for_each(|(first, unit)| *first = *unit);
         Ok(Layout { key_words: key_words as u16, packing, split, first_units, units, total_words })
@@ -540,11 +535,17 @@ impl Layout {
         Units { split: self.split, left: if self.split { groups } else { 1 } }
     }
 
-    /// As [`Layout::units_of`], with the place.
+    /// The unit that guards all of a set of groups, which is not empty, if one does.
+    #[inline(always)]
+    pub(crate) fn only_unit_of(&self, groups: u64) -> Option<PlacedUnit> {
+        let is_one = !self.split || groups.is_power_of_two();
+        is_one.then(|| self.placed(if self.split { groups.trailing_zeros() as usize } else { 0 }))
+    }
+
+    /// As [`Layout::units_of`], and [`Layout::only_unit_of`].
     #[inline(always)]
     pub(crate) fn placed_units_of(&self, groups: u64) -> PlacedUnits {
-        let all = self.units_of(groups);
-        PlacedUnits { all, only: all.only().map(|unit| self.placed(unit)) }
+        PlacedUnits { all: self.units_of(groups), only: self.only_unit_of(groups) }
     }
 
     /// The unit that guards `group`.
@@ -553,32 +554,31 @@ impl Layout {
         Unit { split: self.split, index: if self.split { group } else { 0 } }
     }
 
-    /// Unit `unit` with its place.
+    /// Unit number `number`.
     #[inline(always)]
-    pub(crate) fn placed(&self, unit: Unit) -> PlacedUnit {
-        debug_assert!(unit.index() < self.units.len());
-        let place = match self.first_units.get(unit.index()) {
-            Some(&place) => place,
-            None => self.units[unit.index()],
-        };
-        PlacedUnit { unit, place }
+    fn placed(&self, number: usize) -> PlacedUnit {
+        debug_assert!(number < self.units.len());
+        match self.first_units.get(number) {
+            Some(&placed) => placed,
+            None => self.units[number],
+        }
     }
 
     /// Unit `unit` of `record`.
     #[inline(always)]
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
-        self.placed(unit).of(record)
+        self.placed(unit.index()).of(record)
     }
 
     /// The numbers of words of all units.
     pub(crate) fn unit_words(&self) -> impl Iterator<Item = usize> + use<'_> {
-        self.units.iter().map(|place| place.words())
+        self.units.iter().map(|unit| unit.place.words())
     }
 
     /// All units of `record`, the first one first.
     #[inline(always)]
     pub(crate) fn cells(&self, record: RecordAt) -> impl ExactSizeIterator<Item = CellAt> + Clone + use<'_> {
-        self.units.iter().map(move |&place| CellAt { record, place })
+        self.units.iter().map(move |unit| unit.of(record))
     }
 
     /// The unit of `record` that group 0 is in.
@@ -595,7 +595,7 @@ mod tests {
     const GROUPS: [Group; 3] = [Group::new("a", 2), Group::new("b", 1), Group::new("c", 4)];
 
     fn places(layout: &Layout) -> Vec<(usize, usize)> {
-        layout.units.iter().map(|unit| (unit.cell(), unit.words())).collect()
+        layout.units.iter().map(|unit| (unit.place.cell(), unit.place.words())).collect()
     }
 
     #[test]
@@ -607,6 +607,8 @@ mod tests {
         let unit = layout.unit_of(2);
         assert!(unit.holds(2) && !unit.holds(1));
         assert_eq!((unit.offset_of(&GROUPS, 2), unit.image_range(&GROUPS)), (0, (3, 4)));
+        let start_of_only = |groups| layout.only_unit_of(groups).map(PlacedUnit::start);
+        assert_eq!([0b1, 0b10, 0b100, 0b110].map(start_of_only), [Some(0), Some(2), Some(3), None]);
     }
 
     #[test]
@@ -618,6 +620,8 @@ mod tests {
         let unit = layout.unit_of(2);
         assert!(unit.holds(2) && unit.holds(1));
         assert_eq!((unit.offset_of(&GROUPS, 2), unit.image_range(&GROUPS)), (3, (0, 7)));
+        let start_of_only = |groups| layout.only_unit_of(groups).map(PlacedUnit::start);
+        assert_eq!([0b1, 0b10, 0b110].map(start_of_only), [Some(0); 3]);
     }
 
     #[test]

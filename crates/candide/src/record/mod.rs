@@ -22,7 +22,7 @@ pub use key::{Key, OneWord};
 pub(crate) use key_packing::KeyPacking;
 pub(crate) use key_text::{Show, Shown};
 pub use layout::{CellAt, Unit, Words};
-pub(crate) use layout::{KEY_WORDS_MAX, KeyWords, Layout, PlacedUnits, RECORD_WORDS_MAX, RecordAt, Units};
+pub(crate) use layout::{KEY_WORDS_MAX, KeyWords, Layout, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt, Units};
 pub(crate) use range::Edge;
 pub use range::{KeyPrefix, KeyRange, Prefix, WordRange};
 pub(crate) use schema::image_words;

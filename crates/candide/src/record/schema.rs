@@ -172,6 +172,19 @@ pub(crate) const fn image_words(groups: &[Group]) -> usize {
     start_of(groups, groups.len())
 }
 
+/// The most groups that a row may have.
+pub(crate) const GROUPS_MAX: usize = u64::BITS as usize;
+
+/// Where each group begins among the words of all groups.
+pub(super) const fn starts_of(groups: &[Group]) -> [u16; GROUPS_MAX] {
+    let (mut starts, mut group) = ([0; GROUPS_MAX], 0);
+    while group < groups.len() && group < GROUPS_MAX {
+        starts[group] = start_of(groups, group) as u16;
+        group += 1;
+    }
+    starts
+}
+
 /// Where group `group` begins among the words of all groups.
 pub(crate) const fn start_of(groups: &[Group], group: usize) -> usize {
     let (mut start, mut index) = (0, 0);

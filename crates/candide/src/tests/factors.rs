@@ -4,7 +4,7 @@ use super::parcels::Parcel;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each, for_each_overlapping};
-use crate::protocol::{Occ, Protocol};
+use crate::protocol::{Occ, Protocol, TicToc};
 use crate::{Abort, Database, Factor, IndexOptions, Session, Table, TableOptions};
 use std::cell::Cell;
 
@@ -150,6 +150,31 @@ impl ForProtocol for Conflicts {
 #[test]
 fn conflicts_unwind_if_they_are_to() {
     for_each_overlapping(&Conflicts);
+}
+
+/// A transaction that only reads is found to have read two times' rows when it commits, and runs again.
+fn read_of_two_times<P: Protocol>() {
+    for factor in [None, Some(Factor::UnwindingAborts)] {
+        let mut scene = scene::<P>(factor, TableOptions::default());
+        scene.insert(0..2);
+        let Scene { db, items, mut session } = scene;
+        let mut other = db.session().unwrap();
+        let read = session.run(|tx| {
+            let first = items.read(tx, &0, Item::COUNT)?;
+            if tx.attempt() == 1 {
+                run(&mut other, |tx| (0..2).try_for_each(|key| items.update(tx, &key, Item::COUNT.add(10))));
+            }
+            Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt()))
+        });
+        assert_eq!(read, Ok::<_, Abort>((10, 11, 2)), "{}", P::NAME);
+        assert_eq!((db.stats().total_aborts(), session.stats().commits), (1, 3), "{}", P::NAME);
+    }
+}
+
+#[test]
+fn what_has_only_read_fails_at_the_commit_whether_conflicts_unwind_or_not() {
+    read_of_two_times::<Occ>();
+    read_of_two_times::<TicToc>();
 }
 
 struct Order;

@@ -10,7 +10,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::Found;
 use crate::protocol::{Context, Engine, Local, LookBack, Protocol, TableCore, Token};
-use crate::record::{Unit, Words};
+use crate::record::{PlacedUnit, Words};
 use crate::stats::Counters;
 use crate::sync::{Duration, Instant, MODELLED, Mutex, Point, Random, lock, pass, thread};
 use std::any::Any;
@@ -210,7 +210,11 @@ impl<P: Protocol> Core<P> {
             let unwanted = effects.take_back();
             let cause = match verdict {
                 Verdict::Conflict(cause) => cause,
-                Verdict::Outcome(abort) => return Err(abort.into()),
+                Verdict::Outcome(abort) => {
+                    drop(result);
+                    drop(unwanted);
+                    return Err(abort.into());
+                }
                 // What is the user's is dropped first: a panic of that, while another one is passed on, would end the process.
                 Verdict::Panic(panic) => {
                     drop(result);
@@ -240,7 +244,7 @@ impl<P: Protocol> Core<P> {
         engine: &Engine<P>,
         table: &TableCore,
         key: &[u64],
-        unit: Unit,
+        unit: PlacedUnit,
         copy: impl FnMut(Words<'_>),
     ) -> Option<bool> {
         if !P::READS_ALONE || self.has_to_collect(engine) || table.database != engine.id {
@@ -253,7 +257,7 @@ impl<P: Protocol> Core<P> {
         state.local.look_back = LookBack::No;
         P::begin(&mut Context::new(engine, &mut state.local), &mut state.attempt);
         let seen = match table.index.find(key) {
-            Found::Record(record) => P::read_at_once(&mut state.attempt, table.layout.at(record, unit), copy),
+            Found::Record(record) => P::read_at_once(&mut state.attempt, unit.of(record), copy),
             Found::Nothing { .. } => None,
         };
         if seen.is_some() {

@@ -590,8 +590,9 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Commits an attempt that has written nothing and of which nothing is known but that its closure was content: no code of the user's
-    /// runs. `None` if there is more to it than that, and [`State::commit`] has to do it.
+    /// Commits an attempt of which nothing is known but that its closure was content, and that has staged nothing (so it has written
+    /// nothing, or its protocol has applied that at once): no code of the user's runs. `None` if there is more to it than that, and
+    /// [`State::commit`] has to do it.
     #[inline(always)]
     pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
         let has_failed = self.doomed.is_some() || self.failed.is_some() || P::has_failed(&self.attempt);

@@ -27,7 +27,7 @@ use super::node::{DEAD, INNER, KEYS, Node, Value, WIDTH};
 use super::{OrderedIndex, Spot, Trail, descend, look};
 use crate::index::{Advance, NodeAt};
 use crate::record::{Edge, RecordAt, WordRange};
-use crate::sync::{Mutant, Spin, mutant};
+use crate::sync::{MODELLED, Mutant, Spin, mutant};
 use std::cmp::Ordering;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,17 +136,15 @@ impl Parent {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
     }
 
-    /// Asks for what comes next: for the next leaf, while the records of the first are looked at; then for the one behind it, too, and for the
-    /// records of the next, which by then has come.
+    /// Asks for what comes next: for the next leaf; or, if that has been asked for at the leaf before, for its records and the leaf behind it.
     #[inline(always)]
-    fn prefetch_next<const FORWARD: bool>(mut self, is_first: bool) {
+    fn prefetch_next<const FORWARD: bool>(mut self, is_at_hand: bool) {
         let Some(rank) = self.next_rank::<FORWARD>() else { return };
         let next = self.node.child(rank);
-        if is_first {
-            return Node::prefetch(next);
-        }
-        // T5.
-        if next != 0 && self.node.is_still(self.version) {
+        if !is_at_hand {
+            Node::prefetch(next);
+        } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
+            // T5: it was the next leaf when the parent was of this version, which is good enough for a guess.
             Node::at(next).prefetch_records();
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
@@ -338,20 +336,20 @@ impl Frame {
         None
     }
 
-    /// The leaf that `target` belongs to; nothing if the layer is over.
+    /// The leaf that `target` belongs to, and whether it was the next child of the parent of the one before; nothing if the layer is over.
     #[inline(always)]
-    fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<Spot> {
+    fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
             && let Some(rank) = parent.next_rank::<FORWARD>()
             && let Some(spot) = parent.leaf(rank)
         {
             parent.rank = rank;
-            return Some(spot);
+            return Some((spot, true));
         }
         let mut parent = None;
         let spot = descend::<true>(self.root, target, &mut parent);
         self.parent = parent;
-        spot
+        Some((spot?, false))
     }
 
     /// Copies what the leaf that `target` belongs to has in the range to the hand; the leaf and the version of the copy, or nothing
@@ -361,7 +359,7 @@ impl Frame {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
         let mut spin = Spin::default();
         loop {
-            let Spot { leaf, version, low, high } = self.next_leaf::<FORWARD>(target)?;
+            let (Spot { leaf, version, low, high }, is_next_child) = self.next_leaf::<FORWARD>(target)?;
             // The leaf may hold slices on the near side of the target, which have been scanned, and others beyond its fences: it has
             // inherited them, and the next target leads to it again.
             let (first, last) = if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
@@ -388,7 +386,6 @@ impl Frame {
                 spin.wait();
                 continue;
             }
-            let is_first = !self.has_observed;
             hand.words[count % ROOM] = 0;
             (hand.next, hand.count, self.taken) = (0, count, count as u8);
             self.target = if FORWARD {
@@ -408,7 +405,7 @@ impl Frame {
             if self.target.is_some()
                 && let Some(parent) = self.parent
             {
-                parent.prefetch_next::<FORWARD>(is_first);
+                parent.prefetch_next::<FORWARD>(is_next_child);
             }
             return Some((leaf, version));
         }

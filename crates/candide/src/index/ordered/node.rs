@@ -166,9 +166,7 @@ impl Node {
     /// Brings the first lines nearer of all that a leaf's slots lead to. What it loads is not looked at otherwise, so it may be anything.
     #[inline(always)]
     pub(super) fn prefetch_records(self) {
-        if !MODELLED {
-            (0..WIDTH).for_each(|slot| Node::prefetch_value(self.value(slot)));
-        }
+        (0..WIDTH).for_each(|slot| Node::prefetch_value(self.value(slot)));
     }
 
     /// Brings a node's lines nearer, given its address or anything else.
