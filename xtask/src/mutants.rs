@@ -50,6 +50,7 @@ const CHECKS: &[Check] = &[
     check("delete-one-group", "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
     check("entry-unvalidated", "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes"),
     check("reverse-off-by-one", "tests::phantoms::both_ways_lead_over_the_same_rows"),
+    check("twig-unobserved", "index::ordered::tests::phantoms::a_foreign_link_is_noticed_and_an_own_one_is_not"),
     check("mark-ignored", "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open"),
     check("version-below-read", "tests::phases::a_commit_that_builds_on_another_has_the_greater_version"),
     check("version-below-replaced", "tests::phases::a_row_never_has_the_same_version_twice"),

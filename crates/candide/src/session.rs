@@ -276,11 +276,12 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
         Place::Unknown | Place::NoList => {
             // Only protocols with one session refuse one: it exists somewhere, perhaps in a transaction.
             inner.admit().map_err(|_| Abort::Nested)?;
-            Box::new(Cached { inner: Arc::downgrade(inner), core: Box::new(CachePadded::new(inner.join())) })
+            let core = Box::new(CachePadded::new(inner.join()));
+            announce::<P>(database);
+            Box::new(Cached { inner: Arc::downgrade(inner), core })
         }
     };
     let mut lent = Lent { session: Some(session), database };
-    lent.announce();
     let session = lent.session.as_mut().expect("given back only on drop");
     let effects = Effects::default();
     let value = session.core.run(&inner.engine, options, look_back, &effects, body)?;
@@ -296,39 +297,43 @@ struct Lent<P: Protocol> {
     database: u64,
 }
 
-impl<P: Protocol> Lent<P> {
-    /// Makes sure the list has an entry that says the session is in use.
-    fn announce(&self) {
-        let database = self.database;
-        let is_alive = |session: &dyn Any| {
-            session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0)
-        };
-        // Without a list (the thread is ending) the session is used once and dropped.
-        let _ = CACHED.try_with(|list| {
-            let mut list = list.borrow_mut();
-            if !list.iter().any(|entry| entry.database == database) {
-                list.push(Entry { database, session: None, is_alive });
-            }
-        });
-    }
-}
-
 impl<P: Protocol> Drop for Lent<P> {
+    #[inline]
     fn drop(&mut self) {
         // Where there can be only one session, keeping it would keep everyone else out.
         let kept = self.session.take().filter(|_| !P::ONE_SESSION);
         let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
-        let mut stale = Vec::new();
-        let _ = CACHED.try_with(|list| {
+        let has_others = CACHED.try_with(|list| {
             let mut list = list.borrow_mut();
             match (list.iter_mut().find(|entry| entry.database == self.database), session.take()) {
                 (Some(entry), Some(session)) => entry.session = Some(session),
                 _ => list.retain(|entry| entry.database != self.database),
             }
-            // Sessions of databases that are gone go too; they are dropped outside the borrow.
-            let is_stale =
-                |entry: &mut Entry| entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
-            stale.extend(list.extract_if(.., is_stale));
+            list.len() > 1
         });
+        if has_others == Ok(true) {
+            drop_stale();
+        }
     }
+}
+
+/// Makes sure that the thread's list has an entry for a database, which says that the session is in use.
+#[cold]
+#[inline(never)]
+fn announce<P: Protocol>(database: u64) {
+    let is_alive =
+        |session: &dyn Any| session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0);
+    // Without a list (the thread is ending) the session is used once and dropped.
+    let _ = CACHED.try_with(|list| list.borrow_mut().push(Entry { database, session: None, is_alive }));
+}
+
+/// Drops the thread's sessions of databases that are gone, outside the borrow of the list.
+#[inline(never)]
+fn drop_stale() {
+    let stale: Result<Vec<_>, _> = CACHED.try_with(|list| {
+        let is_stale =
+            |entry: &mut Entry| entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
+        list.borrow_mut().extract_if(.., is_stale).collect()
+    });
+    drop(stale);
 }

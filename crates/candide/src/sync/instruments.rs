@@ -80,6 +80,8 @@ pub(crate) enum Mutant {
     EntryUnvalidated,
     /// A reverse scan goes past the last key of the next leaf.
     ReverseOffByOne,
+    /// Scans: the leaf of a layer that is put into the hand as a whole is not observed.
+    TwigUnobserved,
     /// A scan sees what the transaction does while it goes on.
     MarkIgnored,
     /// A commit's version may be below those of what it read.
@@ -261,7 +263,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 82] = [
+    const NAMES: [(&str, Mutant); 83] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -276,6 +278,7 @@ mod active {
         ("delete-one-group", Mutant::DeleteOneGroup),
         ("entry-unvalidated", Mutant::EntryUnvalidated),
         ("reverse-off-by-one", Mutant::ReverseOffByOne),
+        ("twig-unobserved", Mutant::TwigUnobserved),
         ("mark-ignored", Mutant::MarkIgnored),
         ("version-below-read", Mutant::VersionBelowRead),
         ("version-below-replaced", Mutant::VersionBelowReplaced),

@@ -2,7 +2,8 @@
 //!
 //! A cursor has in its *hand* a copy of one leaf's values in order, and a *frame* for each layer it is in, which knows the rest. A
 //! step takes the next value; if that is a record, and the ends of the range do not cut through the leaf's keys, the hand is all that
-//! it has to look at. The next leaf of a layer is the one that the slice beyond the last one's fence belongs to. It is the next child
+//! it has to look at. A layer that is one leaf of few records needs no frame: they are put into the hand in its place, as a *twig*. The
+//! next leaf of a layer is the one that the slice beyond the last one's fence belongs to. It is the next child
 //! of the last one's parent, if that has one and is of the version it was passed in; otherwise it is found from the layer's root. So
 //! nothing in the tree has to stay as it is between two steps, and no leaf has to know its neighbours.
 //!
@@ -85,20 +86,68 @@ impl WordRange {
     }
 }
 
-/// Room for the slots of a leaf and a zero: a power of two, so that a masked index is in bounds.
+/// Room for the slots of a leaf and a zero.
 const ROOM: usize = 16;
-const _: () = assert!(WIDTH < ROOM && ROOM.is_power_of_two());
+/// Room for the slots of a twig and a zero. Layers of more are worth a frame.
+const TWIG_ROOM: usize = 8;
+const _: () = assert!(WIDTH < ROOM);
 
 /// Value words of one leaf, in the cursor's direction, and a zero behind them. Others that are zero were taken out of the leaf
-/// while it was copied.
+/// while it was copied. Behind that is room for a *twig*: the records of a layer that is one leaf, between two of these values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Values {
-    words: [u64; ROOM],
+    words: [u64; ROOM + TWIG_ROOM],
     next: usize,
     count: usize,
+    /// Where it goes on behind the twig, if `next` is in one.
+    rest: usize,
 }
 
 impl Values {
+    /// Has the records of a layer come next, if it is one leaf of nothing else: its version.
+    #[inline(always)]
+    fn insert_twig<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
+        let version = root.stable();
+        if version & (INNER | DEAD) != 0 {
+            return None;
+        }
+        let permutation = root.permutation();
+        let count = permutation.count();
+        if count >= TWIG_ROOM {
+            return None;
+        }
+        let mut are_records = count > 0;
+        let copy = |(word, slot): (&mut u64, usize)| {
+            *word = root.value(slot);
+            Node::prefetch_value(*word);
+            are_records &= Value::record(*word).is_some();
+        };
+        let words = self.words[ROOM..][..count].iter_mut();
+        match FORWARD {
+            true => words.zip(permutation.slots(0)).for_each(copy),
+            false => words.rev().zip(permutation.slots(0)).for_each(copy),
+        }
+        if !are_records || !root.is_still(version) {
+            return None;
+        }
+        // While these are looked at.
+        if !MODELLED && let Value::Layer(next) = Value::of(self.words[self.next]) {
+            next.prefetch_values(TWIG_ROOM / 2);
+        }
+        self.words[ROOM + count] = 0;
+        (self.rest, self.next) = (self.next, ROOM);
+        Some(version)
+    }
+
+    /// Goes on behind a twig that is over; says whether there was one.
+    fn leave_twig(&mut self) -> bool {
+        let is_twig = self.next >= ROOM;
+        if is_twig {
+            self.next = self.rest;
+        }
+        is_twig
+    }
+
     /// Lets go of them.
     fn clear(&mut self) {
         (self.next, self.count, self.words[0]) = (0, 0, 0);
@@ -107,13 +156,13 @@ impl Values {
     /// Those that are left, up to the first that is no record.
     #[inline(always)]
     fn records(&self) -> impl Iterator<Item = RecordAt> {
-        self.words[self.next % ROOM..].iter().map_while(|&word| Value::record(word))
+        self.words.get(self.next..).unwrap_or_default().iter().map_while(|&word| Value::record(word))
     }
 
     /// The next one, if it is a record.
     #[inline(always)]
     fn record(&mut self) -> Option<RecordAt> {
-        let record = Value::record(self.words[self.next % ROOM])?;
+        let record = Value::record(*self.words.get(self.next)?)?;
         self.next += 1;
         Some(record)
     }
@@ -145,7 +194,7 @@ impl Parent {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
             // T5: it was the next leaf when the parent was of this version, which is good enough for a guess.
-            Node::at(next).prefetch_records();
+            Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
                 Node::prefetch(self.node.child(rank));
@@ -284,6 +333,14 @@ impl Cursor {
         }
     }
 
+    /// As [`Values::insert_twig`].
+    fn insert_twig(&mut self, root: Node) -> Option<u64> {
+        match self.direction {
+            Direction::Forward => self.hand.insert_twig::<true>(root),
+            Direction::Reverse => self.hand.insert_twig::<false>(root),
+        }
+    }
+
     /// Leaves a layer that is over; says whether one of its leaves had been observed.
     #[cold]
     fn leave_ended_layer(&mut self) -> bool {
@@ -386,7 +443,7 @@ impl Frame {
                 spin.wait();
                 continue;
             }
-            hand.words[count % ROOM] = 0;
+            hand.words[count] = 0;
             (hand.next, hand.count, self.taken) = (0, count, count as u8);
             self.target = if FORWARD {
                 (high < to).then(|| high + 1)
@@ -455,6 +512,9 @@ impl OrderedIndex {
         {
             return Some(Advance::Next(record));
         }
+        if cursor.hand.leave_twig() {
+            return None;
+        }
         let Some(frame) = &mut cursor.frame else { return Some(Advance::End) };
         let depth = usize::from(frame.depth);
         match frame.take(&mut cursor.hand) {
@@ -464,7 +524,13 @@ impl OrderedIndex {
                 is_in_range.then_some(Advance::Next(record))
             }
             Some((Value::Layer(root), (lower_cuts, upper_cuts))) => {
-                if let Some(part) = cursor.range.part(depth + 1, lower_cuts, upper_cuts) {
+                if !(lower_cuts || upper_cuts)
+                    && let Some(version) = cursor.insert_twig(root)
+                {
+                    if !mutant(Mutant::TwigUnobserved) {
+                        observe(root.handle(), version);
+                    }
+                } else if let Some(part) = cursor.range.part(depth + 1, lower_cuts, upper_cuts) {
                     Node::prefetch(root.address());
                     cursor.push(root, depth + 1, part);
                 }

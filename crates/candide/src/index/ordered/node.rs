@@ -157,16 +157,25 @@ impl Node {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
-    /// Brings the first line nearer of what a value word leads to, or anything else.
+    /// Brings nearer what a value word leads to, or anything else: the first line of a record; of a layer's root those that a leaf of few
+    /// slots needs.
     #[inline(always)]
     pub(super) fn prefetch_value(word: u64) {
-        prefetch(Block::hint_at(word & !LAYER));
+        let first = Block::hint_at(word & !LAYER);
+        prefetch(first);
+        if word & LAYER != 0 {
+            prefetch(first.wrapping_add(VALUES));
+        }
     }
 
-    /// Brings the first lines nearer of all that a leaf's slots lead to. What it loads is not looked at otherwise, so it may be anything.
+    /// Brings nearer what the first slots of a leaf lead to, so many of them. What it loads is not looked at otherwise, so it may be anything.
     #[inline(always)]
-    pub(super) fn prefetch_records(self) {
-        (0..WIDTH).for_each(|slot| Node::prefetch_value(self.value(slot)));
+    pub(super) fn prefetch_values(self, slots: usize) {
+        for slot in 0..slots.min(WIDTH) {
+            // The processor would look for the page of address zero each time.
+            let word = self.value(slot);
+            Node::prefetch_value(std::hint::select_unpredictable(word == 0, self.address(), word));
+        }
     }
 
     /// Brings a node's lines nearer, given its address or anything else.
