@@ -157,7 +157,7 @@ impl<P: Protocol> Database<P> {
 
     /// Runs a transaction with a session that this thread keeps for the database. See [`Session::run`]; the difference
     /// is a look-up in a thread-local list, and that the session's statistics are only part of the database's. An empty
-    /// transaction takes about 200 instructions this way and 90 by a session of one's own, under `Occ`.
+    /// transaction takes about 240 instructions this way and 130 by a session of one's own, under `Occ`.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same database already (or the
