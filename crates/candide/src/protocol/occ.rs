@@ -162,13 +162,13 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let committed = if !attempt.held.is_empty() {
-            commit_held(context, attempt, writes)
-        } else if writes.is_empty() {
-            commit_reads(context, attempt, writes)
-        } else {
-            commit(context, attempt, writes)
+        let committed = match writes.is_empty() {
+            true => commit_reads(context, attempt, writes),
+            false => commit(context, attempt, writes),
         };
+        if !attempt.held.is_empty() {
+            release_held(context, attempt);
+        }
         pass(Point::Released);
         committed
     }
@@ -225,21 +225,6 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     if same { Ok(before) } else { Err(before) }
-}
-
-/// Commits an attempt that holds cells, and gives back those it has not written.
-#[cold]
-fn commit_held(
-    context: &mut Context<'_, Occ>,
-    attempt: &mut Attempt,
-    writes: &mut WriteSet,
-) -> Result<Committed, Abort> {
-    let result = match writes.is_empty() {
-        true => commit_reads(context, attempt, writes),
-        false => commit(context, attempt, writes),
-    };
-    release_held(context, attempt);
-    result
 }
 
 /// Phase 3, all that there is for an attempt that has written nothing; and it is that for more than one observation only.

@@ -221,13 +221,13 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let committed = if !attempt.held.is_empty() {
-            commit_held(context, attempt, writes)
-        } else if writes.is_empty() {
-            commit_reads(context, attempt, writes)
-        } else {
-            commit(context, attempt, writes)
+        let committed = match writes.is_empty() {
+            true => commit_reads(context, attempt, writes),
+            false => commit(context, attempt, writes),
         };
+        if !attempt.held.is_empty() {
+            release_held(attempt);
+        }
         pass(Point::Released);
         committed
     }
@@ -350,21 +350,6 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid>
 pub(crate) fn begin_in_time(at: CellAt, [wts, rts]: [u64; 2]) {
     at.cell_word(WTS).store(wts, Ordering::Relaxed);
     at.cell_word(RTS).store(rts | Tid::UNBORN.0 | Tid::UNWRITTEN, Ordering::Release); // E3
-}
-
-/// Commits an attempt that holds cells, and gives back those it has not written.
-#[cold]
-fn commit_held(
-    context: &mut Context<'_, TicToc>,
-    attempt: &mut Attempt,
-    writes: &mut WriteSet,
-) -> Result<Committed, Abort> {
-    let result = match writes.is_empty() {
-        true => commit_reads(context, attempt, writes),
-        false => commit(context, attempt, writes),
-    };
-    release_held(attempt);
-    result
 }
 
 /// Phases 2 and 3, all that there is for an attempt that has written nothing.
