@@ -26,7 +26,7 @@ use super::{Burial, Context, Protocol};
 use crate::access::{WriteItem, WriteSet};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
-use crate::sync::{MODELLED, Mutant, Ordering, Spin, mutant};
+use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
 
 /// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
 /// committer that lost its processor in the middle.
@@ -252,12 +252,13 @@ pub(super) fn kill(units: &[CellAt], tid: Tid) -> bool {
         }
         let owned = tid.0 | Tid::LOCK | Tid::INSTALL;
         let exchange = || cell.compare_exchange(tid.0, owned, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if tid.has(Tid::LOCK) || !exchange() {
+        if tid.has(Tid::LOCK) || !mutant(Mutant::KilledByStore) && !exchange() {
             break;
         }
         locked += 1;
     }
     let all = locked == units.len();
+    pass(Point::Burying);
     for at in &units[..locked] {
         let cell = at.cell_word(0);
         let tid = cell.load(Ordering::Relaxed);

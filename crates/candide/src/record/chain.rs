@@ -23,7 +23,7 @@
 use super::delta::{self, Room};
 use super::{CellAt, Tid};
 use crate::memory::Block;
-use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
+use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant, prefetch};
 use std::marker::PhantomData;
 
 /// Words of a version before its payload.
@@ -187,6 +187,9 @@ impl CellAt {
         let word = Tid(cell.load(Ordering::Relaxed));
         if word.has(Tid::INSTALL | Tid::DEAD) {
             return Err(word);
+        }
+        if mutant(Mutant::KilledByStore) {
+            return Ok(Latched { at: self, word });
         }
         // Acquire: what others have linked here is ours to see (E3).
         match cell.compare_exchange(word.0, word.0 | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed) {
@@ -355,7 +358,13 @@ impl<'a> Latched<'a> {
 
     /// Whether there is room in the record: no version has ever been linked.
     pub(crate) fn has_room_in_record(&self) -> bool {
-        !self.word.has(Tid::SPENT)
+        !self.word.has(Tid::SPENT) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
+    }
+
+    /// Whether the version in the record is in the chain.
+    fn is_in_record(&self) -> bool {
+        let first = self.at.linked_in_record().id();
+        self.newest().is_some_and(|newest| newest.and_older().any(|version| version.id() == first))
     }
 
     /// Links a version below `above`, or as the newest, whose timestamp is above that of what was there. It is in the block,

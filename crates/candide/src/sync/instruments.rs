@@ -45,6 +45,8 @@ pub(crate) enum Point {
     Unpinned,
     /// Garbage: an entry is about to be looked at.
     Collecting,
+    /// Garbage: an absent record is locked, and about to be made dead.
+    Burying,
     /// Garbage: a record is both in its index and in the attic.
     Stowing,
 }
@@ -160,6 +162,10 @@ pub(crate) enum Mutant {
     ParkedForgotten,
     /// Versions: a record is buried though something of it is parked.
     ParkedBuried,
+    /// A record is made dead by a load and a store: nothing keeps away who comes for it in between.
+    KilledByStore,
+    /// Timestamp order: the room in the record is used again for a version when the first has left its chain.
+    RoomUsedAgain,
     /// Versions: what is written all the time stays with the session that has written it first.
     HotKept,
     /// Versions: what is for all is collected by a list of snapshots from before it was queued.
@@ -263,7 +269,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 83] = [
+    const NAMES: [(&str, Mutant); 85] = [
         ("no-fence", Mutant::NoFence),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
@@ -324,6 +330,8 @@ mod active {
         ("freed-in-sight", Mutant::FreedInSight),
         ("parked-forgotten", Mutant::ParkedForgotten),
         ("parked-buried", Mutant::ParkedBuried),
+        ("killed-by-store", Mutant::KilledByStore),
+        ("room-used-again", Mutant::RoomUsedAgain),
         ("hot-kept", Mutant::HotKept),
         ("hot-by-old-list", Mutant::HotByOldList),
         ("kept-unlisted", Mutant::KeptUnlisted),

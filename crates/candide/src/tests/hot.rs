@@ -5,6 +5,7 @@ use super::rows::Item;
 use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
 use super::steps::acting;
 use crate::epoch::Collect;
+use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto, VERSIONS_AT_ONCE};
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Session};
@@ -39,6 +40,24 @@ fn what_is_written_all_the_time_is_collected_by_whoever_goes_on_under<P: Chained
     }
     assert_eq!((versions(&db, &items, 1), db.memory().garbage, db.health().garbage), (1, 0, 0));
     assert_eq!(count(&db.snapshot(), &items, 1), Some(508));
+}
+
+/// Whoever has come to a version before it left its chain may go on from there, however late.
+#[test]
+fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
+    let (db, items, mut session) = by_hand::<Mvto>();
+    let core = items.core();
+    let Found::Record(record) = core.index.find(&[1]) else { panic!("it was inserted") };
+    let at = core.layout.first_of(record);
+    let first = at.newest_linked(at.chain_word()).expect("it was inserted");
+    let was = first.stamp();
+    for count in 1..=50 {
+        add(&mut session, &items, 1);
+        collect(&db, &mut session);
+        assert!(count < 3 || versions(&db, &items, 1) < count, "nothing leaves the chain");
+    }
+    assert_eq!(first.stamp(), was);
+    assert_eq!(count(&db.snapshot(), &items, 1), Some(50));
 }
 
 #[test]

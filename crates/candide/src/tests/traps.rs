@@ -4,10 +4,11 @@
 //! of its commit.
 
 use super::rows::Item;
+use super::steps::{CONFLICT, ONCE, acting, run};
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
-use crate::protocol::{Occ, Protocol};
+use crate::protocol::{Mvto, Occ, Protocol};
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
-use crate::{Abort, Database, Refused, RunOptions, Session, Table, Updater, Whole};
+use crate::{Abort, Database, Refused, Session, Table, Updater, Whole};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Barrier};
@@ -27,10 +28,6 @@ fn scene<P: Protocol>() -> Scene<P> {
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
 }
-
-/// One attempt, so that a conflict shows.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// Runs a test under the protocols that certify in the order of commits: there, whoever read what has been replaced fails.
 fn for_each_in_commit_order(test: &impl ForProtocol) {
@@ -281,6 +278,35 @@ impl ForProtocol for DeleteAndReinsert {
 #[test]
 fn deleting_and_reinserting_is_not_nothing() {
     for_each_in_commit_order(&DeleteAndReinsert);
+}
+
+struct InsertWhileItIsBuried;
+
+impl ForProtocol for InsertWhileItIsBuried {
+    fn run<P: Protocol>(&self) {
+        let Scene { db, table, mut first, mut second } = scene::<P>();
+        run(&mut first, |tx| table.delete(tx, &1));
+        (0..3).for_each(|_| db.inner.engine.epochs.pass());
+        let (told, rows) = (Rc::new(Cell::new(None)), table.clone());
+        let inserted = told.clone();
+        let insert = move || inserted.set(Some(second.run_with(ONCE(), |tx| rows.insert(tx, Item::new(1, 7)))));
+        acting(Point::Burying, insert, || run(&mut first, |_| Ok(())));
+        let is_there = run(&mut first, |tx| Ok(table.get(tx, &1, ())?.is_some()));
+        assert_eq!(told.get().map(|told| told.is_ok()), Some(is_there), "{}: {told:?}", P::NAME);
+        if !is_there {
+            run(&mut first, |tx| table.insert(tx, Item::new(1, 8)));
+        }
+    }
+}
+
+#[test]
+fn who_inserts_a_row_while_its_record_is_buried_is_not_lost() {
+    for_each_overlapping(&InsertWhileItIsBuried);
+}
+
+#[test]
+fn who_inserts_a_row_while_its_chain_is_buried_is_not_lost() {
+    InsertWhileItIsBuried.run::<Mvto>();
 }
 
 struct UpdateOfARowThatGoes;

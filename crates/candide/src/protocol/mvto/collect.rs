@@ -28,7 +28,7 @@ use crate::access::WriteSet;
 use crate::protocol::{BlockSize, Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
 use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, mutant};
+use crate::sync::{Mutant, Point, mutant, pass};
 
 /// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
 pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt]) -> Burial {
@@ -155,6 +155,7 @@ fn bury<'a>(context: &mut Context<'_, Mvto>, due: &Due, units: &'a [CellAt], fir
     let mut cells = vec![first];
     cells.extend(units[1..].iter().map_while(|at| latch_dying(context, at, due.time)));
     let all = cells.len() == units.len();
+    pass(Point::Burying);
     for (mut cell, at) in cells.into_iter().zip(units) {
         if all {
             cell.raise(Tid::DEAD);
