@@ -2,10 +2,11 @@
 //!
 //! As in `traps`, most need no threads: a closure runs another session's whole transaction inside itself.
 
+use super::size::share;
 use super::steps::{CONFLICT, ONCE};
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
-use crate::sync::{AtomicBool, Ordering, Random};
+use crate::sync::{AtomicBool, Duration, Instant, Ordering, Random};
 use crate::{
     Abort, Database, Error, Factor, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session, StreamError, Table,
     TableOptions, Tx,
@@ -251,7 +252,7 @@ struct ScansSeeTheirCreation;
 
 impl ForProtocol for ScansSeeTheirCreation {
     fn run<P: Protocol>(&self) {
-        for seed in 0..60 {
+        for seed in 0..share(60) {
             let bit = |number: u64| seed >> number & 1 == 1;
             scans_see_their_creation::<P>(bit(0), bit(1), bit(2), seed);
         }
@@ -271,7 +272,7 @@ struct ForeignInsertsAreNoticed;
 
 impl ForProtocol for ForeignInsertsAreNoticed {
     fn run<P: Protocol>(&self) {
-        for seed in 0..300 {
+        for seed in 0..share(300) {
             let mut random = Random::seeded(seed);
             let mut below = move |bound: u64| random.below(bound);
             let (db, table) = scene::<P>();
@@ -408,9 +409,9 @@ impl ForProtocol for ScansCountWhatMoves {
                 });
             }
             let mut session = db.session().unwrap();
-            let begun = std::time::Instant::now();
+            let (begun, time) = (Instant::now(), Duration::from_millis(share(1_200)));
             let mut counted = 0;
-            while begun.elapsed().as_millis() < 1_200 {
+            while begun.elapsed() < time {
                 let counts: Result<[u64; 4], Abort> = session.run_with(RunOptions::new().attempts_max(200), |tx| {
                     let count = |rows: &mut dyn Iterator<Item = Result<(), Abort>>| {
                         let mut count = 0;
@@ -964,9 +965,9 @@ impl ForProtocol for IndexesComeAndGo {
                 });
             }
             let mut session = db.session().unwrap();
-            let begun = std::time::Instant::now();
+            let (begun, time) = (Instant::now(), Duration::from_millis(share(1_500)));
             let mut built = 0;
-            while begun.elapsed().as_millis() < 1_500 {
+            while begun.elapsed() < time {
                 let index = table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
                 let checked = session.run_with(RunOptions::new().attempts_max(3_000), |tx| {
                     let indexed: Result<Vec<_>, _> = index.scan(tx, .., Seat::OWNER).collect();
@@ -1167,7 +1168,7 @@ fn no_duplicate_slips_into_a_unique_index_that_is_being_made() {
             });
         }
         let mut session = db.session().unwrap();
-        for _ in 0..150 {
+        for _ in 0..share(150) {
             match table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered().unique()) {
                 Ok(index) => {
                     let checked = session.run_with(RunOptions::new().attempts_max(3_000), |tx| {

@@ -1,6 +1,7 @@
 //! Rows that only snapshots see are out of everybody else's way, and whoever looks back finds them, each once and where it belongs.
 
 use super::parcels::Parcel;
+use super::size::share;
 use super::snapshots::{collect, ok};
 use super::steps::acting;
 use crate::epoch::Collect;
@@ -132,7 +133,7 @@ fn what_only_a_snapshot_sees_is_in_nobody_elses_way() {
 
 #[test]
 fn whatever_comes_and_goes_snapshots_stay_what_they_were() {
-    for seed in 0..60 {
+    for seed in 0..share(60) {
         let (store, mut random) = (Store::new(seed % 2 == 0), Random::seeded(seed));
         let mut sessions: Vec<_> = (0..2).map(|_| store.session()).collect();
         let (mut rows, mut open) = (Rows::new(), Vec::<(Snapshot<Mvcc>, Rows)>::new());

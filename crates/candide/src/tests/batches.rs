@@ -2,6 +2,7 @@
 //! inserted one by one.
 
 use super::rows::Item;
+use super::size::share;
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::Protocol;
@@ -64,7 +65,7 @@ struct LikeOneByOne;
 impl ForProtocol for LikeOneByOne {
     fn run<P: Protocol>(&self) {
         let (mut whole, mut refused) = (0, 0);
-        for seed in 0..30 {
+        for seed in 0..share(30) {
             let mut random = Random::seeded(seed);
             let db = Database::<P>::builder().manual_epochs(1).seed(seed).build().unwrap();
             let lines = db.table::<Line>("lines").unwrap();
@@ -109,7 +110,7 @@ impl ForProtocol for LikeOneByOne {
                 db.inner.engine.epochs.pass();
             }
         }
-        assert!(whole > 300 && refused > 300, "{whole} batches were inserted, {refused} refused");
+        assert!(whole > share(300) && refused > share(300), "{whole} batches were inserted, {refused} refused");
     }
 }
 

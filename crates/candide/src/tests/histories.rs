@@ -4,7 +4,7 @@
 
 use super::mix::{Judge, Mix};
 use super::rows::Item;
-use super::size::stress;
+use super::size::{share, stress};
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_by_the_clock};
 use crate::history::{Event, Recorded};
@@ -28,6 +28,7 @@ const KEYS: u64 = 8;
 impl ForProtocol for RandomHistories {
     fn run<P: Protocol>(&self) {
         let threads = if P::ONE_SESSION { 1 } else { 6 };
+        let steps = share(self.steps) * stress();
         for &(splitting, factor) in &self.settings {
             let builder = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
             let db = builder.build().unwrap();
@@ -40,7 +41,7 @@ impl ForProtocol for RandomHistories {
                     let mut session = mix.db.session().unwrap();
                     scope.spawn(move || {
                         let mut random = Random::seeded(thread << 1 | u64::from(splitting));
-                        for _ in 0..self.steps * stress() {
+                        for _ in 0..steps {
                             mix.step(&mut session, &mut random, 5);
                         }
                     })
@@ -53,7 +54,7 @@ impl ForProtocol for RandomHistories {
             });
             judge.hear(&mix.db.take_history());
             let judged = judge.judge();
-            assert!(judged >= threads * self.steps * stress(), "{judged} transactions were judged");
+            assert!(judged >= threads * steps, "{judged} transactions were judged");
         }
     }
 }

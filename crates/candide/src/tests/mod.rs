@@ -67,7 +67,7 @@ mod seams;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
-mod size;
+pub(crate) mod size;
 #[cfg(not(any(loom, shuttle)))]
 mod snapshots;
 #[cfg(not(any(loom, shuttle)))]

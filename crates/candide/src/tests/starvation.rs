@@ -2,6 +2,7 @@
 
 use super::parcels::Parcel;
 use super::rows::Item;
+use super::size::share;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::protocol::Protocol;
@@ -52,7 +53,7 @@ impl ForProtocol for Starving {
                 std::thread::yield_now();
             }
             let mut session = db.session().unwrap();
-            for round in 0..ROUNDS {
+            for round in 0..share(ROUNDS) {
                 let (begun, before) = (Instant::now(), updates.load(Ordering::Relaxed));
                 let mut attempts = 0;
                 let options = RunOptions::new().attempts_max(ATTEMPTS_MAX).deadline(begun + TIME_MAX);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sync::AtomicBool;
+use crate::tests::size::share;
 use std::sync::Barrier;
 use std::thread;
 
@@ -74,13 +75,14 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
             let mut own = Own::default();
             let mut random = Random::seeded(7 * (thread as u64 + 1));
             let mut owned = BTreeMap::new();
-            for step in 0..STEPS {
+            let steps = share(STEPS);
+            for step in 0..steps {
                 let mut key = domain.key(key_words, &mut random);
                 if !shared {
                     let last = key_words - 1;
                     key[last] = key[last] / THREADS as u64 * THREADS as u64 + thread as u64;
                 }
-                let growing = (step / (STEPS / 6)).is_multiple_of(2);
+                let growing = (step / (steps / 6)).is_multiple_of(2);
                 if steady.contains(&key) {
                     assert!(rows.find(&key).is_some());
                 } else if let Some(&record) = owned.get(&key) {

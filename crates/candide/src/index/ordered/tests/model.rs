@@ -1,6 +1,7 @@
 //! One thread against a map.
 
 use super::*;
+use crate::tests::size::share;
 
 /// A long random life: links, unlinks, lookups and scans, first growing, then shrinking to nothing, twice.
 fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed: u64) {
@@ -75,7 +76,7 @@ fn it_does_what_a_map_does() {
     for key_words in 1..=4 {
         for (number, domain) in [Domain::Tiny, Domain::Small, Domain::Huge].into_iter().enumerate() {
             for node_words in [0, 2] {
-                live(key_words, node_words, domain, 12_000, (key_words * 10 + number) as u64);
+                live(key_words, node_words, domain, share(12_000), (key_words * 10 + number) as u64);
             }
         }
     }
