@@ -408,7 +408,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
 impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> {
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         match self.step() {
             Step::Row(key, columns) => Some(Ok((key, columns))),

@@ -168,13 +168,14 @@ impl Node {
         }
     }
 
-    /// Brings nearer what the first slots of a leaf lead to, so many of them. What it loads is not looked at otherwise, so it may be anything.
+    /// Brings nearer the first line of what the first slots of a leaf lead to, so many of them. What it loads is not looked at otherwise, so
+    /// it may be anything.
     #[inline(always)]
     pub(super) fn prefetch_values(self, slots: usize) {
         for slot in 0..slots.min(WIDTH) {
             // The processor would look for the page of address zero each time.
             let word = self.value(slot);
-            Node::prefetch_value(std::hint::select_unpredictable(word == 0, self.address(), word));
+            prefetch(Block::hint_at(std::hint::select_unpredictable(word == 0, self.address(), word & !LAYER)));
         }
     }
 
