@@ -38,11 +38,17 @@ impl Hot {
         self.count.store(entries.len() as u64, Ordering::Relaxed);
     }
 
-    /// Takes entries over.
+    /// Takes entries over. What has not been finished is still of its old epoch, and goes on before all others: behind what has been
+    /// looked at in the meantime, one long chain among many short ones would have one turn an epoch, and grow.
     pub(crate) fn put(&self, more: &mut Vec<Due>) {
         if !more.is_empty() {
             let mut entries = lock(&self.entries);
-            entries.extend(more.drain(..));
+            for due in more.drain(..) {
+                match entries.front() {
+                    Some(first) if due.queued <= first.queued => entries.push_front(due),
+                    _ => entries.push_back(due),
+                }
+            }
             self.count.store(entries.len() as u64, Ordering::Relaxed);
         }
     }

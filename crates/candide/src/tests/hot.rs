@@ -292,6 +292,28 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
+/// One of many rows that are written all the time is written far more often than the others, and more often within an epoch than is taken
+/// out of a chain at once.
+#[test]
+fn the_longest_chain_has_its_turn_among_many() {
+    the_longest_chain_has_its_turn_among_many_under::<Mvcc>();
+    the_longest_chain_has_its_turn_among_many_under::<Mvto>();
+}
+
+fn the_longest_chain_has_its_turn_among_many_under<P: Chained>() {
+    const HOT: u64 = 40;
+    const TIMES: usize = 2 * VERSIONS_AT_ONCE;
+    let (db, items, mut writer) = by_hand::<P>();
+    ok(writer.run(|tx| (4..HOT).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
+    for round in 0..30 {
+        (0..HOT).filter(|&id| id != 1).for_each(|id| add(&mut writer, &items, id));
+        (0..TIMES).for_each(|_| add(&mut writer, &items, 1));
+        db.inner.engine.epochs.pass();
+        let versions = versions(&db, &items, 1);
+        assert!(versions <= 6 * TIMES, "{versions} versions after {round} rounds");
+    }
+}
+
 /// Who collects has listed the open snapshots; then one is opened, and others write and look at a hot row.
 #[test]
 fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees() {
