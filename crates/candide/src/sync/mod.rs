@@ -6,6 +6,8 @@
 
 mod instruments;
 mod random;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) mod size;
 mod spin;
 mod system_clock;
 #[cfg(loom)]

@@ -2,10 +2,10 @@
 //!
 //! As in `traps`, most need no threads: a closure runs another session's whole transaction inside itself.
 
-use super::size::share;
 use super::steps::{CONFLICT, ONCE};
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+use crate::sync::size::share;
 use crate::sync::{AtomicBool, Duration, Instant, Ordering, Random};
 use crate::{
     Abort, Database, Error, Factor, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session, StreamError, Table,

@@ -1,12 +1,12 @@
 //! Rows that only snapshots see are out of everybody else's way, and whoever looks back finds them, each once and where it belongs.
 
 use super::parcels::Parcel;
-use super::size::share;
 use super::snapshots::{collect, ok};
 use super::steps::acting;
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocol::Mvcc;
+use crate::sync::size::share;
 use crate::sync::{Point, Random, with_hook};
 use crate::{Abort, Database, Index, IndexOptions, Ordered, Prefix, Session, Snapshot, Table, Tx, Whole};
 use std::collections::BTreeMap;

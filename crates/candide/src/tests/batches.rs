@@ -2,11 +2,11 @@
 //! inserted one by one.
 
 use super::rows::Item;
-use super::size::share;
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::Protocol;
 use crate::sync::Random;
+use crate::sync::size::share;
 use crate::{Abort, Database, Prefix, RunOptions, Table, Tx};
 use candide_derive::Record;
 use std::cell::Cell;

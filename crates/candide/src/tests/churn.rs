@@ -4,10 +4,10 @@
 
 use super::entries::{assert_entries_match_rows, linked_records};
 use super::parcels::Parcel;
-use super::size::stress;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::index::TableIndex;
 use crate::protocol::Protocol;
+use crate::sync::size::stress;
 use crate::sync::{AtomicBool, Duration, Instant, Ordering, Random};
 use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Prefix, Session, Table, TableOptions, Tx, Whole};
 use std::collections::BTreeMap;

@@ -4,12 +4,12 @@
 
 use super::mix::{Judge, Mix};
 use super::rows::Item;
-use super::size::{share, stress};
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_by_the_clock};
 use crate::history::{Event, Recorded};
 use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto, Occ, Protocol};
+use crate::sync::size::{share, stress};
 use crate::sync::{Duration, Random};
 use crate::{Abort, Column, Database, Factor, Refused, RunOptions, Updater};
 use candide_check::Options;

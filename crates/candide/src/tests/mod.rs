@@ -67,8 +67,6 @@ mod seams;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) mod size;
-#[cfg(not(any(loom, shuttle)))]
 mod snapshots;
 #[cfg(not(any(loom, shuttle)))]
 mod starvation;

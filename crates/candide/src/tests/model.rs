@@ -4,10 +4,10 @@
 //! sequences over a few keys, with commits, errors and panics in between. `CANDIDE_SHORT=1` stops at three.
 
 use super::rows::Item;
-use super::size::is_short;
 use super::{ForProtocol, for_each};
 use crate::protocol::Protocol;
 use crate::sync::Random;
+use crate::sync::size::is_short;
 use crate::{Abort, Database, Refused, Session, Table, Updater, Whole};
 use std::collections::BTreeMap;
 

@@ -2,10 +2,10 @@
 
 use super::parcels::Parcel;
 use super::rows::Item;
-use super::size::share;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::protocol::Protocol;
+use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Random};
 use crate::{Abort, Database, RunOptions};
 

@@ -6,12 +6,12 @@
 
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Parcel};
-use super::size::is_short;
 use super::{ForProtocol, for_each};
 use crate::history::Recorded;
 use crate::index::Direction;
 use crate::protocol::{Occ, Protocol};
 use crate::sync::Random;
+use crate::sync::size::is_short;
 use crate::{
     Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexKind, IndexOptions, IndexScan, Indexed,
     Ordered, Prefix, Projection, Record, Refused, RunOptions, Scan, Session, Table, TableOptions, Tx, Updater, Whole,

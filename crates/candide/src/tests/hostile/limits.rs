@@ -5,10 +5,10 @@
 use super::Watchdog;
 use crate::protocol::Protocol;
 use crate::sync::Random;
+use crate::sync::size::{is_short, stress};
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::tests::parcels::Parcel;
 use crate::tests::rows::Item;
-use crate::tests::size::{is_short, stress};
 use crate::tests::{ForProtocol, for_each};
 use crate::{Abort, Database, Error, IndexOptions, Record, Session, Table, Tx};
 use std::collections::BTreeMap;

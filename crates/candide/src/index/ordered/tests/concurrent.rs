@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sync::AtomicBool;
-use crate::tests::size::share;
+use crate::sync::size::share;
 use std::sync::Barrier;
 use std::thread;
 

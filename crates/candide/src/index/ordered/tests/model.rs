@@ -1,7 +1,7 @@
 //! One thread against a map.
 
 use super::*;
-use crate::tests::size::share;
+use crate::sync::size::share;
 
 /// A long random life: links, unlinks, lookups and scans, first growing, then shrinking to nothing, twice.
 fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed: u64) {
