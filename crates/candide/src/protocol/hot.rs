@@ -38,17 +38,21 @@ impl Hot {
         self.count.store(entries.len() as u64, Ordering::Relaxed);
     }
 
-    /// Takes entries over. What has not been finished is still of its old epoch, and goes on before all others: behind what has been
-    /// looked at in the meantime, one long chain among many short ones would have one turn an epoch, and grow.
+    /// Takes entries over that are to be looked at when their epoch is over.
     pub(crate) fn put(&self, more: &mut Vec<Due>) {
+        self.change(more, |entries, more| entries.extend(more.drain(..)));
+    }
+
+    /// Takes entries over that were due, and have not been done with: they go on before all others. Behind what has been looked at in the
+    /// meantime, one long chain among many short ones would have one turn an epoch, and grow.
+    pub(crate) fn put_first(&self, more: &mut Vec<Due>) {
+        self.change(more, |entries, more| more.drain(..).rev().for_each(|due| entries.push_front(due)));
+    }
+
+    fn change(&self, more: &mut Vec<Due>, put: impl FnOnce(&mut VecDeque<Due>, &mut Vec<Due>)) {
         if !more.is_empty() {
             let mut entries = lock(&self.entries);
-            for due in more.drain(..) {
-                match entries.front() {
-                    Some(first) if due.queued <= first.queued => entries.push_front(due),
-                    _ => entries.push_back(due),
-                }
-            }
+            put(&mut entries, more);
             self.count.store(entries.len() as u64, Ordering::Relaxed);
         }
     }

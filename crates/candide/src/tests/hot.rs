@@ -6,7 +6,7 @@ use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
 use super::steps::acting;
 use crate::epoch::Collect;
 use crate::index::Found;
-use crate::protocol::{Mvcc, Mvto, VERSIONS_AT_ONCE};
+use crate::protocol::{Due, Hot, Mvcc, Mvto, VERSIONS_AT_ONCE};
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Session};
 use std::cell::RefCell;
@@ -227,26 +227,6 @@ fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under<P: Chained>()
 }
 
 #[test]
-fn what_is_being_written_when_it_is_looked_at_stays_hot() {
-    let (db, items, mut first) = by_hand::<Mvto>();
-    let mut second = db.session().unwrap();
-    let _old = db.snapshot();
-    for _ in 0..6 {
-        add(&mut first, &items, 1);
-        db.inner.engine.epochs.pass();
-    }
-    assert!(!db.inner.engine.hot.is_empty(), "the row is for all");
-    (0..3).for_each(|_| db.inner.engine.epochs.pass());
-    let there = db.clone();
-    let look = move || {
-        let looks = looks(|| ok(second.run(|_| Ok(()))));
-        assert!(looks > 0 && !there.inner.engine.hot.is_empty());
-    };
-    // Who writes has the latch.
-    acting(Point::Linking, look, || add(&mut first, &items, 1));
-}
-
-#[test]
 fn a_long_chain_is_taken_apart_little_by_little() {
     a_long_chain_is_taken_apart_little_by_little_under::<Mvcc>();
     a_long_chain_is_taken_apart_little_by_little_under::<Mvto>();
@@ -311,6 +291,56 @@ fn the_longest_chain_has_its_turn_among_many_under<P: Chained>() {
         db.inner.engine.epochs.pass();
         let versions = versions(&db, &items, 1);
         assert!(versions <= 6 * TIMES, "{versions} versions after {round} rounds");
+    }
+}
+
+/// Who comes to look while a row is being written leaves it to whoever comes next, not to another epoch.
+#[test]
+fn what_was_being_written_when_it_was_looked_at_is_still_due() {
+    let (db, items, mut first) = by_hand::<Mvto>();
+    let mut second = db.session().unwrap();
+    let _old = db.snapshot();
+    for _ in 0..6 {
+        add(&mut first, &items, 1);
+        db.inner.engine.epochs.pass();
+    }
+    (0..3).for_each(|_| db.inner.engine.epochs.pass());
+    let there = db.clone();
+    let look = move || {
+        let looks = looks(|| ok(second.run(|_| Ok(()))));
+        let mut due = Vec::new();
+        there.inner.engine.hot.take(there.inner.engine.epochs.horizon(), 2, &mut due);
+        assert_eq!((looks, due.len()), (1, 1));
+        there.inner.engine.hot.put_first(&mut due);
+    };
+    acting(Point::Linking, look, || add(&mut first, &items, 1));
+}
+
+#[test]
+fn what_has_not_been_finished_is_before_what_is_not_due() {
+    let (_db, items, _) = by_hand::<Mvto>();
+    let Found::Record(record) = items.core().index.find(&[1]) else { panic!("it was inserted") };
+    let at = items.core().layout.first_of(record);
+    let due = |queued| Due { at, queued, time: 0, note: 0, is_parked: false };
+    let hot = Hot::default();
+    hot.put(&mut vec![due(8), due(10)]);
+    hot.put_first(&mut vec![due(5), due(9)]);
+    let mut taken = Vec::new();
+    hot.take(10, 8, &mut taken);
+    assert_eq!((taken.iter().map(|due| due.queued).collect::<Vec<_>>(), hot.len()), (vec![5, 9, 8], 1));
+}
+
+/// One transaction after another changes more than is looked at at once.
+#[test]
+fn what_large_transactions_put_aside_does_not_pile_up() {
+    const ROWS: u64 = 9_000;
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    ok(session.run(|tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
+    for round in 0..10 {
+        ok(session.run(|tx| (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))));
+        db.inner.engine.epochs.pass();
+        let garbage = db.memory().garbage;
+        assert!(garbage <= 4 * ROWS as usize, "{garbage} after {round} transactions");
     }
 }
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// felt, more than come in.
 const BUDGET_MIN: usize = 256;
 
-/// So much is looked at in one collection of what was put aside, and of what a snapshot has kept that has closed. The rest has its turn
-/// after the next transaction.
+/// So much is looked at in one collection of what was put aside, or more if more came in, and of what a snapshot has kept that has closed. The
+/// rest has its turn after the next transaction.
 const ASIDE_AT_ONCE: usize = 4_096;
 
 /// Records that are looked at one after another, once all of them have been asked for: as many as a core waits for at a time.
@@ -226,7 +226,7 @@ impl Garbage {
         // That of all that are due, though not all have their turn now: who looks through a chain takes out all that goes, once.
         P::begin_collecting(&mut Context::new(engine, local), until);
         self.release(&local.snapshots);
-        self.look_at_aside(engine, local, tables, (due.min(ASIDE_AT_ONCE), ASIDE_AT_ONCE));
+        self.look_at_aside(engine, local, tables, (due.min(ASIDE_AT_ONCE.max(budget)), ASIDE_AT_ONCE));
         // Each has a budget of its own, so that none waits behind the others.
         self.look_at(engine, local, (slot, tables), (Of::Burials, horizon), budget);
         if !self.released.is_empty() {
@@ -302,7 +302,8 @@ impl Garbage {
     ) {
         let time = P::time(&engine.clock);
         let mut units = Vec::new();
-        let (mut left, mut next, mut hot) = (budget, Vec::with_capacity(TOGETHER), Vec::new());
+        let (mut left, mut next) = (budget, Vec::with_capacity(TOGETHER));
+        let (mut hot, mut unfinished, mut busy) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let most = left.min(TOGETHER);
             match of {
@@ -343,12 +344,12 @@ impl Garbage {
                     Burial::NotYet | Burial::Busy | Burial::Unfinished if of == Of::Released => {
                         self.park(CLOSED, due.at, (engine.epochs.now(), time));
                     }
-                    Burial::Unfinished if of == Of::Hot => hot.push(due),
+                    Burial::Unfinished if of == Of::Hot => unfinished.push(due),
                     Burial::Unfinished => self.burials.push_front(due),
-                    burial @ (Burial::NotYet | Burial::Busy) => {
+                    Burial::Busy => busy.push(due),
+                    Burial::NotYet => {
                         // Written again since its last look; other entries wait for something else.
-                        let is_written = noted != 0 && due.note != noted;
-                        let is_hot = is_written || burial == Burial::Busy && of == Of::Hot;
+                        let is_hot = noted != 0 && due.note != noted;
                         let due = Due { queued: engine.epochs.now(), time, ..due };
                         if is_hot && !mutant(Mutant::HotKept) { hot.push(due) } else { self.burials.push_back(due) }
                     }
@@ -362,7 +363,13 @@ impl Garbage {
                 }
             }
             P::end_looking(&mut Context::new(engine, local));
+            engine.hot.put_first(&mut unfinished);
             engine.hot.put(&mut hot);
+        }
+        // Whoever has its unit will let go of it soon: it is the first that is looked at next time.
+        match of {
+            Of::Hot => engine.hot.put_first(&mut busy),
+            _ => busy.into_iter().rev().for_each(|due| self.burials.push_front(due)),
         }
     }
 

@@ -25,15 +25,16 @@
 use super::Mvto;
 use super::flatten::flatten_latched;
 use crate::access::WriteSet;
+use crate::protocol::locks::LOCK_ROUNDS_MAX;
 use crate::protocol::{BlockSize, Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
 use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Point, mutant, pass};
+use crate::sync::{Mutant, Point, Spin, mutant, pass};
 
 /// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
 pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt]) -> Burial {
     let at = due.at;
-    let Ok(mut cell) = at.try_latch() else { return Burial::Busy };
+    let Some(mut cell) = latch_for_a_while(&at) else { return Burial::Busy };
     let own = if due.is_parked { Tid::PARKED } else { Tid::QUEUED };
     debug_assert!(cell.word().has(own));
     if due.is_parked && cell.word().has(Tid::QUEUED) {
@@ -66,6 +67,19 @@ pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[C
         None if is_absent(&cell) && due.at.is_first() => bury(context, due, units, cell),
         // Whoever comes for the unit from now on queues it again.
         None => leave(cell, own, Burial::Alive),
+    }
+}
+
+/// Latches a cell unless somebody has it for long. The moment that it is free between two writers of a hot one has to be waited for: who came
+/// just when there is one would come in vain again and again.
+fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
+    let mut spin = Spin::default();
+    loop {
+        match at.try_latch() {
+            Ok(cell) => return Some(cell),
+            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+            Err(_) => return None,
+        }
     }
 }
 
