@@ -28,6 +28,11 @@ fn bench(arguments: &str, name: &str) -> (String, Value) {
     (String::from_utf8(output.stdout).expect("text"), json)
 }
 
+/// Whether fewer settings are to be run, for who runs the tests after every change.
+fn is_short() -> bool {
+    std::env::var_os("CANDIDE_SHORT").is_some()
+}
+
 fn keys(object: &Value) -> BTreeSet<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
@@ -107,15 +112,17 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
 
 #[test]
 fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
-    let (printed, report) = bench("ycsb --rows 2000 --transactions 1000 --runs 1 --mode a,b,c --protocol all", "all");
+    let (ts, ways) = if is_short() { ("on", 1) } else { ("on,off", 2) };
+    let size = "ycsb --rows 2000 --transactions 1000 --runs 1 --mode a,b,c";
+    let (printed, report) = bench(&format!("{size} --protocol all --ts {ts}"), "all");
     assert!(printed.contains("note: serial runs one transaction at a time"), "{printed}");
     let settings = report["results"].as_array().expect("a list");
-    // Three mixes, and two numbers of threads or one.
+    // Three mixes, ways of time stamps, and two numbers of threads or one.
     for (protocol, count) in [("occ", 2), ("tictoc", 2), ("mvcc", 2), ("mvto", 2), ("global-lock", 2), ("serial", 1)] {
         for mix in ["ycsb-a", "ycsb-b", "ycsb-c"] {
             let is_of = |result: &&Value| result["protocol"] == protocol && result["workload"] == mix;
             let results: Vec<Value> = settings.iter().filter(is_of).cloned().collect();
-            assert_eq!(results.len(), count, "{mix} under {protocol}");
+            assert_eq!(results.len(), count * ways, "{mix} under {protocol}");
             assert!(committed(&results) > 0.0, "{mix} under {protocol}");
         }
     }
@@ -273,7 +280,8 @@ fn rubis_reports_its_types_and_what_it_does_as_published() {
     }
     let notes: Vec<_> = printed.lines().filter(|line| line.starts_with("note: rubis: ")).collect();
     assert!(notes.len() == 3 && notes[0].contains("inputs come again") && notes[1].contains("sell out"), "{printed}");
-    let (printed, report) = bench(&format!("{size} --runs 1 --threads 2 --profile paper"), "rubis-paper");
+    let runs = if is_short() { "--runs 1 --threads 2" } else { "--runs 2 --threads 1,3" };
+    let (printed, report) = bench(&format!("{size} {runs} --profile paper"), "rubis-paper");
     assert!(printed.contains("so none raises a price") && printed.contains("beyond what there is"), "{printed}");
     assert_eq!(number(&report["results"][0]["user_aborted"]), 0.0);
 }

@@ -144,7 +144,7 @@ pub enum Burial {
     Alive,
     /// Someone may still depend on it; try again later.
     NotYet,
-    /// Someone has it just now, so nothing is known of it; try again later.
+    /// Someone has it just now, so nothing is known of it; it is the first to be tried next time.
     Busy,
     /// More is left than is taken out of a chain at once ([`VERSIONS_AT_ONCE`]); go on when others have had their turn.
     Unfinished,
