@@ -2,7 +2,7 @@
 
 use crate::Choices;
 use candide::{
-    Abort, Database, GlobalLock, IndexOptions, Occ, Prefix, Protocol, Record, Serial, Table, TableOptions, Tx, Whole,
+    Abort, Database, Exclusion, IndexOptions, Occ, Prefix, Protocol, Record, Serial, Table, TableOptions, Tx, Whole,
 };
 use std::collections::BTreeMap;
 
@@ -42,15 +42,15 @@ fn key(choices: &mut Choices<'_>) -> (u8, u8) {
 pub fn run(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     match choices.below(3) {
-        0 => run_under::<Occ>(choices),
-        1 => run_under::<Serial>(choices),
-        _ => run_under::<GlobalLock>(choices),
+        0 => run_under::<Occ>(choices, ()),
+        1 => run_under::<Serial>(choices, Exclusion::OneSession),
+        _ => run_under::<Serial>(choices, Exclusion::GlobalLock),
     }
 }
 
-fn run_under<P: Protocol>(choices: &mut Choices<'_>) {
+fn run_under<P: Protocol>(choices: &mut Choices<'_>, policy: P::Policy) {
     let kinds = choices.byte();
-    let builder = Database::<P>::builder().timestamp_splitting(kinds & 1 == 0).commit_time_updates(kinds & 2 == 0);
+    let builder = Database::<P>::builder().policy(policy).timestamp_splitting(kinds & 1 == 0).commit_time_updates(kinds & 2 == 0);
     let db = builder.build().expect("valid options");
     let options = TableOptions::default().contention_aware_keys(kinds & 4 == 0);
     let tables = [

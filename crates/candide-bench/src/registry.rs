@@ -2,55 +2,63 @@
 
 use std::str::FromStr;
 
-use candide::{GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Timestamps};
+use candide::{Chosen, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Timestamps};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
     /// What comes of it.
     type Output;
 
-    /// Does it.
-    fn run<P: Protocol>(self) -> Self::Output;
+    /// Does it, on databases of a policy.
+    fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output;
 }
 
-macro_rules! registry {
-    ($($protocol:ident,)*) => {
-        /// A protocol chosen on the command line.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Choice {
-            $(
-                #[doc = concat!("[`", stringify!($protocol), "`]")]
-                $protocol,
-            )*
-        }
-
-        impl Choice {
-            const ALL: &'static [Choice] = &[$(Choice::$protocol),*];
-
-            /// Does `job` under the protocol.
-            pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
-                match self {
-                    $(Choice::$protocol => job.run::<$protocol>(),)*
-                }
-            }
-        }
-    };
-}
-
-// One line per protocol, and that is all it takes.
-registry! {
+/// A choice on the command line: the engine that transactions are compiled for, and the policy that it is given, which is data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
     Occ,
     TicToc,
     Mvcc,
     Mvto,
-    Serial,
-    GlobalLock,
+    Serial(Exclusion),
 }
 
 impl Choice {
+    /// All of them, in the order in which reports show them. A protocol is a line here and one in [`Choice::run`]; a policy of one is a
+    /// line here.
+    const ALL: &'static [Choice] = &[
+        Choice::Occ,
+        Choice::TicToc,
+        Choice::Mvcc,
+        Choice::Mvto,
+        Choice::Serial(Exclusion::OneSession),
+        Choice::Serial(Exclusion::GlobalLock),
+    ];
+
+    /// Does `job` under the protocol.
+    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
+        match self {
+            Choice::Occ => job.run::<Occ>(()),
+            Choice::TicToc => job.run::<TicToc>(()),
+            Choice::Mvcc => job.run::<Mvcc>(()),
+            Choice::Mvto => job.run::<Mvto>(()),
+            Choice::Serial(exclusion) => job.run::<Serial>(exclusion),
+        }
+    }
+
+    /// Returns the protocol for databases that find out at run time which it is.
+    pub(crate) fn erased(self) -> Chosen {
+        self.run(Erase)
+    }
+
+    /// Returns what its databases are like.
+    pub(crate) fn properties(self) -> Properties {
+        self.erased().properties()
+    }
+
     /// The protocol's own name.
     pub(crate) fn name(self) -> &'static str {
-        self.run(Name)
+        self.properties().name
     }
 
     /// The one that is called so.
@@ -60,21 +68,21 @@ impl Choice {
 
     /// Whether `threads` threads can use the protocol at a time.
     pub(crate) fn permits(self, threads: usize) -> bool {
-        threads == 1 || !self.run(OneSession)
+        threads == 1 || !self.properties().one_session
     }
 }
 
 impl Choice {
     /// Whether one can choose where its timestamps come from.
     pub(crate) fn leaves_timestamps(self) -> bool {
-        self.run(Sources).len() > 1
+        self.properties().timestamps.len() > 1
     }
 
     /// Where its timestamps come from, one setting after another: as was asked for, or as it likes best; nothing if it leaves no choice.
     pub(crate) fn timestamps(self, asked: &[Timestamps]) -> Vec<Option<Timestamps>> {
         match (self.leaves_timestamps(), asked) {
             (false, _) => vec![None],
-            (true, []) => vec![Some(self.run(Sources)[0])],
+            (true, []) => vec![Some(self.properties().timestamps[0])],
             (true, asked) => asked.iter().copied().map(Some).collect(),
         }
     }
@@ -88,33 +96,13 @@ pub(crate) fn place(name: &str) -> usize {
     Choice::ALL.iter().position(|choice| choice.name() == name).expect("a protocol that was run is registered")
 }
 
-struct Name;
+struct Erase;
 
-impl Job for Name {
-    type Output = &'static str;
+impl Job for Erase {
+    type Output = Chosen;
 
-    fn run<P: Protocol>(self) -> &'static str {
-        P::NAME
-    }
-}
-
-struct Sources;
-
-impl Job for Sources {
-    type Output = &'static [Timestamps];
-
-    fn run<P: Protocol>(self) -> &'static [Timestamps] {
-        P::TIMESTAMPS
-    }
-}
-
-struct OneSession;
-
-impl Job for OneSession {
-    type Output = bool;
-
-    fn run<P: Protocol>(self) -> bool {
-        P::ONE_SESSION
+    fn run<P: Protocol>(self, policy: P::Policy) -> Chosen {
+        Chosen::of::<P>(policy)
     }
 }
 

@@ -118,14 +118,15 @@ struct Load<'a, W> {
 impl<W: Workload + 'static> Job for Load<'_, W> {
     type Output = Result<Option<Box<dyn Site>>, Failure>;
 
-    fn run<P: Protocol>(self) -> Self::Output {
+    fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output {
         let Load { workload, filling: &Filling { variant, cores, seed, agenda } } = self;
-        let builder = Database::<P>::builder().commit_time_updates(variant.cu).timestamp_splitting(variant.ts);
+        let builder = Database::<P>::builder().policy(policy);
+        let builder = builder.commit_time_updates(variant.cu).timestamp_splitting(variant.ts);
         let builder =
             variant.timestamps.into_iter().fold(builder, |builder, timestamps| builder.timestamps(timestamps));
         let db = builder.factors(variant.factors.iter().copied()).build()?;
         let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
-        let title = format!("loading {} {}", Workload::name(workload), P::NAME);
+        let title = format!("loading {} {}", Workload::name(workload), variant.protocol.name());
         let loaded = progress::with_bar(agenda, &title, workload.keys(), |done| {
             let progress = |keys| {
                 done.fetch_add(keys, Ordering::Relaxed);

@@ -80,7 +80,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     where
         I: IntoIterator<Item = R, IntoIter: Send>,
     {
-        let workers = if P::ONE_SESSION { 1 } else { options.workers };
+        let workers = if self.inner().engine.properties.one_session { 1 } else { options.workers };
         // Threads of their own would wait for a transaction of this one for ever.
         let clock = &self.inner().engine.clock;
         P::enter(clock).map_err(|cause| Error::Load { rows: 0, cause })?;

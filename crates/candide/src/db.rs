@@ -10,7 +10,7 @@ use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
     Common, DefaultProtocol, Engine, Hot, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Local, LookBack, Occ, Options,
-    Protocol, Stage, TableCore, Token,
+    Properties, Protocol, Stage, TableCore, Token,
 };
 use crate::record::{
     Buffer, Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, Show, image_words,
@@ -24,7 +24,6 @@ use crate::table::Table;
 use crate::timestamps::{self, Timestamps};
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
 use std::any::TypeId;
-use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// An in-memory database whose transactions are serializable by protocol `P`.
@@ -32,10 +31,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// A handle: clones are the same database. It lives as long as any handle, table or session of it.
 ///
 /// ```
-/// use candide::{Abort, Database, GlobalLock, Occ};
+/// use candide::{Abort, Database, Exclusion, Serial};
 ///
 /// let db = Database::new(); // optimistic concurrency control, every default
-/// let other = Database::<GlobalLock>::builder().memory_limit(64 << 20).build()?;
+/// let other = Database::<Serial>::builder().policy(Exclusion::GlobalLock).memory_limit(64 << 20).build()?;
 /// assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.attempt()))?, 1);
 /// # drop(other);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -110,9 +109,9 @@ impl<P: Protocol> Database<P> {
                 memory_limit_bytes: usize::MAX,
                 timestamps: None,
             },
+            policy: P::Policy::default(),
             seed: None,
             first_epoch: None,
-            protocol: PhantomData,
         }
     }
 
@@ -201,6 +200,11 @@ impl<P: Protocol> Database<P> {
         }
     }
 
+    /// Returns the properties of the database's protocol, by the policy that it was built with.
+    pub fn properties(&self) -> Properties {
+        self.inner.engine.properties
+    }
+
     /// Whether each column group has a timestamp of its own.
     pub fn splitting(&self) -> bool {
         self.inner.engine.options.splitting
@@ -261,15 +265,29 @@ impl TableOptions {
 }
 
 /// Builds a [`Database`]. The switches are the basis factors that experiments vary; the defaults are the good choices.
-#[derive(Debug, Clone)]
-pub struct Builder<P> {
+#[derive(Debug)]
+pub struct Builder<P: Protocol> {
     options: Options,
+    policy: P::Policy,
     seed: Option<u64>,
     first_epoch: Option<Epoch>,
-    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Clone for Builder<P> {
+    fn clone(&self) -> Self {
+        Builder { options: self.options, policy: self.policy.clone(), seed: self.seed, first_epoch: self.first_epoch }
+    }
 }
 
 impl<P: Protocol> Builder<P> {
+    /// Chooses a policy, of a protocol that leaves a choice: how [`Serial`](crate::Serial) keeps transactions apart
+    /// ([`Exclusion`](crate::Exclusion)), and which protocol [`Erased`](crate::Erased) runs ([`Chosen`](crate::Chosen)).
+    #[must_use]
+    pub fn policy(mut self, policy: P::Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Timestamp splitting: whether each column group is a unit of conflict by itself (default), or the whole row is one.
     #[must_use]
     pub fn timestamp_splitting(mut self, on: bool) -> Self {
@@ -328,9 +346,11 @@ impl<P: Protocol> Builder<P> {
     /// # Errors
     /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
-        if let Some(wanted) = self.options.timestamps.filter(|wanted| !P::TIMESTAMPS.contains(wanted)) {
-            return Err(Error::Timestamps { protocol: P::NAME, wanted });
+        let properties = P::properties(&self.policy);
+        if let Some(wanted) = self.options.timestamps.filter(|wanted| !properties.timestamps.contains(wanted)) {
+            return Err(Error::Timestamps { protocol: properties.name, wanted });
         }
+        let timestamps = self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
         let id = process_unique();
         let epochs = match self.first_epoch {
             Some(first) => Epochs::manual(first),
@@ -348,13 +368,14 @@ impl<P: Protocol> Builder<P> {
                 common: Common {
                     id,
                     options: self.options,
+                    properties,
                     epochs: epochs.clone(),
                     memory,
                     tables: RwLock::new(Vec::new()).into(),
                     token: Token::new(),
                     hot: Hot::default(),
                 },
-                clock: P::clock(self.options.timestamps.unwrap_or_else(|| timestamps::first_of(P::TIMESTAMPS))),
+                clock: P::clock(&self.policy, timestamps),
             },
             types: Mutex::new(Vec::new()),
             sessions: Mutex::new(Vec::new()),
@@ -429,7 +450,7 @@ impl<P: Protocol> Inner<P> {
             row_type: R::NAME,
             is_index: false,
             groups: R::GROUPS,
-            split: self.engine.options.splitting && P::CELL_WORDS > 0,
+            split: self.engine.options.splitting && self.engine.properties.cell_words > 0,
             packing,
             key_words,
             hashed_words: key_words,
@@ -504,11 +525,13 @@ impl<P: Protocol> Inner<P> {
 
     fn new_core(&self, plan: Plan) -> Result<TableCore, Error> {
         let Plan { name, row_type, is_index, groups, split, key_words, .. } = plan;
+        let properties = &self.engine.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
-        let layout = Layout::new(number, key_words, plan.packing, groups, split, P::CELL_WORDS).map_err(|words| {
-            let problem = format!("its records would have {words} words; 65,535 is the most");
-            Error::RowType { row: row_type, problem }
-        })?;
+        let layout =
+            Layout::new(number, key_words, plan.packing, groups, split, properties.cell_words).map_err(|words| {
+                let problem = format!("its records would have {words} words; 65,535 is the most");
+                Error::RowType { row: row_type, problem }
+            })?;
         let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
         let memory = &self.engine.memory;
         let records = Slab::new(slab, layout.total_words(), memory);
@@ -516,27 +539,27 @@ impl<P: Protocol> Inner<P> {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
             Slab::new(slab, words, memory)
         };
-        let versions = (P::VERSION_WORDS > 0).then(|| {
+        let versions = (properties.version_words > 0).then(|| {
             let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
             let payload = if split { largest } else { image_words(groups) };
-            version_slab(P::VERSION_WORDS + payload + P::SPARE_WORDS)
+            version_slab(properties.version_words + payload + properties.spare_words)
         });
-        let short_versions = versions.as_ref().filter(|_| P::SHORT_VERSION_WORDS > 0).map(|versions| {
-            let are_short = versions.block_words() <= P::SHORT_VERSION_WORDS;
-            if are_short { versions.clone() } else { version_slab(P::SHORT_VERSION_WORDS) }
+        let short_versions = versions.as_ref().filter(|_| properties.short_version_words > 0).map(|versions| {
+            let are_short = versions.block_words() <= properties.short_version_words;
+            if are_short { versions.clone() } else { version_slab(properties.short_version_words) }
         });
         let index = if plan.ordered {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
             let nodes = Slab::new(slab, OrderedIndex::NODE_WORDS, memory);
-            OrderedIndex::new(nodes, key_words, P::NODE_WORDS).map(TableIndex::Ordered)
+            OrderedIndex::new(nodes, key_words, properties.node_words).map(TableIndex::Ordered)
         } else {
             let words = (key_words, plan.hashed_words);
             let size = Size { capacity: plan.capacity, grows: !self.engine.options.factors.has(Factor::FixedHash) };
-            HashIndex::new(memory, &self.lines, words, P::NODE_WORDS, size, self.seed).map(TableIndex::Hash)
+            HashIndex::new(memory, &self.lines, words, properties.node_words, size, self.seed).map(TableIndex::Hash)
         };
         let index = index.map_err(|_| self.memory_limit_error())?;
         let attic = match &index {
-            TableIndex::Ordered(index) if P::STOWS => {
+            TableIndex::Ordered(index) if properties.stows => {
                 Some(Attic::beside(index).map_err(|_| self.memory_limit_error())?)
             }
             _ => None,
@@ -563,8 +586,8 @@ impl<P: Protocol> Inner<P> {
     /// Admits a session, if the protocol allows another one.
     pub(crate) fn admit(&self) -> Result<(), Error> {
         // Acquire: what the one session before did is this one's to see (E12).
-        if P::ONE_SESSION && self.session_taken.swap(true, Ordering::Acquire) {
-            return Err(Error::SecondSession { protocol: P::NAME });
+        if self.engine.properties.one_session && self.session_taken.swap(true, Ordering::Acquire) {
+            return Err(Error::SecondSession { protocol: self.engine.properties.name });
         }
         Ok(())
     }

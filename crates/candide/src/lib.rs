@@ -498,10 +498,11 @@
 //! | [`TicToc`] | `tictoc` | take no lock, may raise a timestamp at commit | lock at commit | serializable |
 //! | [`Mvcc`] | `mvcc` | see one moment, and hardly ever fail if they write nothing | lock at commit, and put aside what they change | strictly serializable, opaque |
 //! | [`Mvto`] | `mvto` | take no lock, validate at commit; see one moment if they say that they only read | link versions where they belong in time | strictly serializable |
-//! | [`GlobalLock`] | `global-lock` | wait for everybody | wait for everybody | one after another |
 //! | [`Serial`] | `serial` | | one session, nothing to wait for | one after another |
+//! | [`Serial`] by [`Exclusion::GlobalLock`] | `global-lock` | wait for all others | wait for all others | one after another |
+//! | [`Erased`] | | chosen at run time, by [`Builder::policy`] | | that of the chosen one |
 //!
-//! `Database::<GlobalLock>::builder().build()?` chooses another than the default. Under `Occ`, `TicToc` and `Mvto` an attempt that is
+//! `Database::<Mvcc>::builder().build()?` chooses another than the default. Under `Occ`, `TicToc` and `Mvto` an attempt that is
 //! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
 //! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
 //! the one to the other. Under `Mvcc` whoever only reads is repeated only where a
@@ -561,7 +562,9 @@ pub use error::{Abort, Error};
 pub use factor::Factor;
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use protocol::recorded as history;
-pub use protocol::{DefaultProtocol, GlobalLock, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Versioned};
+pub use protocol::{
+    Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Versioned,
+};
 pub use record::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
     Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,

@@ -208,7 +208,7 @@ impl Way {
                     observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
                 }
             });
-            if advance != Advance::Doomed || !state.is_looking_back() {
+            if advance != Advance::Doomed || !state.is_looking_back(tx.engine) {
                 break advance;
             }
         };

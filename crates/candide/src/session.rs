@@ -129,19 +129,21 @@ impl<P: Protocol> Session<P> {
 
     /// Up to when, as the protocol's time goes, anybody has seen what there is in a table, or is not.
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
+        let clock = &self.inner.clone().engine.clock;
         let (mut nodes, mut units) = (0, 0);
         self.go_through(
             table,
-            |node| nodes = P::node_seen_until(node).max(nodes),
-            |record| units = P::seen_until(table.layout.first_of(record)).max(units),
+            |node| nodes = P::node_seen_until(clock, node).max(nodes),
+            |record| units = P::seen_until(clock, table.layout.first_of(record)).max(units),
         );
         nodes.max(units)
     }
 
     /// Has the nodes of a table's index seen up to a time; says whether one was not yet.
     pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
+        let clock = &self.inner.clone().engine.clock;
         let mut any = false;
-        self.go_through(table, |node| any |= P::see_node_until(node, time), |_| ());
+        self.go_through(table, |node| any |= P::see_node_until(clock, node, time), |_| ());
         any
     }
 
@@ -214,7 +216,10 @@ impl<P: Protocol> Drop for Session<P> {
 
 impl<P: Protocol> std::fmt::Debug for Session<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("protocol", &P::NAME).field("stats", &self.stats()).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("protocol", &self.inner.engine.properties.name)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
     }
 }
 
@@ -281,7 +286,8 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
             Box::new(Cached { inner: Arc::downgrade(inner), core })
         }
     };
-    let mut lent = Lent { session: Some(session), database };
+    let is_kept = !inner.engine.properties.one_session;
+    let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
     let effects = Effects::default();
     let value = session.core.run(&inner.engine, options, look_back, &effects, body)?;
@@ -295,13 +301,14 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
 struct Lent<P: Protocol> {
     session: Option<Box<Cached<P>>>,
     database: u64,
+    is_kept: bool,
 }
 
 impl<P: Protocol> Drop for Lent<P> {
     #[inline]
     fn drop(&mut self) {
         // Where there can be only one session, keeping it would keep everyone else out.
-        let kept = self.session.take().filter(|_| !P::ONE_SESSION);
+        let kept = self.session.take().filter(|_| self.is_kept);
         let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
         let has_others = CACHED.try_with(|list| {
             let mut list = list.borrow_mut();

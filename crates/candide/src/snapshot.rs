@@ -274,6 +274,9 @@ impl<P: Versioned> Drop for Snapshot<P> {
 
 impl<P: Versioned> std::fmt::Debug for Snapshot<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("protocol", &P::NAME).field("ts", &self.ts).finish_non_exhaustive()
+        f.debug_struct("Snapshot")
+            .field("protocol", &self.inner.engine.properties.name)
+            .field("ts", &self.ts)
+            .finish_non_exhaustive()
     }
 }

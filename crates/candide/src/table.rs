@@ -734,7 +734,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                 continue;
             }
             at.prefetch_cell();
-            projection.runs(unit, &mut |first, count| P::prefetch(at, first, count));
+            projection.runs(unit, &mut |first, count| P::prefetch(&self.tx.engine.clock, at, first, count));
         }
     }
 

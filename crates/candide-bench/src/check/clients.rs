@@ -63,11 +63,12 @@ where
 {
     type Output = Result<Verdict, Failure>;
 
-    fn run<P: Protocol>(self) -> Self::Output {
+    fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output {
         let Asking { threads, run: &Run { args, seed, ref agenda }, .. } = self;
         let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
         let (json, edn) = (open(&args.history)?, open(&args.edn)?);
-        let db = Database::<P>::builder().build()?;
+        let db = Database::<P>::builder().policy(policy).build()?;
+        let properties = db.properties();
         let shared = Shared::<O, P>::create(&db)?;
         let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
         let stop = AtomicBool::new(false);
@@ -76,7 +77,7 @@ where
             let (shared, stop) = (&shared, &stop);
             let spawn = |(thread, session)| scope.spawn(move || work(shared, session, seed, thread, stop));
             let clients: Vec<_> = (0..).zip(sessions).map(spawn).collect();
-            let clock = Clock::new(agenda, &format!("recording {} {}", O::NAME, P::NAME), args.duration);
+            let clock = Clock::new(agenda, &format!("recording {} {}", O::NAME, properties.name), args.duration);
             ended_early = !clock.sleep(args.duration);
             stop.store(true, Ordering::Relaxed);
             let mut history = Vec::new();
@@ -89,7 +90,7 @@ where
 
         let text = format!("{} with {threads} threads", O::NAME);
         if let Some(sink) = json {
-            let header = Header { protocol: P::NAME.to_string(), seed, text: text.clone() };
+            let header = Header { protocol: properties.name.to_string(), seed, text: text.clone() };
             let mut writer = Writer::new(sink.emptied()?, &header)?;
             history.iter().try_for_each(|transaction| writer.write(transaction))?;
             writer.finish()?;
@@ -97,8 +98,8 @@ where
         if let Some(sink) = edn {
             edn::write(&history, sink.emptied()?)?;
         }
-        let claim = Claim::of_protocol::<P>(args);
-        let title = format!("checking {} {},", O::NAME, P::NAME);
+        let claim = Claim::of_protocol(properties, args);
+        let title = format!("checking {} {},", O::NAME, properties.name);
         let checked = progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
         let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
         Ok(Verdict::of_values(title, claim, &history, checked).ended(ended_early))

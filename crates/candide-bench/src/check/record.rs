@@ -58,19 +58,23 @@ impl Destination {
 impl<W: Workload> Job for Recording<'_, W> {
     type Output = Result<Verdict, Failure>;
 
-    fn run<P: Protocol>(self) -> Self::Output {
+    fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output {
         let Recording { workload, threads, run: &Run { args, seed, ref agenda } } = self;
         workload.validate().map_err(Failure::Usage)?;
-        let claim = Claim::of_protocol::<P>(args);
-        let header =
-            Header { protocol: P::NAME.to_string(), seed, text: format!("{} with {threads} threads", workload.name()) };
+        let properties = P::properties(&policy);
+        let claim = Claim::of_protocol(properties, args);
+        let header = Header {
+            protocol: properties.name.to_string(),
+            seed,
+            text: format!("{} with {threads} threads", workload.name()),
+        };
         let file =
             args.history.as_deref().map(|path| Ok::<_, Failure>(Writer::new(Sink::open(path)?.emptied()?, &header)?));
         let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
-        let db = Database::<Recorded<P>>::builder().build()?;
+        let db = Database::<Recorded<P>>::builder().policy(policy).build()?;
         // What is loaded here is small.
         let loaded = workload.load(&db, &Loading { threads, seed, progress: &|_| {}, stopped: &|| false })?;
-        let clock = Clock::new(agenda, &format!("recording {} {}", workload.name(), P::NAME), args.duration);
+        let clock = Clock::new(agenda, &format!("recording {} {}", workload.name(), properties.name), args.duration);
         let ended_early = !run_recorded(&db, &loaded, threads, args.duration, &mut destination, &clock)?;
         drop(clock);
         let check = || -> Result<_, candide_workloads::Failure> { loaded.check(db.session()?) };

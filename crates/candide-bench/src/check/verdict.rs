@@ -1,6 +1,6 @@
 //! What a check came to, for people.
 
-use candide::Protocol;
+use candide::Properties;
 use candide_check::black::{self, Outcome, Transaction};
 use candide_check::{Options, Summary, Verdict as Judgement, Violation};
 
@@ -23,8 +23,9 @@ impl Claim {
     }
 
     /// What they ask of a protocol's: what it promises, at least.
-    pub(super) fn of_protocol<P: Protocol>(args: &CheckArgs) -> Claim {
-        Claim { strict: args.strict || P::STRICT, opaque: args.opacity || P::OPAQUE, horizon: args.horizon }
+    pub(super) fn of_protocol(protocol: Properties, args: &CheckArgs) -> Claim {
+        let Properties { strict, opaque, .. } = protocol;
+        Claim { strict: args.strict || strict, opaque: args.opacity || opaque, horizon: args.horizon }
     }
 
     /// For the checker of versions.

@@ -14,7 +14,7 @@
 //! [`Still`] sees to it. Collecting is counted by itself.
 
 use candide::{
-    Abort, Builder, Database, GlobalLock, IndexOptions, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table,
+    Abort, Builder, Database, Exclusion, IndexOptions, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table,
     TableOptions, TicToc, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
@@ -25,12 +25,12 @@ use std::hint::black_box;
 
 /// Everything is run under each; the first argument names one.
 const PROTOCOLS: &[(&str, Run)] = &[
-    (Occ::NAME, all::<Occ>),
-    (TicToc::NAME, all::<TicToc>),
-    (Mvcc::NAME, all::<Mvcc>),
-    (Mvto::NAME, all::<Mvto>),
-    (Serial::NAME, all::<Serial>),
-    (GlobalLock::NAME, all::<GlobalLock>),
+    ("occ", |sizes| all::<Occ>(sizes, ())),
+    ("tictoc", |sizes| all::<TicToc>(sizes, ())),
+    ("mvcc", |sizes| all::<Mvcc>(sizes, ())),
+    ("mvto", |sizes| all::<Mvto>(sizes, ())),
+    ("serial", |sizes| all::<Serial>(sizes, Exclusion::OneSession)),
+    ("global-lock", |sizes| all::<Serial>(sizes, Exclusion::GlobalLock)),
 ];
 
 type Run = fn(&Sizes) -> Done;
@@ -192,23 +192,25 @@ impl Still {
     }
 }
 
-fn all<P: Protocol>(sizes: &Sizes) -> Done {
-    Operations::<P>::load(sizes)?.run()?;
+fn all<P: Protocol>(sizes: &Sizes, policy: P::Policy) -> Done {
+    // Hashes and random choices that are the same in every run.
+    let builder = Database::<P>::builder().policy(policy).seed(1);
+    Operations::<P>::load(sizes, &builder)?.run()?;
     for (name, mode) in [("YCSB-A", Mode::A), ("YCSB-B", Mode::B), ("YCSB-C", Mode::C)] {
         let inputs = sizes.steps + WARM_UP;
-        workload::<P, _>(name, &Ycsb { rows: sizes.ycsb_rows, transactions: inputs, ..Ycsb::published(mode) }, sizes)?;
+        workload(
+            &builder,
+            name,
+            &Ycsb { rows: sizes.ycsb_rows, transactions: inputs, ..Ycsb::published(mode) },
+            sizes,
+        )?;
     }
     let company = Tpcc { customers: sizes.customers, items: sizes.items, audit_every: 0, ..Tpcc::strict() };
-    workload::<P, _>("TPC-C", &company, sizes)
+    workload(&builder, "TPC-C", &company, sizes)
 }
 
-/// Hashes and random choices that are the same in every run.
-fn database<P: Protocol>() -> Builder<P> {
-    Database::<P>::builder().seed(1)
-}
-
-fn workload<P: Protocol, W: Workload>(name: &str, workload: &W, sizes: &Sizes) -> Done {
-    let db = database::<P>().build()?;
+fn workload<P: Protocol, W: Workload>(builder: &Builder<P>, name: &str, workload: &W, sizes: &Sizes) -> Done {
+    let db = builder.clone().build()?;
     let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..WARM_UP {
@@ -278,8 +280,8 @@ struct Operations<P: Protocol> {
 }
 
 impl<P: Protocol> Operations<P> {
-    fn load(sizes: &Sizes) -> Result<Self, Box<dyn Error>> {
-        let db = database::<P>().build()?;
+    fn load(sizes: &Sizes, builder: &Builder<P>) -> Result<Self, Box<dyn Error>> {
+        let db = builder.clone().build()?;
         // Room for what is inserted later, so that nothing grows while it is counted.
         let hash = db.table_with("hash", TableOptions::default().capacity(2 * sizes.rows as usize))?;
         let ordered = db.table("ordered")?;

@@ -13,7 +13,7 @@
 //! thread. Of an ordered table with 8-byte keys, which came in no order, `find-10` reads a word of ten rows, `scan-10` and `scan-1000`
 //! of so many neighbours. `insert` inserts the ten lines of an order of TPC-C one by one, and `insert-many` together.
 
-use candide::{Abort, Bytes, Database, GlobalLock, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc, Tx};
+use candide::{Abort, Builder, Bytes, Database, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc, Tx};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
@@ -33,12 +33,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let transactions = transactions.parse()?;
     match protocol.as_str() {
-        "occ" => run::<Occ>(mode, transactions),
-        "tictoc" => run::<TicToc>(mode, transactions),
-        "mvcc" => run::<Mvcc>(mode, transactions),
-        "mvto" => run::<Mvto>(mode, transactions),
-        "serial" => run::<Serial>(mode, transactions),
-        "global-lock" => run::<GlobalLock>(mode, transactions),
+        "occ" => run(&Database::<Occ>::builder(), mode, transactions),
+        "tictoc" => run(&Database::<TicToc>::builder(), mode, transactions),
+        "mvcc" => run(&Database::<Mvcc>::builder(), mode, transactions),
+        "mvto" => run(&Database::<Mvto>::builder(), mode, transactions),
+        "serial" => run(&Database::<Serial>::builder(), mode, transactions),
+        "global-lock" => run(&Database::<Serial>::builder().policy(Exclusion::GlobalLock), mode, transactions),
         other => {
             Err(format!("no protocol is called {other:?}; expected occ, tictoc, mvcc, mvto, serial or global-lock")
                 .into())
@@ -46,42 +46,46 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn run<P: Protocol>(mode: &str, transactions: u64) -> Result<(), Box<dyn std::error::Error>> {
+fn run<P: Protocol>(builder: &Builder<P>, mode: &str, transactions: u64) -> Result<(), Box<dyn std::error::Error>> {
     match mode {
         "empty" => {
-            let mut session = Database::<P>::builder().build()?.session()?;
+            let mut session = builder.clone().build()?.session()?;
             (0..transactions).try_for_each(|_| session.run(nothing))?;
             return Ok(());
         }
         "empty-cached" => {
-            let db = Database::<P>::builder().build()?;
+            let db = builder.clone().build()?;
             (0..transactions).try_for_each(|_| db.run(nothing))?;
             return Ok(());
         }
-        "find-10" => return on_pairs::<P>(transactions, |pairs, tx, random| find(pairs, tx, random, 10)),
-        "scan-10" => return on_pairs::<P>(transactions, |pairs, tx, random| scan(pairs, tx, random, 10)),
-        "scan-1000" => return on_pairs::<P>(transactions, |pairs, tx, random| scan(pairs, tx, random, 1_000)),
+        "find-10" => return on_pairs(builder, transactions, |pairs, tx, random| find(pairs, tx, random, 10)),
+        "scan-10" => return on_pairs(builder, transactions, |pairs, tx, random| scan(pairs, tx, random, 10)),
+        "scan-1000" => return on_pairs(builder, transactions, |pairs, tx, random| scan(pairs, tx, random, 1_000)),
         "insert" => {
-            return enter_lines::<P>(transactions, |lines, tx, new| {
+            return enter_lines(builder, transactions, |lines, tx, new| {
                 for line in new {
                     lines.insert(tx, line)?;
                 }
                 Ok(())
             });
         }
-        "insert-many" => return enter_lines::<P>(transactions, |lines, tx, new| lines.insert_many(tx, new)),
+        "insert-many" => return enter_lines(builder, transactions, |lines, tx, new| lines.insert_many(tx, new)),
         _ => {}
     }
     if mode == "tpcc" {
         let company = Tpcc { customers: 300, items: 10_000, audit_every: 0, ..Tpcc::strict() };
-        return repeat::<P, _>(&company, transactions);
+        return repeat(builder, &company, transactions);
     }
     let mode: Mode = mode.parse()?;
-    repeat::<P, _>(&Ycsb { rows: ROWS, transactions: INPUTS, ..Ycsb::published(mode) }, transactions)
+    repeat(builder, &Ycsb { rows: ROWS, transactions: INPUTS, ..Ycsb::published(mode) }, transactions)
 }
 
-fn repeat<P: Protocol, W: Workload>(workload: &W, transactions: u64) -> Result<(), Box<dyn std::error::Error>> {
-    let db = Database::<P>::builder().seed(1).build()?;
+fn repeat<P: Protocol, W: Workload>(
+    builder: &Builder<P>,
+    workload: &W,
+    transactions: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let db = builder.clone().seed(1).build()?;
     let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..transactions {
@@ -110,10 +114,11 @@ type Pairs<P> = candide::Table<Pair, P>;
 
 /// Runs transactions on an ordered table of [`ROWS`] rows.
 fn on_pairs<P: Protocol>(
+    builder: &Builder<P>,
     transactions: u64,
     body: impl Fn(&Pairs<P>, &Tx<'_, P>, &mut fastrand::Rng) -> Result<u64, Abort>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let db = Database::<P>::builder().seed(1).build()?;
+    let db = builder.clone().seed(1).build()?;
     let pairs = db.table::<Pair>("pairs")?;
     let mut random = fastrand::Rng::with_seed(1);
     let mut ids: Vec<u64> = (0..ROWS).collect();
@@ -166,10 +171,11 @@ struct Line {
 
 /// Enters an order of ten lines in each transaction, in some district of a hundred.
 fn enter_lines<P: Protocol>(
+    builder: &Builder<P>,
     transactions: u64,
     enter: impl Fn(&candide::Table<Line, P>, &Tx<'_, P>, &mut dyn Iterator<Item = Line>) -> Result<(), Abort>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let db = Database::<P>::builder().seed(1).build()?;
+    let db = builder.clone().seed(1).build()?;
     let lines = db.table::<Line>("lines")?;
     let mut random = fastrand::Rng::with_seed(1);
     let mut session = db.session()?;

@@ -7,7 +7,7 @@ use candide::{Abort, Database, Occ, Protocol, Session, TicToc};
 use candide_workloads::tpcc::{Mix, OrderIds, Tpcc, TpccTables};
 use candide_workloads::{Cause, Causes, Loaded, Worker, Workload};
 
-use crate::common::{check, database, load};
+use crate::common::{check, database_of, load};
 
 /// More than there are cores on small machines, so that transactions are interrupted in the middle, too.
 const THREADS: usize = 4;
@@ -169,7 +169,7 @@ fn is_predicted(cause: &Cause, knobs: &Tpcc, switches: Switches) -> bool {
 
 /// What is found out in a setting.
 fn run<P: Protocol>(knobs: &Tpcc, switches: Switches) -> Causes {
-    let db: Database<P> = database(switches.updates, switches.splitting);
+    let db: Database<P> = database_of(P::Policy::default(), switches.updates, switches.splitting);
     let tables = load(&db, knobs, THREADS);
     tables.expect_workers(THREADS);
     let mut causes = Causes::default();
@@ -306,7 +306,7 @@ fn predictions_tell_settings_apart() {
 #[test]
 fn nobody_finds_out_what_was_not_asked_for() {
     let knobs = Tpcc { causes: false, ..knobs(Mix::Full) };
-    let db: Database<Occ> = database(false, false);
+    let db: Database<Occ> = database_of((), false, false);
     let tables = load(&db, &knobs, 1);
     let mut worker = tables.worker(db.session().expect("a session"), 0);
     worker.step().expect("no surprises");

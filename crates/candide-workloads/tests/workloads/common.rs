@@ -2,12 +2,21 @@
 
 use std::thread;
 
-use candide::{Database, GlobalLock, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc};
+use candide::{Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc};
 use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
 
+/// A database of `Occ` with the two switches set.
+pub(crate) fn database(commit_time_updates: bool, timestamp_splitting: bool) -> Database<Occ> {
+    database_of((), commit_time_updates, timestamp_splitting)
+}
+
 /// A database with the two switches set.
-pub(crate) fn database<P: Protocol>(commit_time_updates: bool, timestamp_splitting: bool) -> Database<P> {
-    let builder = Database::<P>::builder();
+pub(crate) fn database_of<P: Protocol>(
+    policy: P::Policy,
+    commit_time_updates: bool,
+    timestamp_splitting: bool,
+) -> Database<P> {
+    let builder = Database::<P>::builder().policy(policy);
     builder
         .commit_time_updates(commit_time_updates)
         .timestamp_splitting(timestamp_splitting)
@@ -44,22 +53,27 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L, threa
 
 /// Something that is to be so under every protocol.
 pub(crate) trait UnderEach {
-    fn run<P: Protocol>(&self);
+    fn run<P: Protocol>(&self, policy: &P::Policy);
 }
 
-/// Sees to it under every protocol. This list names each of them once, and nothing else has to.
+/// Sees to it under every protocol. This list names each of them once, and nothing else has to. A workload's code is compiled for one
+/// of them by itself and once for all the others, as whose transactions it is the same.
 pub(crate) fn under_each(test: &impl UnderEach) {
-    test.run::<Occ>();
-    test.run::<TicToc>();
-    test.run::<Mvcc>();
-    test.run::<Mvto>();
-    test.run::<GlobalLock>();
-    test.run::<Serial>();
+    test.run::<Occ>(&());
+    for chosen in [
+        Chosen::of::<TicToc>(()),
+        Chosen::of::<Mvcc>(()),
+        Chosen::of::<Mvto>(()),
+        Chosen::of::<Serial>(Exclusion::GlobalLock),
+        Chosen::of::<Serial>(Exclusion::OneSession),
+    ] {
+        test.run::<Erased>(&chosen);
+    }
 }
 
 /// As many threads as the protocol takes.
-pub(crate) fn threads_of<P: Protocol>(threads: usize) -> usize {
-    if P::ONE_SESSION { 1 } else { threads }
+pub(crate) fn threads_of<P: Protocol>(policy: &P::Policy, threads: usize) -> usize {
+    if P::properties(policy).one_session { 1 } else { threads }
 }
 
 /// Commit-time updates and timestamp splitting, on and off: in each combination, or together only if `CANDIDE_SHORT` is set, for who runs
@@ -84,21 +98,21 @@ struct Holds<'a, W, F> {
 
 /// Demands the same under one protocol.
 pub(crate) fn assert_holds_under<P: Protocol>(workload: &impl Workload, threads: usize, steps: usize) {
-    Holds { workload, threads, steps, plausible: |_, _| {} }.run::<P>();
+    Holds { workload, threads, steps, plausible: |_, _| {} }.run::<P>(&P::Policy::default());
 }
 
 impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
-    fn run<P: Protocol>(&self) {
-        let threads = threads_of::<P>(self.threads);
+    fn run<P: Protocol>(&self, policy: &P::Policy) {
+        let threads = threads_of::<P>(policy, self.threads);
         for &(updates, splitting) in switches() {
-            let db = database::<P>(updates, splitting);
+            let db = database_of::<P>(policy.clone(), updates, splitting);
             let loaded = load(&db, self.workload, threads);
             for round in 0..2 {
                 (self.plausible)(run(&db, &loaded, threads, self.steps), threads * self.steps);
                 let consistency = check(&db, &loaded);
                 let name = self.workload.name();
-                let title =
-                    format!("{name} under {}, updates {updates}, splitting {splitting}, round {round}", P::NAME);
+                let protocol = db.properties().name;
+                let title = format!("{name} under {protocol}, updates {updates}, splitting {splitting}, round {round}");
                 assert_eq!(consistency.failed, Vec::<String>::new(), "{title}");
                 assert!(consistency.checked > 0, "{title}");
             }
@@ -110,7 +124,7 @@ impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
 pub(crate) fn assert_types_are_told_apart<const N: usize, W: Workload>(of_weights: impl Fn([u32; N]) -> W) {
     assert_eq!(W::KINDS.len(), N);
     for kind in 0..N {
-        let db = database::<Occ>(true, true);
+        let db = database(true, true);
         let mut weights = [0; N];
         weights[kind] = 3;
         let tables = load(&db, &of_weights(weights), 1);
@@ -123,7 +137,7 @@ pub(crate) fn assert_types_are_told_apart<const N: usize, W: Workload>(of_weight
 
 /// A small database after an honest run, in which nothing is wrong.
 pub(crate) fn honest<W: Workload>(workload: &W, steps: usize) -> (Database<Occ>, W::Loaded<Occ>) {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let loaded = load(&db, workload, 1);
     run(&db, &loaded, 1, steps);
     assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
@@ -137,7 +151,9 @@ pub(crate) trait Remains<W: Workload>: PartialEq + Sized {
 
 /// Demands that one thread leaves the same behind under every protocol and with the switches in each position.
 pub(crate) fn assert_same_remains<W: Workload, R: Remains<W>>(workload: &W, steps: usize) {
-    under_each(&Same::<W, R> { workload, steps, expected: remains::<Serial, W, R>(workload, steps, true, true) });
+    let serial = Chosen::of::<Serial>(Exclusion::OneSession);
+    let expected = remains::<Erased, W, R>(&serial, workload, steps, true, true);
+    under_each(&Same::<W, R> { workload, steps, expected });
 }
 
 struct Same<'a, W, R> {
@@ -147,16 +163,23 @@ struct Same<'a, W, R> {
 }
 
 impl<W: Workload, R: Remains<W>> UnderEach for Same<'_, W, R> {
-    fn run<P: Protocol>(&self) {
+    fn run<P: Protocol>(&self, policy: &P::Policy) {
         for &(updates, splitting) in switches() {
-            let found = remains::<P, W, R>(self.workload, self.steps, updates, splitting);
-            assert!(found == self.expected, "{}, updates {updates}, splitting {splitting}", P::NAME);
+            let found = remains::<P, W, R>(policy, self.workload, self.steps, updates, splitting);
+            let protocol = P::properties(policy).name;
+            assert!(found == self.expected, "{protocol}, updates {updates}, splitting {splitting}");
         }
     }
 }
 
-fn remains<P: Protocol, W: Workload, R: Remains<W>>(workload: &W, steps: usize, updates: bool, splitting: bool) -> R {
-    let db = database::<P>(updates, splitting);
+fn remains<P: Protocol, W: Workload, R: Remains<W>>(
+    policy: &P::Policy,
+    workload: &W,
+    steps: usize,
+    updates: bool,
+    splitting: bool,
+) -> R {
+    let db = database_of::<P>(policy.clone(), updates, splitting);
     let loaded = load(&db, workload, 1);
     run(&db, &loaded, 1, steps);
     R::of(&loaded)

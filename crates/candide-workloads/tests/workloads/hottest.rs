@@ -1,6 +1,6 @@
 //! The hottest rows: which workloads have one, that it is what they want most, and that their workers can look at it.
 
-use candide::{Mvcc, Mvto, Occ, Versioned};
+use candide::{Mvcc, Mvto, Versioned};
 use candide_workloads::micro::{Predicate, Ranges};
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::{Customers, SmallBank};
@@ -12,7 +12,7 @@ use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Contention, Mode, Value, Verify, Ycsb};
 use candide_workloads::{Loaded, Worker, Workload};
 
-use crate::common::{UnderEach, database, load, run, sorted, under_each};
+use crate::common::{UnderEach, database, database_of, load, run, sorted, under_each};
 
 /// A worker of every workload can look at its hottest row, and that is one that the workload writes.
 struct CanLook<'a, W> {
@@ -22,10 +22,11 @@ struct CanLook<'a, W> {
 }
 
 impl<W: Workload> UnderEach for CanLook<'_, W> {
-    fn run<P: candide::Protocol>(&self) {
-        let name = format!("{} under {}", self.workload.name(), P::NAME);
+    fn run<P: candide::Protocol>(&self, policy: &P::Policy) {
+        let protocol = P::properties(policy).name;
+        let name = format!("{} under {protocol}", self.workload.name());
         assert!(self.workload.hottest().is_some(), "{name}");
-        let db = database::<P>(true, true);
+        let db = database_of::<P>(policy.clone(), true, true);
         let loaded = load(&db, self.workload, 1);
         let mut worker = loaded.worker(db.session().expect("a session"), 0);
         for _ in 0..20 {
@@ -34,7 +35,7 @@ impl<W: Workload> UnderEach for CanLook<'_, W> {
             let mut probe = worker.hottest().expect("it has one");
             assert_eq!(probe.read(), Ok(()), "{name}");
             let versions = probe.versions().expect("it is there");
-            assert!(versions == 1 || versions > 1 && P::NAME.starts_with("mv"), "{versions}, {name}");
+            assert!(versions == 1 || versions > 1 && protocol.starts_with("mv"), "{versions}, {name}");
             drop(probe);
             assert_eq!(
                 worker.stats().commits - before.commits,
@@ -48,7 +49,7 @@ impl<W: Workload> UnderEach for CanLook<'_, W> {
 impl<W: Workload> CanLook<'_, W> {
     /// With a snapshot open there are two versions of what has been written since.
     fn is_written<P: Versioned>(&self) {
-        let db = database::<P>(true, true);
+        let db = database_of::<P>(P::Policy::default(), true, true);
         let loaded = load(&db, self.workload, 1);
         let mut worker = loaded.worker(db.session().expect("a session"), 0);
         loaded.enter_phase(1);
@@ -113,7 +114,7 @@ fn where_many_rows_are_wanted_alike_none_is_the_hottest() {
 
 #[test]
 fn the_first_row_is_written_most() {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let ycsb = Ycsb { rows: 1000, transactions: 5000, verify: Verify::Increment, ..Ycsb::published(Mode::A) };
     let loaded = load(&db, &ycsb, 1);
     run(&db, &loaded, 1, 5000);
@@ -125,7 +126,7 @@ fn the_first_row_is_written_most() {
 
 #[test]
 fn nobody_gets_more_votes_than_the_first_contestant_in_california() {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let voter = Voter { telephones: 1000, ..Voter::strict() };
     let loaded = load(&db, &voter, 1);
     run(&db, &loaded, 1, 20_000);

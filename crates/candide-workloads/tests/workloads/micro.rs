@@ -56,7 +56,7 @@ fn must(outcome: Result<(), Abort>) {
 }
 
 fn a_lost_word_is_noticed<L: Layout>(workload: &Ycsb<L>) {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let tables = load(&db, workload, 1);
     let first = UserRow {
         key: 0,
@@ -76,7 +76,7 @@ fn damage_to_words_and_rows_is_noticed() {
 }
 
 fn ranged() -> (Database<Occ>, RangesTables<Occ>) {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let loaded = load(&db, &ranges(), 1);
     run(&db, &loaded, 1, 100);
     (db, loaded)
@@ -89,7 +89,7 @@ fn damage_beside_range_scans_is_noticed() {
     assert_failed(&check(&db, &loaded), "the counters add up to");
 
     // Scans begin at the first key more often than anywhere else.
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let loaded = load(&db, &Ranges { read_only: 1.0, ..ranges() }, 1);
     run(&db, &loaded, 1, 100);
     assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
@@ -106,7 +106,7 @@ fn damage_beside_range_scans_is_noticed() {
 }
 
 fn looked() -> (Database<Occ>, PredicateTables<Occ>) {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let loaded = load(&db, &predicate(), 1);
     run(&db, &loaded, 1, 100);
     (db, loaded)
@@ -131,7 +131,7 @@ fn damage_to_balances_is_noticed() {
 
 #[test]
 fn balances_are_filled_up_in_time() {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let loaded = load(&db, &Predicate { rows: 1, ..predicate() }, 1);
     let amount =
         || db.run(|tx| loaded.table.read(tx, &0, Balance::AMOUNT)).unwrap_or_else(|abort: Abort| panic!("{abort}"));

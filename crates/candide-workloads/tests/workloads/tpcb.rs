@@ -26,7 +26,7 @@ fn balances_agree_with_history_under_every_protocol_and_switch() {
 
 #[test]
 fn steps_are_reported() {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let tables = load(&db, &knobs(), 1);
     let mut worker = tables.worker(db.session().expect("a session"), 0);
     let step = worker.step().expect("no surprises");

@@ -56,7 +56,7 @@ fn without_inserts_nothing_is_inserted_and_damage_is_noticed() {
         ("has quantity 9", |tx, tables| tables.stocks.update(tx, &(1, 7), Stock::QUANTITY.set(9))),
     ];
     for (words, damage) in damages {
-        let db = database::<Occ>(true, true);
+        let db = database(true, true);
         let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, ..Tpcc::dbx1000() };
         let loaded = load(&db, &knobs, 1);
         let tables = loaded.tables();
@@ -105,7 +105,7 @@ fn conditions_hold_with_every_other_knob() {
 
 #[test]
 fn every_type_is_drawn_and_new_orders_roll_back() {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let tables = load(&db, &Tpcc { rollback_pct: 10, ..knobs() }, 1);
     let mut worker = tables.worker(db.session().expect("a session"), 0);
     let (mut committed, mut rolled_back) = ([0; 6], [0; 6]);
@@ -125,7 +125,7 @@ fn every_type_is_drawn_and_new_orders_roll_back() {
 
 #[test]
 fn deliveries_that_are_left_over_are_made_before_the_check() {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let knobs = Tpcc { warehouses: 4, ..knobs() };
     let tables = load(&db, &knobs, 1);
     // The second of two workers draws deliveries that only the first, who never comes, would make.
@@ -320,7 +320,7 @@ fn commits_that_nobody_accounts_for_are_noticed() {
 
 /// A company that audits after every second transaction, and where something is wrong.
 fn audited(damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>, words: &str) {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let knobs = Tpcc { warehouses: 1, order_ids: OrderIds::District, audit_every: 2, ..knobs() };
     let tables = load(&db, &knobs, 1);
     db.run(|tx| damage(tx, tables.tables())).unwrap_or_else(|abort| panic!("{words}: {abort}"));
@@ -387,7 +387,7 @@ fn what_is_not_as_the_standard_says_is_admitted() {
 #[test]
 fn a_company_is_loaded_as_large_as_it_says() {
     let told = std::sync::atomic::AtomicU64::new(0);
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let progress = |keys| {
         told.fetch_add(keys, std::sync::atomic::Ordering::Relaxed);
     };
@@ -402,7 +402,7 @@ fn a_company_is_loaded_as_large_as_it_says() {
 #[test]
 fn loading_stops_when_it_is_told_to() {
     let told = std::sync::atomic::AtomicU64::new(0);
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let progress = |keys| {
         told.fetch_add(keys, std::sync::atomic::Ordering::Relaxed);
     };

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use candide::{Abort, Occ, Protocol, Whole};
+use candide::{Abort, Protocol, Whole};
 use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::ycsb::{Joint, UserRow, Value};
 use candide_workloads::{Loaded, Workload};
 
 use crate::common::{
-    UnderEach, assert_failed, assert_holds, check, database, honest, load, run, run_unaccounted, switches, threads_of,
-    under_each,
+    UnderEach, assert_failed, assert_holds, check, database, database_of, honest, load, run, run_unaccounted, switches,
+    threads_of, under_each,
 };
 
 /// More than cores, on machines where it matters.
@@ -27,14 +27,14 @@ fn counted(row: &UserRow<Joint>) -> u64 {
 struct LongScansCount;
 
 impl UnderEach for LongScansCount {
-    fn run<P: Protocol>(&self) {
-        let threads = threads_of::<P>(THREADS);
-        let db = database::<P>(true, true);
+    fn run<P: Protocol>(&self, policy: &P::Policy) {
+        let threads = threads_of::<P>(policy, THREADS);
+        let db = database_of::<P>(policy.clone(), true, true);
         let loaded = load(&db, &long_scan(), threads);
         run(&db, &loaded, threads, 100);
         let mut found = Vec::new();
         loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
-        assert_eq!(found, [threads as u64 * 100], "{}", P::NAME);
+        assert_eq!(found, [threads as u64 * 100], "{}", db.properties().name);
     }
 }
 
@@ -102,10 +102,10 @@ fn shifting() -> Shifting {
 struct ShiftsHold;
 
 impl UnderEach for ShiftsHold {
-    fn run<P: Protocol>(&self) {
-        let threads = threads_of::<P>(THREADS);
+    fn run<P: Protocol>(&self, policy: &P::Policy) {
+        let threads = threads_of::<P>(policy, THREADS);
         for &(updates, splitting) in switches() {
-            let db = database::<P>(updates, splitting);
+            let db = database_of::<P>(policy.clone(), updates, splitting);
             let loaded = load(&db, &shifting(), threads);
             let mut modified = 0;
             for phase in 0..4 {
@@ -115,7 +115,7 @@ impl UnderEach for ShiftsHold {
                 modified += committed * (phase % 2);
             }
             let consistency = check(&db, &loaded);
-            assert_eq!(consistency.failed, Vec::<String>::new(), "{}, {updates}, {splitting}", P::NAME);
+            assert_eq!(consistency.failed, Vec::<String>::new(), "{}, {updates}, {splitting}", db.properties().name);
             let mut found = Vec::new();
             loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
             assert_eq!(found, [modified as u64], "one more for each transaction of every other phase");
@@ -130,7 +130,7 @@ fn shifts_hold_under_every_protocol_and_switch() {
 
 #[test]
 fn damage_beside_shifts_is_noticed() {
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let loaded = load(&db, &shifting(), 1);
     loaded.enter_phase(1);
     run(&db, &loaded, 1, 10);

@@ -28,11 +28,11 @@ fn counts_agree_with_votes_under_every_protocol_and_switch() {
 #[test]
 fn votes_are_refused_for_nobody_and_beyond_the_limit() {
     let all_invalid = Voter { invalid_pct: 100, ..knobs() };
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     assert_eq!(run(&db, &load(&db, &all_invalid, 1), 1, 100), 0);
     // 305 areas with a telephone each, which may vote once.
     let once = Voter { telephones: 1, votes_max: 1, invalid_pct: 0, ..knobs() };
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let tables = load(&db, &once, 1);
     assert!((1..=305).contains(&run(&db, &tables, 1, 1_000)));
     let mut worker = tables.worker(db.session().expect("a session"), 0);

@@ -30,7 +30,7 @@ fn everything_agrees_under_every_protocol_and_switch() {
 fn everything_agrees_as_published() {
     let published = Wikipedia { index_talk: false, hash_index: false, ..knobs() };
     assert!(published.differences().iter().any(|how| how.contains("for ever, as published")));
-    let db = database::<Occ>(true, true);
+    let db = database(true, true);
     let tables = load(&db, &published, THREADS);
     run(&db, &tables, THREADS, STEPS);
     assert_eq!(check(&db, &tables).failed, Vec::<String>::new());

@@ -26,7 +26,7 @@ fn checks_hold_under_every_protocol_and_switch() {
 fn every_shape_of_transaction_runs() {
     for operations in [1, 2, 3, 15, 16, 17, 39, 64] {
         for (sorted, distinct) in [(true, true), (false, true), (true, false), (false, false)] {
-            let db = database::<Occ>(true, true);
+            let db = database(true, true);
             let knobs = Ycsb { operations, sorted, distinct, ..knobs(Verify::Tag) };
             let tables = load(&db, &knobs, 2);
             run(&db, &tables, 2, 100);

@@ -47,7 +47,7 @@ fn hot_checks_hold_under_every_protocol_and_switch() {
 #[test]
 fn a_hot_transaction_writes_as_often_as_it_should() {
     for modifications in [0, 1, 3, 10] {
-        let db = database::<Occ>(true, true);
+        let db = database(true, true);
         let tables = load(&db, &hot(modifications, Verify::Increment), 2);
         let committed = run(&db, &tables, 2, 300);
         assert_eq!(committed, 600);

@@ -4,7 +4,7 @@
 
 use super::hot::Hot;
 use super::indexes::Indexes;
-use super::{LookBack, Protocol, PutAside};
+use super::{LookBack, Properties, Protocol, PutAside};
 use crate::access::WriteSet;
 use crate::epoch::{Epoch, Epochs, Slot};
 use crate::error::Abort;
@@ -78,6 +78,7 @@ pub(crate) struct Common {
     /// Distinguishes databases of this process.
     pub(crate) id: u64,
     pub(crate) options: Options,
+    pub(crate) properties: Properties,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) memory: Arc<Memory>,
     /// Padded: taking the lock writes, and the fields around it are read by every transaction.

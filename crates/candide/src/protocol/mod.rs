@@ -4,6 +4,7 @@
 //! no indexes. Shared code sees no protocol's words. Each protocol is one file, with its proof at the top.
 
 mod engine;
+mod erased;
 mod hot;
 mod indexes;
 mod locks;
@@ -19,6 +20,7 @@ pub mod tictoc;
 
 pub use engine::Context;
 pub(crate) use engine::{BlockSize, Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
+pub use erased::{Chosen, Erased};
 pub(crate) use hot::Hot;
 pub(crate) use indexes::{INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
 pub use mvcc::Mvcc;
@@ -27,7 +29,11 @@ pub use occ::Occ;
 
 /// The protocol of databases that do not name one.
 pub type DefaultProtocol = Occ;
-pub use serial::{GlobalLock, Serial};
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use erased::choosing;
+#[cfg(all(test, not(shuttle)))]
+pub(crate) use serial::under_a_lock;
+pub use serial::{Exclusion, Serial};
 pub use tictoc::TicToc;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use tictoc::begin_in_time;
@@ -41,6 +47,48 @@ use crate::record::{CellAt, Op, WordRange, Words};
 use crate::sync::MODELLED;
 use crate::timestamps::Timestamps;
 use std::fmt::Debug;
+
+/// Properties of a protocol's databases, by the policy that they are built with.
+#[derive(Debug, Clone, Copy)]
+pub struct Properties {
+    /// The name on the command line: that of the protocol, or of its policy if it has several.
+    pub name: &'static str,
+    /// [`Protocol::STRICT`].
+    pub strict: bool,
+    /// [`Protocol::OPAQUE`].
+    pub opaque: bool,
+    /// [`Protocol::TIMESTAMPS`].
+    pub timestamps: &'static [Timestamps],
+    /// Whether there may be only one session at a time.
+    pub one_session: bool,
+    pub(crate) cell_words: usize,
+    pub(crate) node_words: usize,
+    pub(crate) version_words: usize,
+    pub(crate) short_version_words: usize,
+    pub(crate) spare_words: usize,
+    pub(crate) has_versions: bool,
+    pub(crate) stows: bool,
+}
+
+impl Properties {
+    /// Returns the constants of a protocol.
+    pub(crate) const fn of<P: Protocol>() -> Properties {
+        Properties {
+            name: P::NAME,
+            strict: P::STRICT,
+            opaque: P::OPAQUE,
+            timestamps: P::TIMESTAMPS,
+            one_session: P::ONE_SESSION,
+            cell_words: P::CELL_WORDS,
+            node_words: P::NODE_WORDS,
+            version_words: P::VERSION_WORDS,
+            short_version_words: P::SHORT_VERSION_WORDS,
+            spare_words: P::SPARE_WORDS,
+            has_versions: P::HAS_VERSIONS,
+            stows: P::STOWS,
+        }
+    }
+}
 
 /// What a read saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +215,9 @@ pub enum Burial {
 ///   runs on.)
 ///
 /// The trait is sealed: its functions speak of internals.
+///
+/// Constants that a protocol chosen at run time ([`Erased`]) cannot know are true of all protocols there if they are of any;
+/// [`Protocol::properties`] has those of one database.
 pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// The protocol's name, as the command line spells it.
     const NAME: &'static str;
@@ -218,18 +269,28 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     const READS_ALONE: bool = false;
 
-    /// What the database keeps for the protocol.
-    #[doc(hidden)]
-    type Clock: Default + Send + Sync + Debug;
-    /// What a session keeps for the protocol.
-    #[doc(hidden)]
-    type Attempt: Default + Send;
+    /// The choice that the protocol leaves when a database is built ([`Builder::policy`](crate::Builder::policy)).
+    type Policy: Clone + Default + Debug + Send + Sync;
 
-    /// What a new database keeps, which draws timestamps from there, if it draws any.
+    /// The part of a database that is the protocol's.
     #[doc(hidden)]
-    fn clock(_timestamps: Timestamps) -> Self::Clock {
-        Self::Clock::default()
+    type Clock: Send + Sync + Debug;
+    /// The part of a session that is the protocol's.
+    #[doc(hidden)]
+    type Attempt: Send;
+
+    /// Returns the properties of databases that are built with a policy.
+    fn properties(_policy: &Self::Policy) -> Properties {
+        Properties::of::<Self>()
     }
+
+    /// Makes a new database's part, which draws timestamps from there, if it draws any.
+    #[doc(hidden)]
+    fn clock(policy: &Self::Policy, timestamps: Timestamps) -> Self::Clock;
+
+    /// Makes a new session's part.
+    #[doc(hidden)]
+    fn attempt(clock: &Self::Clock) -> Self::Attempt;
 
     /// Waits for the right to run a transaction, before the session is pinned; paired with [`Protocol::leave`].
     ///
@@ -434,11 +495,12 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Writes the cells of a record that is about to be linked: the row is absent, and always was. The record can be found
     /// before [`Protocol::born`] has run; a protocol whose records inherit something keeps them locked until then.
     #[doc(hidden)]
-    fn unborn(at: CellAt);
+    fn unborn(clock: &Self::Clock, at: CellAt);
 
     /// Lets a record inherit from the node it has just been linked in; called for every unit under the node's lock.
     #[doc(hidden)]
-    fn born(_node: NodeAt, _at: CellAt) {}
+    #[inline(always)]
+    fn born(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
     /// The attempt itself has linked a record with this first unit, taking `node` from one version to another. What
     /// vouched for the absence of keys in that node now is the new version, and for this key, the record.
@@ -452,7 +514,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Called when an attempt ends for every record it has linked: true if it was left absent and the caller has to
     /// queue it for burial.
     #[doc(hidden)]
-    fn left_absent(first: CellAt) -> bool;
+    fn left_absent(clock: &Self::Clock, first: CellAt) -> bool;
 
     /// A time of the protocol's own: whoever pins in a later epoch than one that is read after this begins at that time or later.
     #[doc(hidden)]
@@ -464,21 +526,21 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Up to when, as the protocol's time goes, others may have seen what there is in a node now.
     #[doc(hidden)]
     #[inline(always)]
-    fn node_seen_until(_node: NodeAt) -> u64 {
+    fn node_seen_until(_clock: &Self::Clock, _node: NodeAt) -> u64 {
         0
     }
 
     /// Has what there is in a node now seen up to a time; says whether it was not yet.
     #[doc(hidden)]
     #[inline(always)]
-    fn see_node_until(_node: NodeAt, _time: u64) -> bool {
+    fn see_node_until(_clock: &Self::Clock, _node: NodeAt, _time: u64) -> bool {
         false
     }
 
     /// The same of a unit: up to when it may have been seen.
     #[doc(hidden)]
     #[inline(always)]
-    fn seen_until(_at: CellAt) -> u64 {
+    fn seen_until(_clock: &Self::Clock, _at: CellAt) -> u64 {
         0
     }
 
@@ -539,13 +601,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Brings words `first..first + count` of a unit nearer, where whoever reads or updates them next finds them.
     #[doc(hidden)]
     #[inline(always)]
-    fn prefetch(at: CellAt, first: usize, count: usize) {
+    fn prefetch(_clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
         at.prefetch(first, count);
     }
 
     /// Brings nearer what [`Protocol::bury`] will look at. The caller is pinned, and the entries are its own.
     #[doc(hidden)]
-    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
+    fn approach(_clock: &Self::Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.for_each(|at| at.prefetch_cell());
     }
 
@@ -568,5 +630,5 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
 
     /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
     #[doc(hidden)]
-    fn bequeath(_node: NodeAt, _at: CellAt) {}
+    fn bequeath(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 }

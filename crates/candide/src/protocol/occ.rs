@@ -60,6 +60,7 @@ use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
 use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
+use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 
 /// Optimistic concurrency control, the default protocol.
@@ -94,8 +95,15 @@ impl Protocol for Occ {
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
     const READS_ALONE: bool = true;
+    type Policy = ();
     type Clock = ();
     type Attempt = Attempt;
+
+    fn clock(_policy: &(), _timestamps: Timestamps) {}
+
+    fn attempt(_clock: &()) -> Attempt {
+        Attempt::default()
+    }
 
     #[inline(always)]
     fn begin(_context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
@@ -180,7 +188,7 @@ impl Protocol for Occ {
         release_held(context, attempt);
     }
 
-    fn unborn(at: CellAt) {
+    fn unborn(_clock: &(), at: CellAt) {
         at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
     }
 
@@ -195,7 +203,7 @@ impl Protocol for Occ {
         attempt.nodes.divided(change);
     }
 
-    fn left_absent(first: CellAt) -> bool {
+    fn left_absent(_clock: &(), first: CellAt) -> bool {
         locks::left_absent(first)
     }
 

@@ -38,7 +38,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, Fate, LookBack, Missing, Protocol, PutAside, Seen, TableCore, Versioned};
+use super::{
+    Burial, Committed, Context, Due, Fate, LookBack, Missing, Properties, Protocol, PutAside, Seen, TableCore,
+    Versioned,
+};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -70,6 +73,8 @@ pub struct Batch {
 #[derive(Debug)]
 pub struct Recorder<C> {
     clock: C,
+    /// Whether the protocol has versions.
+    has_versions: bool,
     time: CachePadded<AtomicU64>,
     /// By session, so that sessions do not wait for one another.
     shares: [CachePadded<Mutex<Share>>; SHARES],
@@ -98,17 +103,12 @@ struct Share {
     running: Vec<(u64, u64)>,
 }
 
-impl<C: Default> Default for Recorder<C> {
-    fn default() -> Recorder<C> {
-        Recorder::around(C::default())
-    }
-}
-
 impl<C> Recorder<C> {
-    /// Around what the protocol keeps.
-    fn around(clock: C) -> Recorder<C> {
+    /// Makes a recorder around the part that is the protocol's.
+    fn around(clock: C, has_versions: bool) -> Recorder<C> {
         Recorder {
             clock,
+            has_versions,
             time: CachePadded::new(AtomicU64::new(1)),
             shares: std::array::from_fn(|_| CachePadded::new(Mutex::new(Share::default()))),
             tombstones: Mutex::new(HashMap::new()),
@@ -119,7 +119,7 @@ impl<C> Recorder<C> {
 }
 
 /// What a session has noted of its running attempt.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Attempt<A> {
     inner: A,
     begun: u64,
@@ -258,7 +258,7 @@ impl<P: Protocol> Recorded<P> {
             Noted::Missing(table, key) => return Access { table, key, group: 0, version: None, present: false },
         };
         let (table, group, key) = (at.table(), at.unit() as u8, key_of(context, at));
-        let version = if P::HAS_VERSIONS {
+        let version = if context.clock.has_versions {
             (seen.version != 0).then_some(seen.version)
         } else {
             lock(&context.clock.versions).get(&(table, key.clone())).copied()
@@ -322,7 +322,7 @@ impl<P: Protocol> Recorded<P> {
     fn note_deletes(context: &Context<'_, Self>, writes: &[Access]) {
         for write in writes {
             let (row, version) = ((write.table, write.key.clone()), write.version.unwrap_or(0));
-            if !P::HAS_VERSIONS {
+            if !context.clock.has_versions {
                 let mut versions = lock(&context.clock.versions);
                 if write.present {
                     versions.insert(row, version);
@@ -354,11 +354,21 @@ impl<P: Protocol> Protocol for Recorded<P> {
     // Who reads alone does not say when that is over.
     const READS_ALONE: bool = false;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
+    type Policy = P::Policy;
     type Clock = Recorder<P::Clock>;
     type Attempt = Attempt<P::Attempt>;
 
-    fn clock(timestamps: Timestamps) -> Self::Clock {
-        Recorder::around(P::clock(timestamps))
+    fn properties(policy: &P::Policy) -> Properties {
+        P::properties(policy)
+    }
+
+    fn clock(policy: &P::Policy, timestamps: Timestamps) -> Self::Clock {
+        Recorder::around(P::clock(policy, timestamps), P::properties(policy).has_versions)
+    }
+
+    fn attempt(clock: &Self::Clock) -> Self::Attempt {
+        let inner = P::attempt(&clock.clock);
+        Attempt { inner, begun: 0, reads: Vec::new(), scans: Vec::new(), applied: Vec::new() }
     }
 
     fn enter(clock: &Self::Clock) -> Result<(), Abort> {
@@ -479,7 +489,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         intent: Intent,
         op: Op,
     ) -> Result<(), Abort> {
-        if !P::HAS_VERSIONS {
+        if !context.clock.has_versions {
             attempt.applied.retain(|(applied, _)| applied.address() != at.address());
             attempt.applied.push((at, intent != Intent::Delete));
         }
@@ -493,7 +503,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         cells: impl Iterator<Item = CellAt> + Clone,
         operand: u32,
     ) -> Result<(), Abort> {
-        if !P::HAS_VERSIONS {
+        if !context.clock.has_versions {
             for at in cells.clone() {
                 attempt.applied.retain(|(applied, _)| applied.address() != at.address());
                 attempt.applied.push((at, true));
@@ -521,7 +531,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
             resume_unwind(panic)
         });
         match result {
-            Ok(Committed { version }) if P::HAS_VERSIONS => {
+            Ok(Committed { version }) if context.clock.has_versions => {
                 let made = writes.items().iter().filter(|item| !item.untouched);
                 Self::end(context, attempt, true, made.map(|item| (item.at, version, item.present)));
             }
@@ -565,12 +575,12 @@ impl<P: Protocol> Protocol for Recorded<P> {
         })
     }
 
-    fn unborn(at: CellAt) {
-        P::unborn(at);
+    fn unborn(clock: &Self::Clock, at: CellAt) {
+        P::unborn(&clock.clock, at);
     }
 
-    fn born(node: NodeAt, at: CellAt) {
-        P::born(node, at);
+    fn born(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        P::born(&clock.clock, node, at);
     }
 
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
@@ -581,24 +591,24 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::divided(&mut attempt.inner, change);
     }
 
-    fn left_absent(first: CellAt) -> bool {
-        P::left_absent(first)
+    fn left_absent(clock: &Self::Clock, first: CellAt) -> bool {
+        P::left_absent(&clock.clock, first)
     }
 
     fn time(clock: &Self::Clock) -> u64 {
         P::time(&clock.clock)
     }
 
-    fn node_seen_until(node: NodeAt) -> u64 {
-        P::node_seen_until(node)
+    fn node_seen_until(clock: &Self::Clock, node: NodeAt) -> u64 {
+        P::node_seen_until(&clock.clock, node)
     }
 
-    fn see_node_until(node: NodeAt, time: u64) -> bool {
-        P::see_node_until(node, time)
+    fn see_node_until(clock: &Self::Clock, node: NodeAt, time: u64) -> bool {
+        P::see_node_until(&clock.clock, node, time)
     }
 
-    fn seen_until(at: CellAt) -> u64 {
-        P::seen_until(at)
+    fn seen_until(clock: &Self::Clock, at: CellAt) -> u64 {
+        P::seen_until(&clock.clock, at)
     }
 
     fn reach(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, time: u64, table: u16) -> Result<(), Abort> {
@@ -633,12 +643,12 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::end_looking(&mut inner(context));
     }
 
-    fn prefetch(at: CellAt, first: usize, count: usize) {
-        P::prefetch(at, first, count);
+    fn prefetch(clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
+        P::prefetch(&clock.clock, at, first, count);
     }
 
-    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
-        P::approach(due);
+    fn approach(clock: &Self::Clock, due: impl Iterator<Item = CellAt> + Clone) {
+        P::approach(&clock.clock, due);
     }
 
     fn bury(
@@ -663,8 +673,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         is_dead
     }
 
-    fn bequeath(node: NodeAt, at: CellAt) {
-        P::bequeath(node, at);
+    fn bequeath(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        P::bequeath(&clock.clock, node, at);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Serial execution: a transaction owns the database, applies each operation at once, and keeps an undo log.
 //!
 //! # Guarantee
-//! Serializable, strictly and opaquely: transactions run one after another. [`Serial`] has one session, so no two can meet;
-//! [`GlobalLock`] has any number and a lock around each transaction.
+//! Serializable, strictly and opaquely: transactions run one after another. By [`Exclusion::OneSession`] there is one session, so
+//! no two can meet; by [`Exclusion::GlobalLock`] any number, and a lock around each transaction.
 //!
 //! # Source
 //! What every program does before it has an engine. Here it is the yardstick: the same tables, indexes and API without a
@@ -28,83 +28,46 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
+use super::{Burial, Committed, Context, Due, Missing, Properties, Protocol, Seen, TableCore};
 use crate::access::{Failure, Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
 use crate::sync::{self, Ordering};
+use crate::timestamps::Timestamps;
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Debug;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::marker::PhantomData;
 use std::panic::resume_unwind;
-
-/// Serial execution by construction: one session.
-pub type Serial = InPlace<OneSession>;
-
-/// Serial execution under one lock.
-pub type GlobalLock = InPlace<OneLock>;
 
 /// Transactions that run one after another, in place.
 #[derive(Debug)]
-pub struct InPlace<E>(PhantomData<E>);
+pub struct Serial;
 
-/// How transactions are kept from running at the same time (S1).
-pub trait Exclusion: Send + Sync + Debug + 'static {
-    #[doc(hidden)]
-    const NAME: &'static str;
-    #[doc(hidden)]
-    const ONE_SESSION: bool;
-    #[doc(hidden)]
-    type Lock: Default + Send + Sync + Debug;
-
-    /// Waits for the right to run; an error if this thread has it already.
-    #[doc(hidden)]
-    fn enter(lock: &Self::Lock) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn leave(lock: &Self::Lock);
+/// The way in which transactions are kept from running at the same time (S1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusion {
+    /// There is one session, so no two transactions can meet.
+    OneSession,
+    /// There is any number of sessions, and each transaction holds the database's lock.
+    GlobalLock,
 }
 
-/// There is only one session.
+impl Default for Exclusion {
+    /// One session.
+    fn default() -> Exclusion {
+        #[cfg(test)]
+        if in_tests::are_locked() {
+            return Exclusion::GlobalLock;
+        }
+        Exclusion::OneSession
+    }
+}
+
+/// The lock of a database, unless there is only one session.
 #[derive(Debug)]
-pub struct OneSession;
-
-impl Exclusion for OneSession {
-    const NAME: &'static str = "serial";
-    const ONE_SESSION: bool = true;
-    type Lock = ();
-
-    fn enter(_lock: &()) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    fn leave(_lock: &()) {}
-}
-
-/// Each transaction holds the database's lock.
-#[derive(Debug)]
-pub struct OneLock;
-
-impl Exclusion for OneLock {
-    const NAME: &'static str = "global-lock";
-    const ONE_SESSION: bool = false;
-    type Lock = Lock;
-
-    fn enter(lock: &Lock) -> Result<(), Abort> {
-        if lock.0.acquire() { Ok(()) } else { Err(Abort::Nested) }
-    }
-
-    fn leave(lock: &Lock) {
-        lock.0.release();
-    }
-}
-
-/// The lock of a database under [`GlobalLock`].
-#[derive(Debug, Default)]
-pub struct Lock(sync::Exclusive);
+pub struct Lock(Option<sync::Exclusive>);
 
 /// What an attempt has done.
 #[derive(Debug, Default)]
@@ -219,25 +182,47 @@ enum Undo {
     Existence { at: CellAt, was_row: bool },
 }
 
-impl<E: Exclusion> Protocol for InPlace<E> {
-    const NAME: &'static str = E::NAME;
+impl Protocol for Serial {
+    const NAME: &'static str = "serial";
     const STRICT: bool = true;
     const OPAQUE: bool = true;
     const CELL_WORDS: usize = 0;
     const NODE_WORDS: usize = 0;
-    const ONE_SESSION: bool = E::ONE_SESSION;
+    const ONE_SESSION: bool = true;
     const HAS_VERSIONS: bool = false;
-    type Clock = E::Lock;
+    type Policy = Exclusion;
+    type Clock = Lock;
     type Attempt = Attempt;
 
-    #[inline]
-    fn enter(lock: &E::Lock) -> Result<(), Abort> {
-        E::enter(lock)
+    fn properties(policy: &Exclusion) -> Properties {
+        let alone = Properties::of::<Serial>();
+        match policy {
+            Exclusion::OneSession => alone,
+            Exclusion::GlobalLock => Properties { name: "global-lock", one_session: false, ..alone },
+        }
     }
 
-    #[inline]
-    fn leave(lock: &E::Lock) {
-        E::leave(lock);
+    fn clock(policy: &Exclusion, _timestamps: Timestamps) -> Lock {
+        Lock((*policy == Exclusion::GlobalLock).then(sync::Exclusive::default))
+    }
+
+    fn attempt(_lock: &Lock) -> Attempt {
+        Attempt::default()
+    }
+
+    #[inline(always)]
+    fn enter(lock: &Lock) -> Result<(), Abort> {
+        match &lock.0 {
+            Some(lock) if !lock.acquire() => Err(Abort::Nested),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(always)]
+    fn leave(lock: &Lock) {
+        if let Some(lock) = &lock.0 {
+            lock.release();
+        }
     }
 
     #[inline]
@@ -393,7 +378,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
         }
     }
 
-    fn unborn(_at: CellAt) {}
+    fn unborn(_lock: &Lock, _at: CellAt) {}
 
     fn linked(attempt: &mut Attempt, _node: NodeAt, _before: u64, _after: u64, first: CellAt) {
         attempt.log.push(Undo::Link { at: first });
@@ -405,7 +390,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
 
     fn divided(_attempt: &mut Attempt, _change: &NodeChange) {}
 
-    fn left_absent(_first: CellAt) -> bool {
+    fn left_absent(_lock: &Lock, _first: CellAt) -> bool {
         false
     }
 
@@ -420,7 +405,7 @@ impl<E: Exclusion> Protocol for InPlace<E> {
     }
 }
 
-fn unlink<E: Exclusion>(context: &mut Context<'_, InPlace<E>>, at: CellAt) {
+fn unlink(context: &mut Context<'_, Serial>, at: CellAt) {
     let table = context.engine.table(at.table());
     context.unlink(at.record(), &table, |_| {});
 }
@@ -476,7 +461,7 @@ impl Attempt {
     }
 
     /// Takes everything back (S3).
-    fn undo<E: Exclusion>(&mut self, context: &mut Context<'_, InPlace<E>>) {
+    fn undo(&mut self, context: &mut Context<'_, Serial>) {
         while let Some(undo) = self.log.pop() {
             match undo {
                 Undo::Words { at, first, count } => {
@@ -512,5 +497,30 @@ impl Attempt {
             }
         }
         writes.clear();
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+pub(crate) use in_tests::under_a_lock;
+
+/// Tests that are about something else, once more under a lock.
+#[cfg(test)]
+mod in_tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOCKED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn are_locked() -> bool {
+        LOCKED.get()
+    }
+
+    /// Runs `body`; databases of [`Serial`](super::Serial) that it builds on this thread have a lock if not told otherwise.
+    pub(crate) fn under_a_lock<T>(body: impl FnOnce() -> T) -> T {
+        LOCKED.set(true);
+        let result = body();
+        LOCKED.set(false);
+        result
     }
 }

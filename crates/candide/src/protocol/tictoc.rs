@@ -80,6 +80,7 @@ use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
 use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
+use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 
 /// The step from one timestamp to the next: they are kept and compared with zeros in place of the flags.
@@ -144,8 +145,15 @@ impl Protocol for TicToc {
     const CELL_WORDS: usize = 2;
     const NODE_WORDS: usize = 2;
     const READS_ALONE: bool = true;
+    type Policy = ();
     type Clock = ();
     type Attempt = Attempt;
+
+    fn clock(_policy: &(), _timestamps: Timestamps) {}
+
+    fn attempt(_clock: &()) -> Attempt {
+        Attempt::default()
+    }
 
     #[inline(always)]
     fn begin(_context: &mut Context<'_, TicToc>, attempt: &mut Attempt) {
@@ -239,12 +247,12 @@ impl Protocol for TicToc {
         release_held(attempt);
     }
 
-    fn unborn(at: CellAt) {
+    fn unborn(_clock: &(), at: CellAt) {
         // Locked until it has inherited (L5): the link comes first.
         at.cell_word(RTS).store(Tid::UNBORN.0 | Tid::LOCK | Tid::INSTALL, Ordering::Relaxed);
     }
 
-    fn born(node: NodeAt, at: CellAt) {
+    fn born(_clock: &(), node: NodeAt, at: CellAt) {
         // An absent reader raises nrts and then looks at the version; we have raised the version and now look at nrts.
         full_fence(); // E1
         let inherited = [NWTS, NRTS].map(|word| node.node_word(word).load(Ordering::Relaxed));
@@ -276,21 +284,21 @@ impl Protocol for TicToc {
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
-    fn left_absent(first: CellAt) -> bool {
+    fn left_absent(_clock: &(), first: CellAt) -> bool {
         locks::left_absent(first)
     }
 
-    fn node_seen_until(node: NodeAt) -> u64 {
+    fn node_seen_until(_clock: &(), node: NodeAt) -> u64 {
         node.node_word(NRTS).load(Ordering::Acquire)
     }
 
-    fn see_node_until(node: NodeAt, time: u64) -> bool {
+    fn see_node_until(_clock: &(), node: NodeAt, time: u64) -> bool {
         let before = node.node_word(NRTS).fetch_max(time, Ordering::Relaxed);
         full_fence(); // E1, with `born` and with whoever takes the node's words over
         before < time
     }
 
-    fn seen_until(at: CellAt) -> u64 {
+    fn seen_until(_clock: &(), at: CellAt) -> u64 {
         Tid(at.cell_word(RTS).load(Ordering::Acquire)).version()
     }
 
@@ -313,7 +321,7 @@ impl Protocol for TicToc {
         locks::bury(units, |_| false)
     }
 
-    fn bequeath(node: NodeAt, at: CellAt) {
+    fn bequeath(_clock: &(), node: NodeAt, at: CellAt) {
         let [tid, wts] = [RTS, WTS].map(|word| Tid(at.cell_word(word).load(Ordering::Relaxed)));
         let defect = if tid.has(Tid::UNWRITTEN) { Mutant::AbortLeavesNothing } else { Mutant::DeleteLeavesNothing };
         if mutant(defect) {

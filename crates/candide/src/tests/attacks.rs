@@ -1138,7 +1138,7 @@ fn what_a_limit_refuses_has_not_begun() {
 
 fn test_under_limits(test: &impl ForProtocol) {
     test.run::<Occ>();
-    test.run::<crate::GlobalLock>();
+    crate::protocol::under_a_lock(|| test.run::<crate::Serial>());
     test.run::<TicToc>();
 }
 

@@ -2,7 +2,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each};
-use crate::protocol::{GlobalLock, Protocol};
+use crate::protocol::{Protocol, Serial, under_a_lock};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::{Abort, Database, Error, LoadOptions, Occ, Record, RunOptions, StreamError, Table, Tx, Whole};
 use std::num::NonZeroUsize;
@@ -52,7 +52,7 @@ fn loading_inserts_every_row_once_and_reports_it() {
 
 #[test]
 fn loading_inside_a_transaction_that_all_others_wait_for_is_refused() {
-    let (db, table) = filled::<GlobalLock>(0);
+    let (db, table) = under_a_lock(|| filled::<Serial>(0));
     let mut session = db.session().unwrap();
     let rows = || (0..10).map(|id| Item::new(id, 0));
     let nested = Error::Load { rows: 0, cause: Abort::Nested };

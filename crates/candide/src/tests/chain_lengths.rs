@@ -2,7 +2,7 @@
 
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
-use super::{ForProtocol, for_each, for_each_concurrent};
+use super::{ForProtocol, for_each, for_each_concurrent, properties};
 use crate::history::Recorded;
 use crate::protocol::{Mvcc, Mvto, Occ, Protocol, Serial, Versioned};
 use crate::sync::{AtomicBool, Duration, Instant, Ordering, Point};
@@ -75,7 +75,7 @@ impl ForProtocol for Misuse {
             items.insert(tx, Item::new(2, 0))?;
             Ok::<_, Abort>([1, 2].map(|id| items.versions_of(&mut inner, &id)))
         });
-        let waits_for_itself = P::NAME == "global-lock";
+        let waits_for_itself = properties::<P>().name == "global-lock";
         let wanted = if waits_for_itself { [Err(Abort::Nested); 2] } else { [Ok(Some(1)), Ok(None)] };
         assert_eq!(nested, Ok(wanted), "{}", P::NAME);
         assert_eq!([1, 2].map(|id| versions(&items, &mut inner, id).is_some()), [false, true], "{}", P::NAME);

@@ -2,9 +2,9 @@
 
 use super::rows::Item;
 use super::steps::run;
-use super::{ForProtocol, for_each, for_each_concurrent};
+use super::{ForProtocol, for_each, for_each_concurrent, properties};
 use crate::history::Recorded;
-use crate::protocol::{GlobalLock, Mvcc, Occ, Protocol, Serial, TicToc};
+use crate::protocol::{Mvcc, Occ, Protocol, Serial, TicToc};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::{Abort, Database, Session, Table, TableOptions, Whole};
 
@@ -87,7 +87,7 @@ impl ForProtocol for Strangers {
             items.update(tx, &1, Item::COUNT.add(1))?;
             Ok::<_, Abort>(items.get_now(&mut inner, &1, Item::COUNT))
         });
-        let waits_for_itself = P::NAME == GlobalLock::NAME;
+        let waits_for_itself = properties::<P>().name == "global-lock";
         assert_eq!(within, Ok(if waits_for_itself { Err(Abort::Nested) } else { Ok(Some(3)) }), "{}", P::NAME);
         assert_eq!(items.get_now(&mut inner, &1, Item::COUNT), Ok(Some(4)));
     }

@@ -5,10 +5,10 @@
 use super::mix::{Judge, Mix};
 use super::rows::Item;
 use super::steps::run;
-use super::{ForProtocol, for_each, for_each_by_the_clock};
+use super::{ForProtocol, for_each, for_each_by_the_clock, for_each_erased, properties};
 use crate::history::{Event, Recorded};
 use crate::index::Found;
-use crate::protocol::{Mvcc, Mvto, Occ, Protocol};
+use crate::protocol::{Mvcc, Mvto, Occ, Properties, Protocol};
 use crate::sync::size::{share, stress};
 use crate::sync::{Duration, Random};
 use crate::{Abort, Column, Database, Factor, Refused, RunOptions, Updater};
@@ -27,14 +27,15 @@ const KEYS: u64 = 8;
 
 impl ForProtocol for RandomHistories {
     fn run<P: Protocol>(&self) {
-        let threads = if P::ONE_SESSION { 1 } else { 6 };
+        let Properties { name, strict, opaque, one_session, .. } = properties::<P>();
+        let threads = if one_session { 1 } else { 6 };
         let steps = share(self.steps) * stress();
         for &(splitting, factor) in &self.settings {
             let builder = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
             let db = builder.build().unwrap();
             let mix = Mix::new(db, KEYS);
-            let options = Options { strict: P::STRICT, opaque: P::OPAQUE, horizon: 1 << 20 };
-            let mut judge = Judge::new(options, format!("{}, splitting {splitting}, {factor:?}", P::NAME));
+            let options = Options { strict, opaque, horizon: 1 << 20 };
+            let mut judge = Judge::new(options, format!("{name}, splitting {splitting}, {factor:?}"));
             std::thread::scope(|scope| {
                 let work = |thread| {
                     let mix = &mix;
@@ -64,6 +65,12 @@ fn random_histories_are_what_protocols_promise() {
     let histories = RandomHistories { steps: 3_000, settings: vec![(true, None), (false, None)] };
     for_each(&histories);
     for_each_by_the_clock(&histories);
+}
+
+/// The recorder around a protocol that it does not know, which is how the command checks.
+#[test]
+fn random_histories_of_erased_protocols_are_what_those_promise() {
+    for_each_erased(&RandomHistories { steps: 3_000, settings: vec![(true, None)] });
 }
 
 #[test]
@@ -186,4 +193,5 @@ impl ForProtocol for BrokenUpdates {
 #[test]
 fn attempts_that_end_in_an_updater_s_panic_are_recorded() {
     for_each(&BrokenUpdates);
+    for_each_erased(&BrokenUpdates);
 }

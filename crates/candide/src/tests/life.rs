@@ -2,7 +2,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
-use crate::protocol::{GlobalLock, Occ, Protocol, Serial};
+use crate::protocol::{Exclusion, Occ, Protocol, Serial};
 use crate::{Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -255,7 +255,7 @@ fn a_serial_database_has_one_session() {
     db.run(|_| Ok::<_, Abort>(())).unwrap();
     drop(db.session().unwrap());
     // Two sessions are no trouble elsewhere.
-    let db = Database::<GlobalLock>::builder().build().unwrap();
+    let db = Database::<Serial>::builder().policy(Exclusion::GlobalLock).build().unwrap();
     let _sessions = (db.session().unwrap(), db.session().unwrap());
 }
 
@@ -668,7 +668,7 @@ fn garbage_of_a_busy_session_does_not_pile_up() {
 
 #[test]
 fn a_thread_that_would_wait_for_itself_is_told() {
-    let db = Database::<GlobalLock>::builder().build().unwrap();
+    let db = Database::<Serial>::builder().policy(Exclusion::GlobalLock).build().unwrap();
     let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
     let result: Result<(), Abort> = outer.run(|_| inner.run(|_| Ok(())));
     assert_eq!(result, Err(Abort::Nested));

@@ -5,7 +5,7 @@
 use super::rows::Item;
 use crate::epoch::{Epochs, Slot};
 use crate::index::TableIndex;
-use crate::protocol::{GlobalLock, Mvcc, Mvto, Occ, Protocol, TicToc};
+use crate::protocol::{Mvcc, Mvto, Occ, Protocol, Serial, TicToc, under_a_lock};
 use crate::sync::{AtomicU64, Ordering, thread};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, Tx, Whole};
@@ -141,7 +141,7 @@ fn loom_write_skew() {
 
 #[test]
 fn loom_write_skew_under_one_lock() {
-    explore(3, write_skew::<GlobalLock>);
+    under_a_lock(|| explore(3, write_skew::<Serial>));
 }
 
 #[test]
@@ -649,8 +649,8 @@ fn loom_absent_read_against_insert_in_one_tick() {
 /// Two that update one row under a lock which is all there is: the second works on what the first has left.
 #[test]
 fn loom_two_updates_under_one_lock() {
-    explore(3, || {
-        let (db, table) = database::<GlobalLock>(1);
+    let scene = || {
+        let (db, table) = database::<Serial>(1);
         let committed = race(
             &db,
             &table,
@@ -659,7 +659,8 @@ fn loom_two_updates_under_one_lock() {
         );
         assert_eq!(committed, (true, true));
         assert_eq!(count(&db, &table, [0]), [2]);
-    });
+    };
+    under_a_lock(|| explore(3, scene));
 }
 
 /// As `loom_absent_read_against_insert`, having looked at every bucket.

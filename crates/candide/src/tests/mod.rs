@@ -92,7 +92,7 @@ pub(crate) use protocols::{ForProtocol, for_each_overlapping};
 #[cfg(shuttle)]
 pub(crate) use protocols::{ForVersioned, for_each_versioned};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{for_each, for_each_by_the_clock, for_each_concurrent};
+pub(crate) use protocols::{for_each, for_each_by_the_clock, for_each_concurrent, for_each_erased, properties};
 
 /// Which protocols a test runs under.
 #[cfg(not(loom))]
@@ -100,8 +100,8 @@ mod protocols {
     #[cfg(shuttle)]
     use crate::protocol::Versioned;
     #[cfg(not(shuttle))]
-    use crate::protocol::{GlobalLock, Serial};
-    use crate::protocol::{Mvcc, Mvto, Occ, Protocol, TicToc};
+    use crate::protocol::{Chosen, Erased, Serial, choosing, under_a_lock};
+    use crate::protocol::{Mvcc, Mvto, Occ, Properties, Protocol, TicToc};
     #[cfg(not(shuttle))]
     use crate::timestamps::by_the_clock;
 
@@ -115,14 +115,31 @@ mod protocols {
     #[cfg(not(shuttle))]
     pub(crate) fn for_each(test: &impl ForProtocol) {
         report::<Serial>(test);
-        report::<GlobalLock>(test);
+        under_a_lock(|| report::<Serial>(test));
         for_each_that_overlaps(test);
+    }
+
+    /// Runs a test under every protocol, each called through the table of functions of [`Erased`].
+    #[cfg(not(shuttle))]
+    pub(crate) fn for_each_erased(test: &impl ForProtocol) {
+        for_each(&Erasing(test));
+    }
+
+    /// A test whose databases call their protocol through the table.
+    #[cfg(not(shuttle))]
+    struct Erasing<'a, T>(&'a T);
+
+    #[cfg(not(shuttle))]
+    impl<T: ForProtocol> ForProtocol for Erasing<'_, T> {
+        fn run<P: Protocol>(&self) {
+            choosing(Chosen::of::<P>(P::Policy::default()), || self.0.run::<Erased>());
+        }
     }
 
     /// Runs a test under every protocol that allows several sessions.
     #[cfg(not(shuttle))]
     pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
-        report::<GlobalLock>(test);
+        under_a_lock(|| report::<Serial>(test));
         for_each_overlapping(test);
     }
 
@@ -161,8 +178,13 @@ mod protocols {
         test.run::<Mvto>();
     }
 
+    /// Returns the properties of databases that a test builds without naming a policy.
+    pub(crate) fn properties<P: Protocol>() -> Properties {
+        P::properties(&P::Policy::default())
+    }
+
     fn report<P: Protocol>(test: &impl ForProtocol) {
-        eprintln!("protocol: {}", P::NAME);
+        eprintln!("protocol: {}", properties::<P>().name);
         test.run::<P>();
     }
 }

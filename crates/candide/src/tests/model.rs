@@ -4,7 +4,7 @@
 //! sequences over a few keys, with commits, errors and panics in between. `CANDIDE_SHORT=1` stops at three.
 
 use super::rows::Item;
-use super::{ForProtocol, for_each};
+use super::{ForProtocol, for_each, for_each_erased, properties};
 use crate::protocol::Protocol;
 use crate::sync::Random;
 use crate::sync::size::is_short;
@@ -284,7 +284,7 @@ impl ForProtocol for AllShortSequences {
                 .unwrap();
             let table = db.table::<Item>("items").unwrap();
             let mut session = db.session().unwrap();
-            let split = splitting && P::CELL_WORDS > 0;
+            let split = splitting && properties::<P>().cell_words > 0;
             // The longest sequences under one setting; the others differ in ways that show up sooner.
             let longest = if is_short() { 3 } else { 4 + u32::from(splitting && updates) };
             for length in 1..=longest {
@@ -346,7 +346,7 @@ impl ForProtocol for LongRandomSequences {
                 });
                 assert!(result.is_err());
             } else {
-                compare(&mut session, &table, P::CELL_WORDS > 0, &mut model, &script);
+                compare(&mut session, &table, properties::<P>().cell_words > 0, &mut model, &script);
             }
             if round % 7 == 0 {
                 // Tombstones are buried and their memory is used again meanwhile.
@@ -365,4 +365,5 @@ impl ForProtocol for LongRandomSequences {
 #[test]
 fn long_random_sequences_with_errors_and_burials() {
     for_each(&LongRandomSequences);
+    for_each_erased(&LongRandomSequences);
 }

@@ -6,7 +6,7 @@
 
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Parcel};
-use super::{ForProtocol, for_each};
+use super::{ForProtocol, for_each, for_each_erased, properties};
 use crate::history::Recorded;
 use crate::index::Direction;
 use crate::protocol::{Occ, Protocol};
@@ -915,7 +915,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         let options = if setting.ordered { options.ordered() } else { options };
         let table = db.table_with::<G>("goods", options).unwrap();
         let rules = Rules {
-            split: setting.splitting && P::CELL_WORDS > 0,
+            split: setting.splitting && properties::<P>().cell_words > 0,
             indexed: setting.indexed,
             in_order: table.core().index.is_ordered(),
             has_ranges: !G::NAMES_INDEXES,
@@ -1198,6 +1198,7 @@ impl ForProtocol for RandomScripts {
 #[test]
 fn random_scripts_with_open_scans_and_indexes_mean_what_a_map_says() {
     for_each(&RandomScripts);
+    for_each_erased(&RandomScripts);
     RandomScripts.run::<Recorded<Occ>>();
 }
 

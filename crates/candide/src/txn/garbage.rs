@@ -320,7 +320,7 @@ impl Garbage {
             // nobody shall collect meanwhile what is queued from here on.
             engine.epochs.pin(slot);
             P::begin_burying(&mut Context::new(engine, local));
-            P::approach(next.iter().map(|due: &Due| due.at));
+            P::approach(&engine.clock, next.iter().map(|due: &Due| due.at));
             for mut due in next.drain(..) {
                 let table = &tables[usize::from(due.at.table())];
                 units.clear();
@@ -333,7 +333,7 @@ impl Garbage {
                             due.at.record(),
                             table,
                             |context| P::stow(context, &due, table, &units),
-                            |node| units.iter().for_each(|&unit| P::bequeath(node, unit)),
+                            |node| units.iter().for_each(|&unit| P::bequeath(&engine.clock, node, unit)),
                         );
                         if is_settled { Burial::Kept(snapshot) } else { Burial::NotYet }
                     }
@@ -358,7 +358,7 @@ impl Garbage {
                     }
                     Burial::Forgotten => Context::new(engine, local).clear_out(due.at.record(), table),
                     Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {
-                        units.iter().for_each(|&unit| P::bequeath(node, unit));
+                        units.iter().for_each(|&unit| P::bequeath(&engine.clock, node, unit));
                     }),
                 }
             }

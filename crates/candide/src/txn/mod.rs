@@ -82,6 +82,6 @@ impl<'s, P: Protocol> Tx<'s, P> {
 
 impl<P: Protocol> std::fmt::Debug for Tx<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tx").field("protocol", &P::NAME).finish_non_exhaustive()
+        f.debug_struct("Tx").field("protocol", &self.engine.properties.name).finish_non_exhaustive()
     }
 }

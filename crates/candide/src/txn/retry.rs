@@ -182,7 +182,7 @@ type Ended<T, E> = (Verdict, Result<Result<T, E>, Panic>);
 
 impl<P: Protocol> Core<P> {
     pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<Public>) -> Core<P> {
-        let state = RefCell::new(State::new(Local::new(engine.id, id, public.slot.clone()), engine.options.factors));
+        let state = RefCell::new(State::new(engine, Local::new(engine.id, id, public.slot.clone())));
         Core { state, public, has_garbage: false, collected_at: 0 }
     }
 

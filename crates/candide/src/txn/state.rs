@@ -16,7 +16,7 @@ use super::entries::Workbench;
 use crate::access::{self, Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
-use crate::factor::{Factor, Factors};
+use crate::factor::Factor;
 use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore};
@@ -75,9 +75,9 @@ pub(crate) struct Mark {
 }
 
 impl<P: Protocol> State<P> {
-    pub(crate) fn new(local: Local, factors: Factors) -> State<P> {
+    pub(crate) fn new(engine: &Engine<P>, local: Local) -> State<P> {
         State {
-            attempt: P::Attempt::default(),
+            attempt: P::attempt(&engine.clock),
             writes: WriteSet::default(),
             local,
             attempt_number: 0,
@@ -88,7 +88,7 @@ impl<P: Protocol> State<P> {
             workbench: Workbench::default(),
             operations: FIRST_REVALIDATION,
             until_look: FIRST_REVALIDATION,
-            unwinds: factors.has(Factor::UnwindingAborts),
+            unwinds: engine.options.factors.has(Factor::UnwindingAborts),
         }
     }
 
@@ -321,8 +321,8 @@ impl<P: Protocol> State<P> {
     }
 
     /// Whether a scan may go on where what it has gone through has changed for good: it does not rest on that.
-    pub(crate) fn is_looking_back(&self) -> bool {
-        P::VERSION_WORDS > 0 && self.local.look_back != LookBack::No
+    pub(crate) fn is_looking_back(&self, engine: &Engine<P>) -> bool {
+        P::VERSION_WORDS > 0 && engine.properties.version_words > 0 && self.local.look_back != LookBack::No
     }
 
     /// Now, as something that a scan can look back to.
@@ -540,10 +540,10 @@ impl<P: Protocol> State<P> {
             };
         };
         let cells = table.layout.cells(record);
-        cells.clone().for_each(P::unborn);
-        match place.link_near(record, key, &mut |node| cells.clone().for_each(|at| P::born(node, at))) {
+        cells.clone().for_each(|at| P::unborn(&engine.clock, at));
+        match place.link_near(record, key, &mut |node| cells.clone().for_each(|at| P::born(&engine.clock, node, at))) {
             Ok(linked) => Ok(self.note_link(table, record, linked)),
-            Err(start) => self.link_afar(table, (record, key), place, start),
+            Err(start) => self.link_afar(engine, table, (record, key), place, start),
         }
     }
 
@@ -551,13 +551,14 @@ impl<P: Protocol> State<P> {
     #[inline(never)]
     fn link_afar(
         &mut self,
+        engine: &Engine<P>,
         table: &TableCore,
         (record, key): (RecordAt, &[u64]),
         place: &mut Place,
         start: Start,
     ) -> Result<Home, Abort> {
         let local = &mut self.local;
-        let born = |node| table.layout.cells(record).for_each(|at| P::born(node, at));
+        let born = |node| table.layout.cells(record).for_each(|at| P::born(&engine.clock, node, at));
         let mut supplies =
             Supplies { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
         let linked = table.index.link(record, key, (place, start), &mut supplies, born);
@@ -660,7 +661,7 @@ impl<P: Protocol> State<P> {
         }
         self.writes.clear();
         while let Some(first) = self.local.linked.pop() {
-            if P::left_absent(first) {
+            if P::left_absent(&engine.clock, first) {
                 self.local.burials.push(first);
             }
         }

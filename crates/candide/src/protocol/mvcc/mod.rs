@@ -176,8 +176,17 @@ impl Protocol for Mvcc {
     const STOWS: bool = true;
     const READS_ALONE: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
+    type Policy = ();
     type Clock = Clock;
     type Attempt = Attempt;
+
+    fn clock(_policy: &(), _timestamps: Timestamps) -> Clock {
+        Clock::default()
+    }
+
+    fn attempt(_clock: &Clock) -> Attempt {
+        Attempt::default()
+    }
 
     #[inline(always)]
     fn begin(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) {
@@ -320,7 +329,7 @@ impl Protocol for Mvcc {
         release_held(context, attempt);
     }
 
-    fn unborn(at: CellAt) {
+    fn unborn(_clock: &Clock, at: CellAt) {
         at.empty();
     }
 
@@ -335,7 +344,7 @@ impl Protocol for Mvcc {
         attempt.nodes.divided(change);
     }
 
-    fn left_absent(first: CellAt) -> bool {
+    fn left_absent(_clock: &Clock, first: CellAt) -> bool {
         locks::left_absent(first)
     }
 

@@ -203,10 +203,15 @@ impl Protocol for Mvto {
     const VERSION_WORDS: usize = chain::VERSION_WORDS;
     const SPARE_WORDS: usize = chain::SPARE_WORDS;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter, Timestamps::Clock];
+    type Policy = ();
     type Clock = Clock;
     type Attempt = Attempt;
 
-    fn clock(timestamps: Timestamps) -> Clock {
+    fn attempt(_clock: &Clock) -> Attempt {
+        Attempt::default()
+    }
+
+    fn clock(_policy: &(), timestamps: Timestamps) -> Clock {
         Clock::new(timestamps)
     }
 
@@ -352,7 +357,7 @@ impl Protocol for Mvto {
         give_back(attempt);
     }
 
-    fn unborn(at: CellAt) {
+    fn unborn(_clock: &Clock, at: CellAt) {
         at.empty_chain();
     }
 
@@ -366,7 +371,7 @@ impl Protocol for Mvto {
         attempt.nodes.divided(change);
     }
 
-    fn left_absent(first: CellAt) -> bool {
+    fn left_absent(_clock: &Clock, first: CellAt) -> bool {
         let mut spin = Spin::default();
         loop {
             match first.try_latch() {
@@ -421,11 +426,11 @@ impl Protocol for Mvto {
     }
 
     #[inline(always)]
-    fn prefetch(at: CellAt, first: usize, count: usize) {
+    fn prefetch(_clock: &Clock, at: CellAt, first: usize, count: usize) {
         at.prefetch_in_newest_linked(first, count);
     }
 
-    fn approach(due: impl Iterator<Item = CellAt> + Clone) {
+    fn approach(_clock: &Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.clone().for_each(|at| at.prefetch_cell());
         due.for_each(|at| at.prefetch_newest_linked());
     }

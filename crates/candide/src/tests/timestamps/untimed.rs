@@ -9,6 +9,7 @@ use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocol::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time};
 use crate::record::{CellAt, Op, Words};
+use crate::timestamps::Timestamps;
 
 /// TicToc whose records and nodes inherit nothing from each other.
 #[derive(Debug)]
@@ -26,8 +27,15 @@ impl Protocol for Untimed {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = TicToc::CELL_WORDS;
     const NODE_WORDS: usize = TicToc::NODE_WORDS;
+    type Policy = ();
     type Clock = ();
     type Attempt = Attempt;
+
+    fn clock(_policy: &(), _timestamps: Timestamps) {}
+
+    fn attempt(_clock: &()) -> Attempt {
+        Attempt::default()
+    }
 
     fn begin(context: &mut Context<'_, Untimed>, attempt: &mut Attempt) {
         TicToc::begin(&mut inner(context), attempt);
@@ -77,12 +85,12 @@ impl Protocol for Untimed {
         TicToc::abort(&mut inner(context), attempt, writes);
     }
 
-    fn unborn(at: CellAt) {
-        TicToc::unborn(at);
+    fn unborn(_clock: &(), at: CellAt) {
+        TicToc::unborn(&(), at);
     }
 
     /// Absent from the beginning of time, and seen by nobody.
-    fn born(_node: NodeAt, at: CellAt) {
+    fn born(_clock: &(), _node: NodeAt, at: CellAt) {
         begin_in_time(at, [0, 0]);
     }
 
@@ -94,8 +102,8 @@ impl Protocol for Untimed {
         TicToc::divided(attempt, change);
     }
 
-    fn left_absent(first: CellAt) -> bool {
-        TicToc::left_absent(first)
+    fn left_absent(_clock: &(), first: CellAt) -> bool {
+        TicToc::left_absent(&(), first)
     }
 
     fn bury(
