@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use candide::{Abort, Database, Protocol, Stats};
-use candide_workloads::{Causes, Loaded, Step, Timeline, Worker};
+use candide::{Abort, Stats};
+use candide_workloads::{Causes, Step, Timeline, Worker};
 use hdrhistogram::Histogram;
 
 use crate::affinity::Cores;
@@ -19,6 +19,7 @@ use crate::pace::{self, Pace};
 use crate::progress::Clock;
 use crate::rendezvous::{Member, Rendezvous};
 use crate::slices::{RunSlice, Slices};
+use crate::subject::Site;
 use crate::timeline::Phase;
 
 /// What a run's threads are told to do. One byte, changed by the thread that keeps the time and read by all others.
@@ -155,10 +156,9 @@ impl Run {
     }
 }
 
-/// Runs a loaded workload of `kinds` transaction types on `threads` threads.
-pub(crate) fn run<P: Protocol, L: Loaded<P>>(
-    db: &Database<P>,
-    loaded: &L,
+/// Runs the workload of a filled database, of `kinds` transaction types, on `threads` threads.
+pub(crate) fn run(
+    site: &dyn Site,
     kinds: usize,
     threads: usize,
     timing: &Timing,
@@ -166,9 +166,8 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
     clock: &Clock,
 ) -> Result<Run, Failure> {
     // Sessions are opened here, so that no thread has to.
-    let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
-    loaded.expect_workers(threads);
-    loaded.enter_phase(0);
+    let prepared = site.prepare(threads)?;
+    site.enter_phase(0);
     let orders = AtomicU8::new(WARM_UP);
     let (started, measured) = (OnceLock::new(), OnceLock::new());
     let meeting = Rendezvous::of(threads);
@@ -178,22 +177,22 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
         let (orders, meeting, slices) = (&orders, &meeting, slices.as_ref());
         let (started, measured) = (&started, &measured);
         let mut workers = Vec::with_capacity(threads);
-        for (thread, session) in sessions.into_iter().enumerate() {
-            // Whoever does not come to the start, because it panics or is not there at all, is not waited for.
+        for (thread, prepared) in prepared.into_iter().enumerate() {
+            // A thread that does not come to the start, because it panics or is not there at all, is not waited for.
             let member = meeting.member();
             let begun = thread::Builder::new().spawn_scoped(scope, move || {
                 cores.pin(thread);
-                // Made by the thread that uses it, so that its memory is near.
-                let mut worker = loaded.worker(session, thread);
-                member.wait();
-                let pace = timing.rate.map(|rate| {
-                    pace::be_exact();
-                    Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
+                let mut run = None;
+                prepared.work(&mut |worker| {
+                    member.wait();
+                    let pace = timing.rate.map(|rate| {
+                        pace::be_exact();
+                        Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
+                    });
+                    let told = Told { orders, member: &member, measured };
+                    run = Some(repeat(worker, kinds, &told, timing, pace, slices));
                 });
-                let told = Told { orders, member: &member, measured };
-                let run = repeat(&mut worker, kinds, &told, timing, pace, slices);
-                loaded.absorb(worker);
-                run
+                run.expect("a prepared worker works once")
             });
             match begun {
                 Ok(worker) => workers.push(worker),
@@ -218,10 +217,10 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(
             }
             None => {
                 let slice = slices.map_or(timing.duration, Slices::length);
-                let look = || footprints.extend(slices.map(|_| Footprint::now(db.memory().reserved_bytes as u64)));
+                let look = || footprints.extend(slices.map(|_| Footprint::now(site.reserved_bytes())));
                 vec![measure(timing.duration, slice, orders, measured, clock, look)]
             }
-            Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, loaded, clock),
+            Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, site, clock),
         };
         let mut total = Run::new(kinds);
         for worker in workers {
@@ -270,12 +269,12 @@ fn measure(
 
 /// Has the threads measure each phase of `duration`, and then stop; after the phase in which Ctrl-C is pressed, and which it ends.
 /// They meet in between, each having ended its transaction. Gives how long the phases were, without the meetings.
-fn measure_phases<P: Protocol>(
+fn measure_phases(
     duration: Duration,
     timeline: &Timeline,
     orders: &AtomicU8,
     meeting: &Rendezvous,
-    loaded: &impl Loaded<P>,
+    site: &dyn Site,
     clock: &Clock,
 ) -> Vec<Duration> {
     let mut lengths = Vec::new();
@@ -291,7 +290,7 @@ fn measure_phases<P: Protocol>(
             if left.is_zero() {
                 orders.store(STOP, Ordering::Relaxed);
             } else {
-                loaded.enter_phase(lengths.len() + 1);
+                site.enter_phase(lengths.len() + 1);
                 orders.store(MEASURE, Ordering::Relaxed);
             }
         });
@@ -316,8 +315,8 @@ struct Told<'a> {
 /// One clock reading per transaction: the end of one is the beginning of the next, unless there is a pace, by which it then is when it
 /// was intended to begin. A reading costs about 25 ns (measured on a virtualized x86-64), a transaction a microsecond or more, and every
 /// protocol pays alike. A look at the hottest row is in between: where there is a pace, the next transaction may have waited for it.
-fn repeat<W: Worker>(
-    worker: &mut W,
+fn repeat(
+    worker: &mut dyn Worker,
     kinds: usize,
     told: &Told<'_>,
     timing: &Timing,
@@ -412,12 +411,13 @@ fn repeat<W: Worker>(
 
 #[cfg(test)]
 mod tests {
-    use candide::{Occ, Session};
+    use candide::Error;
     use candide_workloads::{Consistency, Probe};
 
     use super::*;
     use crate::hottest::Hottest;
     use crate::progress::Agenda;
+    use crate::subject::PreparedWorker;
 
     const STEPS: u64 = 3 * hottest::EVERY + 1;
 
@@ -491,19 +491,32 @@ mod tests {
     /// Its second thread panics before it has begun.
     struct Unprepared;
 
-    impl Loaded<Occ> for Unprepared {
-        type Worker = Fake<'static>;
-
-        fn worker(&self, _session: Session<Occ>, thread: usize) -> Fake<'static> {
-            static ORDERS: AtomicU8 = AtomicU8::new(WARM_UP);
-            assert_ne!(thread, 1, "on purpose");
-            Fake { orders: &ORDERS, steps: 0, stats: Stats::default() }
+    impl Site for Unprepared {
+        fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error> {
+            let prepared = |thread| Box::new(Unready { thread }) as Box<dyn PreparedWorker>;
+            Ok((0..threads).map(prepared).collect())
         }
 
-        fn absorb(&self, _worker: Fake<'static>) {}
+        fn enter_phase(&self, _phase: usize) {}
 
-        fn check(&self, _session: Session<Occ>) -> Result<Consistency, candide_workloads::Failure> {
+        fn check(&self) -> Result<Consistency, candide_workloads::Failure> {
             Ok(Consistency::default())
+        }
+
+        fn reserved_bytes(&self) -> u64 {
+            0
+        }
+    }
+
+    struct Unready {
+        thread: usize,
+    }
+
+    impl PreparedWorker for Unready {
+        fn work(self: Box<Self>, body: &mut dyn FnMut(&mut dyn Worker)) {
+            assert_ne!(self.thread, 1, "on purpose");
+            let orders = AtomicU8::new(WARM_UP);
+            body(&mut Fake { orders: &orders, steps: 0, stats: Stats::default() });
         }
     }
 
@@ -511,11 +524,11 @@ mod tests {
     fn nobody_waits_for_a_thread_that_has_panicked_before_the_start() {
         let (ended, told) = std::sync::mpsc::channel();
         thread::spawn(move || {
-            let (db, agenda) = (Database::new(), Agenda::new(1, Duration::ZERO));
+            let agenda = Agenda::new(1, Duration::ZERO);
             let (warmup, duration) = (Duration::ZERO, Duration::from_secs(60));
             let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest: false };
             let clock = Clock::new(&agenda, "unprepared", duration);
-            let run = || run(&db, &Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();
+            let run = || run(&Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();
             let panicked = panic::catch_unwind(panic::AssertUnwindSafe(run)).is_err();
             ended.send(panicked).expect("somebody listens");
         });

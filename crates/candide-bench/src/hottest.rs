@@ -33,7 +33,7 @@ impl Probes {
     /// Has a worker look at the hottest row of its workload.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look(&mut self, worker: &mut impl Worker) -> Result<(), Failure> {
+    pub(crate) fn look(&mut self, worker: &mut dyn Worker) -> Result<(), Failure> {
         let before = worker.stats();
         if let Some(mut probe) = worker.hottest() {
             let begun = Instant::now();

@@ -6,11 +6,11 @@ use candide_workloads::Consistency;
 
 use crate::affinity::Cores;
 use crate::cli::Profile;
-use crate::driver::{Run, Timing};
+use crate::driver::{self, Run, Timing};
 use crate::failure::Failure;
 use crate::measurement::{Measurement, Memory, Setting};
 use crate::progress::{self, Agenda, Clock};
-use crate::subject::{Filling, Site, Subject, Variant};
+use crate::subject::{self, Filling, Site, Subject, Variant};
 
 /// What all turns of an invocation have in common.
 pub(crate) struct Rules {
@@ -83,7 +83,7 @@ impl<'a> Stand<'a> {
             Some(site) => site,
             None => {
                 let filling = Filling { variant: &self.variant, cores, seed: *seed, agenda };
-                match self.subject.load(&filling)? {
+                match subject::load(self.subject, &filling)? {
                     Some(site) => self.site.insert(site),
                     None => return Ok(Turn::EndedEarly),
                 }
@@ -96,7 +96,7 @@ impl<'a> Stand<'a> {
         let (warmup, duration) = (*warmup, *duration);
         let timing = Timing { warmup, duration, timeline, rate: *rate, slice: *slice, hottest: *hottest };
         let clock = Clock::new(agenda, &title, warmup + duration);
-        let run = site.run(threads, &timing, cores, &clock)?;
+        let run = driver::run(&**site, self.subject.kinds().len(), threads, &timing, cores, &clock)?;
         drop(clock);
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };
         self.unchecked = Some(index);

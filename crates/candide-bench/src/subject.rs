@@ -3,14 +3,13 @@
 
 use std::sync::atomic::Ordering;
 
-use candide::{Database, Factor, Protocol, Timestamps};
-use candide_workloads::{Consistency, Loaded, Loading, Timeline, Workload};
+use candide::{Database, Error, Factor, Protocol, Session, Timestamps};
+use candide_workloads::{Consistency, Loaded, Loading, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;
-use crate::driver::{self, Run, Timing};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::progress::{self, Agenda, Clock};
+use crate::progress::{self, Agenda};
 use crate::registry::{Choice, Job};
 
 /// How a database is set up.
@@ -35,11 +34,14 @@ pub(crate) struct Filling<'a> {
 }
 
 /// A workload, whichever it is.
-pub(crate) trait Subject {
+pub(crate) trait Subject: Sync {
     fn name(&self) -> String;
 
     /// The names of its transaction types.
     fn kinds(&self) -> &'static [&'static str];
+
+    /// Returns how many keys loading it counts.
+    fn keys(&self) -> u64;
 
     /// Its knobs.
     fn params(&self) -> Result<serde_json::Value, Failure>;
@@ -56,20 +58,70 @@ pub(crate) trait Subject {
 
     fn validate(&self) -> Result<(), String>;
 
-    /// A database with its tables, filled; `None` if Ctrl-C was pressed meanwhile.
-    fn load(&self, filling: &Filling<'_>) -> Result<Option<Box<dyn Site>>, Failure>;
+    /// Sets up a database, creates the tables and fills them.
+    fn fill(&self, variant: &Variant, loading: &Loading<'_>) -> Result<Box<dyn Site>, FillError>;
 }
 
-/// A database with a workload's tables, whichever they are.
-pub(crate) trait Site: Sync {
-    /// Runs the workload on so many threads.
-    fn run(&self, threads: usize, timing: &Timing, cores: &Cores, clock: &Clock) -> Result<Run, Failure>;
+/// A filled database and the account of what was committed to it, whichever workload and protocol it is of.
+pub(crate) trait Site: Send + Sync {
+    /// Opens a session for each of so many threads, which are the workers of the next round.
+    fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error>;
+
+    /// Begins a phase of the workload's timeline.
+    fn enter_phase(&self, phase: usize);
 
     /// Compares the tables with what was committed.
     fn check(&self) -> Result<Consistency, candide_workloads::Failure>;
 
-    /// What the database has reserved.
+    /// Returns how many bytes the database has reserved.
     fn reserved_bytes(&self) -> u64;
+}
+
+/// An open session, and the number of the thread that is going to use it.
+pub(crate) trait PreparedWorker: Send {
+    /// Makes the worker, has `body` use it, once, and enters what it has committed in the account.
+    ///
+    /// To be called by the thread that runs the transactions, so that the worker's memory is near.
+    fn work(self: Box<Self>, body: &mut dyn FnMut(&mut dyn Worker));
+}
+
+/// Why a database could not be set up and filled.
+pub(crate) enum FillError {
+    /// The database refused its settings.
+    Settings(Error),
+    /// The workload could not be loaded.
+    Loading(candide_workloads::Failure),
+}
+
+impl From<Error> for FillError {
+    fn from(error: Error) -> Self {
+        FillError::Settings(error)
+    }
+}
+
+impl From<candide_workloads::Failure> for FillError {
+    fn from(failure: candide_workloads::Failure) -> Self {
+        FillError::Loading(failure)
+    }
+}
+
+/// Fills a database with the tables of `subject` and draws how far that is; returns `None` if Ctrl-C was pressed meanwhile.
+pub(crate) fn load(subject: &dyn Subject, filling: &Filling<'_>) -> Result<Option<Box<dyn Site>>, Failure> {
+    let &Filling { variant, cores, seed, agenda } = filling;
+    let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
+    let title = format!("loading {} {}", subject.name(), variant.protocol.name());
+    let filled = progress::with_bar(agenda, &title, subject.keys(), |done| {
+        let progress = |keys| {
+            done.fetch_add(keys, Ordering::Relaxed);
+        };
+        subject.fill(variant, &Loading { threads, seed, progress: &progress, stopped: &interrupt::is_pressed })
+    });
+    match filled {
+        Ok(site) => Ok(Some(site)),
+        Err(FillError::Loading(candide_workloads::Failure::Stopped)) => Ok(None),
+        Err(FillError::Loading(failure)) => Err(failure.into()),
+        Err(FillError::Settings(error)) => Err(error.into()),
+    }
 }
 
 impl<W: Workload + 'static> Subject for W {
@@ -79,6 +131,10 @@ impl<W: Workload + 'static> Subject for W {
 
     fn kinds(&self) -> &'static [&'static str] {
         W::KINDS
+    }
+
+    fn keys(&self) -> u64 {
+        Workload::keys(self)
     }
 
     fn params(&self) -> Result<serde_json::Value, Failure> {
@@ -105,38 +161,34 @@ impl<W: Workload + 'static> Subject for W {
         Workload::validate(self)
     }
 
-    fn load(&self, filling: &Filling<'_>) -> Result<Option<Box<dyn Site>>, Failure> {
-        filling.variant.protocol.run(Load { workload: self, filling })
+    fn fill(&self, variant: &Variant, loading: &Loading<'_>) -> Result<Box<dyn Site>, FillError> {
+        variant.protocol.run(Fill { workload: self, variant, loading })
     }
 }
 
-struct Load<'a, W> {
+struct Fill<'a, W> {
     workload: &'a W,
-    filling: &'a Filling<'a>,
+    variant: &'a Variant,
+    loading: &'a Loading<'a>,
 }
 
-impl<W: Workload + 'static> Job for Load<'_, W> {
-    type Output = Result<Option<Box<dyn Site>>, Failure>;
+impl<W: Workload + 'static> Job for Fill<'_, W> {
+    type Output = Result<Box<dyn Site>, FillError>;
 
     fn run<P: Protocol>(self) -> Self::Output {
-        let Load { workload, filling: &Filling { variant, cores, seed, agenda } } = self;
-        let builder = Database::<P>::builder().commit_time_updates(variant.cu).timestamp_splitting(variant.ts);
-        let builder =
-            variant.timestamps.into_iter().fold(builder, |builder, timestamps| builder.timestamps(timestamps));
-        let db = builder.factors(variant.factors.iter().copied()).build()?;
-        let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
-        let title = format!("loading {} {}", Workload::name(workload), P::NAME);
-        let loaded = progress::with_bar(agenda, &title, workload.keys(), |done| {
-            let progress = |keys| {
-                done.fetch_add(keys, Ordering::Relaxed);
-            };
-            workload.load(&db, &Loading { threads, seed, progress: &progress, stopped: &interrupt::is_pressed })
-        });
-        match loaded {
-            Ok(loaded) => Ok(Some(Box::new(Filled::<P, W> { db, loaded }))),
-            Err(candide_workloads::Failure::Stopped) => Ok(None),
-            Err(failure) => Err(failure.into()),
-        }
+        let Fill { workload, variant, loading } = self;
+        let db = variant.build::<P>()?;
+        let loaded = workload.load(&db, loading)?;
+        Ok(Box::new(Filled::<P, W> { db, loaded }))
+    }
+}
+
+impl Variant {
+    /// Returns an empty database that is set up in this way.
+    fn build<P: Protocol>(&self) -> Result<Database<P>, Error> {
+        let builder = Database::<P>::builder().commit_time_updates(self.cu).timestamp_splitting(self.ts);
+        let builder = self.timestamps.into_iter().fold(builder, |builder, timestamps| builder.timestamps(timestamps));
+        builder.factors(self.factors.iter().copied()).build()
     }
 }
 
@@ -147,8 +199,18 @@ struct Filled<P: Protocol, W: Workload> {
 }
 
 impl<P: Protocol, W: Workload> Site for Filled<P, W> {
-    fn run(&self, threads: usize, timing: &Timing, cores: &Cores, clock: &Clock) -> Result<Run, Failure> {
-        driver::run(&self.db, &self.loaded, W::KINDS.len(), threads, timing, cores, clock)
+    fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error> {
+        let prepared = |thread| {
+            let session = self.db.session()?;
+            Ok(Box::new(Prepared::<P, W> { loaded: &self.loaded, session, thread }) as Box<dyn PreparedWorker>)
+        };
+        let workers = (0..threads).map(prepared).collect::<Result<_, Error>>()?;
+        self.loaded.expect_workers(threads);
+        Ok(workers)
+    }
+
+    fn enter_phase(&self, phase: usize) {
+        self.loaded.enter_phase(phase);
     }
 
     fn check(&self) -> Result<Consistency, candide_workloads::Failure> {
@@ -157,5 +219,21 @@ impl<P: Protocol, W: Workload> Site for Filled<P, W> {
 
     fn reserved_bytes(&self) -> u64 {
         self.db.memory().reserved_bytes as u64
+    }
+}
+
+/// The only kind of [`PreparedWorker`].
+struct Prepared<'a, P: Protocol, W: Workload> {
+    loaded: &'a W::Loaded<P>,
+    session: Session<P>,
+    thread: usize,
+}
+
+impl<P: Protocol, W: Workload> PreparedWorker for Prepared<'_, P, W> {
+    fn work(self: Box<Self>, body: &mut dyn FnMut(&mut dyn Worker)) {
+        let Prepared { loaded, session, thread } = *self;
+        let mut worker = loaded.worker(session, thread);
+        body(&mut worker);
+        loaded.absorb(worker);
     }
 }
