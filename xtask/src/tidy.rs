@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
 /// The only list of protocols.
-pub(crate) const REGISTRY: &str = "crates/candide-bench/src/registry.rs";
+pub(crate) const REGISTRY: &str = "crates/candide-harness/src/registry.rs";
 
 /// The engine's modules, lowest first. Modules of one layer may use one another.
 const LAYERS: &[&[&str]] = &[
@@ -178,7 +178,7 @@ mod tests {
         assert!(found("crates/candide/src/index/hash.rs", "use std::sync::{Arc, Mutex}; // not atomic").is_empty());
         assert!(found("crates/candide/src/sync/mod.rs", line).is_empty());
         assert!(found("crates/candide/src/epoch.rs", &format!("// {line}")).is_empty());
-        assert!(found("crates/candide-bench/src/driver.rs", line).is_empty(), "only the engine is modelled");
+        assert!(found("crates/candide-harness/src/driver.rs", line).is_empty(), "only the engine is modelled");
     }
 
     #[test]

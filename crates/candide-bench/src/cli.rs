@@ -19,15 +19,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candide::{Factor, Timestamps};
+use candide_harness::{Choices, Cores, Matrix, Profile, Rules};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde::Serialize;
 
-use crate::failure::Failure;
-use crate::registry::Choices;
-use crate::slices;
-pub(crate) use key_value::{KeyValue, KeyValueArgs};
+pub(crate) use key_value::KeyValueArgs;
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
 pub(crate) use range_scan::RangeScanArgs;
@@ -246,7 +244,7 @@ pub(crate) struct Common {
     /// `strict` checks everything, at a size that suits any machine; `paper` is the published configuration, which for
     /// YCSB means ten million rows (more than 10 GiB) and no check of what is in them, and for TPC-C what was measured rather
     /// than what the standard says
-    #[arg(long, value_enum, default_value = "strict")]
+    #[arg(long, value_parser = profile(), default_value = "strict")]
     pub(crate) profile: Profile,
 
     /// Commit-time updates: blind updates are applied at commit (on), or read and write back (off)
@@ -281,29 +279,45 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn duration(&self) -> Duration {
+    fn duration(&self) -> Duration {
         self.duration.unwrap_or(match self.profile {
             Profile::Strict => Duration::from_secs(3),
             Profile::Paper => Duration::from_secs(10),
         })
     }
 
-    pub(crate) fn runs(&self) -> usize {
+    fn runs(&self) -> usize {
         self.runs.map(NonZeroUsize::get).unwrap_or(match self.profile {
             Profile::Strict => 3,
             Profile::Paper => 5,
         })
     }
 
-    /// The length of slices, if there are to be any and not too many.
-    pub(crate) fn slice(&self) -> Result<Option<Duration>, Failure> {
-        let (duration, words) = (self.duration(), humantime::format_duration);
-        match self.slice {
-            Some(slice) if duration.as_nanos().div_ceil(slice.as_nanos()) > slices::MOST as u128 => {
-                let (slice, run) = (words(slice), words(duration));
-                Err(Failure::Usage(format!("a run of {run} has at most {} slices, so not of {slice}", slices::MOST)))
-            }
-            slice => Ok(slice),
+    /// Returns the settings that are combined.
+    pub(crate) fn matrix(&self) -> Matrix {
+        let are_on = |switches: &[Switch]| switches.iter().copied().map(Switch::is_on).collect();
+        Matrix {
+            protocols: self.protocol.clone(),
+            threads: self.threads.iter().copied().map(NonZeroUsize::get).collect(),
+            cu: are_on(&self.cu),
+            ts: are_on(&self.ts),
+            timestamps: self.timestamps.clone(),
+            factors: self.factors.clone(),
+        }
+    }
+
+    /// Returns what all runs have in common.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            cores: Cores::allowed(),
+            warmup: self.warmup,
+            duration: self.duration(),
+            runs: self.runs(),
+            seed: self.seed,
+            rate: self.rate,
+            slice: self.slice,
+            hottest: self.hottest,
+            profile: self.profile,
         }
     }
 }
@@ -327,11 +341,10 @@ fn positive_duration(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Profile {
-    Strict,
-    Paper,
+/// Returns the parser of profiles.
+fn profile() -> impl TypedValueParser<Value = Profile> {
+    PossibleValuesParser::new(["strict", "paper"])
+        .map(|name| if name == "paper" { Profile::Paper } else { Profile::Strict })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

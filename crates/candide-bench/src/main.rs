@@ -6,43 +6,20 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod affinity;
 mod check;
 mod cli;
-mod driver;
-mod failure;
 mod figure;
-mod hottest;
-mod interrupt;
-mod machine;
-mod measurement;
-mod pace;
-mod page;
-mod plan;
-mod progress;
-mod registry;
-mod rendezvous;
-mod report;
-mod sink;
-mod slices;
-mod stand;
-mod subject;
-mod suite;
-mod table;
-mod timeline;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use candide_workloads::Workload;
+use candide_harness::{Failure, Report, Subject, Suite, interrupt, report};
+use candide_subject_banks::measured::{smallbank, tpcb, voter};
+use candide_subject_keys::measured::{long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow};
+use candide_subject_sites::measured::{rubis, wikipedia};
+use candide_subject_tpcc::measured::tpcc;
 use clap::Parser;
 
-use cli::{Bench, Cli, Command, Common, KeyValue};
-use failure::Failure;
-use report::Report;
-use sink::Sink;
-use subject::Subject;
-use suite::Suite;
+use cli::{Bench, Cli, Command, Common};
 
 /// How the command ended, if it did what it was told to.
 struct Ending {
@@ -50,6 +27,13 @@ struct Ending {
     good: bool,
     /// Whether Ctrl-C ended it.
     early: bool,
+}
+
+impl Ending {
+    /// Returns how a command has ended that measured this.
+    fn of(report: Report) -> Ending {
+        Ending { good: report.is_consistent(), early: report.ended_early }
+    }
 }
 
 fn main() -> ExitCode {
@@ -69,7 +53,7 @@ fn execute(command: Command) -> Result<Ending, Failure> {
         Command::Bench(workload) => bench(*workload),
         Command::Reproduce(args) => {
             let reproduction = figure::Reproduction::plan(&args)?;
-            report(args.json.as_deref(), args.report.as_deref(), || reproduction.run())
+            report(args.json.as_deref(), args.report.as_deref(), || reproduction.run()).map(Ending::of)
         }
         Command::Check(args) => check::run(&args),
     }
@@ -78,59 +62,29 @@ fn execute(command: Command) -> Result<Ending, Failure> {
 /// Runs the workload as the arguments want it, and reports.
 fn bench(workload: Bench) -> Result<Ending, Failure> {
     match workload {
-        Bench::Ycsb(args) => run(&args.workloads(), &args.common),
-        Bench::YcsbNarrow(args) => run(&args.workloads(), &args.common),
-        Bench::YcsbHot(args) => run(&args.workloads(), &args.common),
-        Bench::LongScan(args) => run(&[args.workload()], &args.common),
+        Bench::Ycsb(args) => run(args.workloads().into_iter().map(ycsb), &args.common),
+        Bench::YcsbNarrow(args) => run(args.workloads().into_iter().map(ycsb_narrow), &args.common),
+        Bench::YcsbHot(args) => run(args.workloads().into_iter().map(ycsb_joint), &args.common),
+        Bench::LongScan(args) => run([long_scan(args.workload())], &args.common),
         Bench::Shifting(args) => {
             let workload = args.workload();
-            run(&[workload], &args.into_common())
+            run([shifting(workload)], &args.into_common())
         }
-        Bench::KeyValue(args) => match args.workload() {
-            KeyValue::Word(workload) => run(&[workload], &args.common),
-            KeyValue::Single(workload) => run(&[workload], &args.common),
-            KeyValue::Joint(workload) => run(&[workload], &args.common),
-        },
-        Bench::RangeScan(args) => run(&[args.workload()], &args.common),
-        Bench::Predicate(args) => run(&[args.workload()], &args.common),
-        Bench::SmallBank(args) => run(&[args.workload()], &args.common),
-        Bench::Tpcc(args) => run(&args.workloads(), &args.common),
-        Bench::Rubis(args) => run(&[args.workload()], &args.common),
-        Bench::Wikipedia(args) => run(&[args.workload()], &args.common),
-        Bench::TpcB(args) => run(&[args.workload()], &args.common),
-        Bench::Voter(args) => run(&[args.workload()], &args.common),
+        Bench::KeyValue(args) => run([args.subject()], &args.common),
+        Bench::RangeScan(args) => run([ranges(args.workload())], &args.common),
+        Bench::Predicate(args) => run([predicate(args.workload())], &args.common),
+        Bench::SmallBank(args) => run([smallbank(args.workload())], &args.common),
+        Bench::Tpcc(args) => run(args.workloads().into_iter().map(tpcc), &args.common),
+        Bench::Rubis(args) => run([rubis(args.workload())], &args.common),
+        Bench::Wikipedia(args) => run([wikipedia(args.workload())], &args.common),
+        Bench::TpcB(args) => run([tpcb(args.workload())], &args.common),
+        Bench::Voter(args) => run([voter(args.workload())], &args.common),
     }
 }
 
 /// Runs the workloads and reports.
-fn run<W: Workload + 'static>(workloads: &[W], common: &Common) -> Result<Ending, Failure> {
-    let subjects = workloads.iter().map(|workload| workload as &dyn Subject).collect();
-    let suite = Suite::plan(subjects, common)?;
-    report(common.json.as_deref(), common.report.as_deref(), || suite.run())
-}
-
-/// Measures, and puts the results where they are wanted.
-fn report(
-    json: Option<&Path>,
-    html: Option<&Path>,
-    measure: impl FnOnce() -> Result<Report, Failure>,
-) -> Result<Ending, Failure> {
-    let json = json.map(Sink::open).transpose()?;
-    let html = html.map(Sink::open).transpose()?;
-    if let (Some(json), Some(html)) = (&json, &html)
-        && json.is_same(html)
-    {
-        return Err(Failure::Usage("--json and --report name the same file; give each one of its own".to_string()));
-    }
-    interrupt::listen()?;
-    let report = measure()?;
-    // Before anything is printed, which may fail.
-    if let Some(sink) = json {
-        sink.write(&report.to_json()?)?;
-    }
-    if let Some(sink) = html {
-        sink.write(&page::render(&report)?)?;
-    }
-    table::print(&report);
-    Ok(Ending { good: report.is_consistent(), early: report.ended_early })
+fn run(subjects: impl IntoIterator<Item = Box<dyn Subject>>, common: &Common) -> Result<Ending, Failure> {
+    let subjects: Vec<_> = subjects.into_iter().collect();
+    let suite = Suite::plan(&subjects, &common.matrix(), common.rules())?;
+    report(common.json.as_deref(), common.report.as_deref(), || suite.run()).map(Ending::of)
 }

@@ -1,6 +1,8 @@
 //! The arguments of other engines' key-value benchmarks.
 
-use candide_workloads::ycsb::{Joint, Layout, Single, Verify, Word, Writes, Ycsb};
+use candide_harness::Subject;
+use candide_subject_keys::measured;
+use candide_workloads::ycsb::{Layout, Verify, Writes, Ycsb};
 use clap::{Args, ValueEnum};
 
 use super::{Common, Profile, Switch};
@@ -64,22 +66,16 @@ enum Preset {
     Silo,
 }
 
-/// The workload of a preset, by what its rows look like.
-pub(crate) enum KeyValue {
-    Word(Ycsb<Word>),
-    Single(Ycsb<Single>),
-    Joint(Ycsb<Joint>),
-}
-
 impl KeyValueArgs {
-    pub(crate) fn workload(&self) -> KeyValue {
+    /// Returns the workload of the preset, whatever its rows look like.
+    pub(crate) fn subject(&self) -> Box<dyn Subject> {
         match self.preset {
-            Preset::Index => KeyValue::Word(self.with_knobs(Ycsb::index())),
-            Preset::Counter => KeyValue::Word(self.with_knobs(Ycsb::counter())),
-            Preset::Cicada => KeyValue::Single(self.with_knobs(Ycsb::cicada())),
-            Preset::Dbx1000 => KeyValue::Joint(self.with_knobs(Ycsb::dbx1000())),
-            Preset::Ccbench => KeyValue::Word(self.with_knobs(Ycsb::cc_bench())),
-            Preset::Silo => KeyValue::Single(self.with_knobs(Ycsb::silo())),
+            Preset::Index => measured::ycsb_word(self.with_knobs(Ycsb::index())),
+            Preset::Counter => measured::ycsb_word(self.with_knobs(Ycsb::counter())),
+            Preset::Cicada => measured::ycsb_single(self.with_knobs(Ycsb::cicada())),
+            Preset::Dbx1000 => measured::ycsb_joint(self.with_knobs(Ycsb::dbx1000())),
+            Preset::Ccbench => measured::ycsb_word(self.with_knobs(Ycsb::cc_bench())),
+            Preset::Silo => measured::ycsb_single(self.with_knobs(Ycsb::silo())),
         }
     }
 

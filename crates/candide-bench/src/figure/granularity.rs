@@ -1,10 +1,12 @@
 //! "The Impact of Timestamp Granularity in Optimistic Concurrency Control" (2018): Figures 2 and 3.
 
+use candide_harness::Variant;
+use candide_harness::figure::{Outline, Panel, Published, Workload, plain};
+use candide_subject_keys::measured::ycsb_narrow;
+use candide_subject_tpcc::measured::tpcc;
 use candide_workloads::tpcc::{Mix, Tpcc};
 
 use super::Bounds;
-use super::outline::{Outline, Panel, Published, Workload, plain};
-use crate::subject::{Subject, Variant};
 
 /// Warehouses of Figure 3.
 const WAREHOUSES: usize = 8;
@@ -20,14 +22,14 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         deviations: Vec::new(),
     };
     let Bounds { threads, room } = bounds;
-    let ycsb = || Box::new(room.narrow()) as Box<dyn Subject>;
-    let tpcc = || {
+    let ycsb = || ycsb_narrow(room.narrow());
+    let tpcc_eight = || {
         let published = Tpcc { mix: Mix::Three, hash_index: false, ..Tpcc::published() };
-        Box::new(room.tpcc(published, WAREHOUSES)) as Box<dyn Subject>
+        tpcc(room.tpcc(published, WAREHOUSES))
     };
     let ycsb_title = "Figure 2, YCSB-like: 16 operations, half of them writes, theta 0.9";
     let tpcc_title = "Figure 3, TPC-C: new-order, payment and order-status, eight warehouses";
-    for (title, workload) in [(ycsb_title, Workload::Fixed(&ycsb)), (tpcc_title, Workload::Fixed(&tpcc))] {
+    for (title, workload) in [(ycsb_title, Workload::Fixed(&ycsb)), (tpcc_title, Workload::Fixed(&tpcc_eight))] {
         let is_tpcc = title == tpcc_title;
         let panel = Panel { title, threads, workload };
         let mut base = None;

@@ -1,10 +1,11 @@
 //! "Mostly-Optimistic Concurrency Control for Highly Contended Dynamic Workloads on a Thousand Cores" (VLDB 2016): Table 3.
 
+use candide_harness::Variant;
+use candide_harness::figure::{Outline, Panel, Published, Workload, plain};
+use candide_subject_tpcc::measured::tpcc;
 use candide_workloads::tpcc::Tpcc;
 
 use super::Bounds;
-use super::outline::{Outline, Panel, Published, Workload, plain};
-use crate::subject::{Subject, Variant};
 
 pub(super) fn outline(bounds: &Bounds) -> Outline {
     let mut outline = Outline {
@@ -17,8 +18,8 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         deviations: Vec::new(),
     };
     let Bounds { threads, room } = bounds;
-    let tpcc = |threads| Box::new(room.tpcc(Tpcc::foedus(), threads)) as Box<dyn Subject>;
-    let panel = Panel { title: "TPC-C", threads, workload: Workload::PerThreads(&tpcc) };
+    let foedus = |threads| tpcc(room.tpcc(Tpcc::foedus(), threads));
+    let panel = Panel { title: "TPC-C", threads, workload: Workload::PerThreads(&foedus) };
     // FOEDUS keeps what changes apart from what does not, and adds to it unseen.
     let variant = Variant { cu: true, ts: true, ..plain("occ") };
     let published = Published {

@@ -1,29 +1,16 @@
-//! `candide reproduce`: measures what a published figure shows, at a size that suits the machine, and puts beside it what the
-//! paper's text says and in what this differs.
-//!
-//! Everything is run once in each round, so that a slow moment of the machine hits all alike, and compared with what was run in the
-//! same round.
+//! `candide reproduce`: the published figures that can be measured, with one file for each paper's, at a size that suits the machine.
 
 mod granularity;
 mod mocc;
 mod optimism;
-mod outcome;
-mod outline;
 mod size;
 
 use std::num::NonZeroUsize;
 
-use crate::affinity::Cores;
-use crate::cli::{FigureName, Profile, ReproduceArgs};
-use crate::failure::Failure;
-use crate::machine::{self, Machine};
-use crate::plan::crowding;
-use crate::progress::Agenda;
-use crate::report::Report;
-use crate::stand::{Rules, Stand, Turn};
-use crate::suite::admit;
-pub(crate) use outcome::{Figure, Line, Point};
-use outline::Outline;
+use candide_harness::figure::Outline;
+use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding, free_memory};
+
+use crate::cli::{FigureName, ReproduceArgs};
 use size::Room;
 
 /// A figure, and how to measure it here.
@@ -59,7 +46,7 @@ impl Reproduction {
         }
         threads.sort_unstable();
         threads.dedup();
-        let bounds = Bounds { threads, room: Room::new(machine::free_memory(), cores.count(), args.scale) };
+        let bounds = Bounds { threads, room: Room::new(free_memory(), cores.count(), args.scale) };
         let mut outline = match args.figure {
             FigureName::Factors => optimism::factors(&bounds),
             FigureName::Delivery => optimism::delivery(&bounds),
@@ -98,45 +85,9 @@ impl Reproduction {
 
     /// Measures it.
     pub(crate) fn run(self) -> Result<Report, Failure> {
-        let Reproduction { outline, rules, mut notes } = self;
-        admit(&mut notes, outline.cases.iter().map(|case| &*case.subject));
-        let cases = outline.cases.iter();
-        let mut stands: Vec<_> =
-            cases.map(|case| Stand::new(&*case.subject, case.variant.clone(), &case.threads)).collect();
-        let turns: usize = stands.iter().map(Stand::len).sum();
-        let mut agenda = Agenda::new(turns * rules.runs, rules.warmup + rules.duration);
-        let ended_early = rounds(&mut stands, &rules, &mut agenda)? == Turn::EndedEarly;
-        let mut figure = outcome::Figure::new(&outline, &stands);
-        let mut results = Vec::new();
-        for (case, stand) in stands.into_iter().enumerate() {
-            for (index, measurement) in stand.into_measurements(&rules)?.into_iter().enumerate() {
-                if let Some(measurement) = measurement {
-                    figure.link(case, index, results.len());
-                    results.push(measurement);
-                }
-            }
-        }
-        let mut report = Report::new(Machine::inspect(rules.cores.count()), notes, results, ended_early)?;
-        report.figure = Some(figure);
-        Ok(report)
+        let Reproduction { outline, rules, notes } = self;
+        outline.measure(&rules, notes)
     }
-}
-
-/// So many rounds of everything. There is one database at a time, so that it may be as large as memory permits.
-fn rounds(stands: &mut [Stand<'_>], rules: &Rules, agenda: &mut Agenda) -> Result<Turn, Failure> {
-    for _ in 0..rules.runs {
-        for stand in stands.iter_mut() {
-            for index in 0..stand.len() {
-                if stand.turn(index, rules, agenda)? == Turn::EndedEarly {
-                    stand.close(agenda)?;
-                    return Ok(Turn::EndedEarly);
-                }
-                agenda.advance();
-            }
-            stand.close(agenda)?;
-        }
-    }
-    Ok(Turn::Whole)
 }
 
 /// The powers of two below `cores`, and `cores`.

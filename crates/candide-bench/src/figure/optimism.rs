@@ -1,12 +1,15 @@
 //! "Opportunities for Optimism in Contended Main-Memory Multicore Transactions" (VLDB 2020): Figures 4, 6, 8 and 12.
 
 use candide::Factor;
+use candide_harness::Variant;
+use candide_harness::figure::{Line, Outline, Panel, Published, Workload, plain};
+use candide_subject_keys::measured::ycsb;
+use candide_subject_sites::measured::{rubis, wikipedia};
+use candide_subject_tpcc::measured::tpcc;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::Mode;
 
 use super::Bounds;
-use super::outline::{Outline, Panel, Published, Workload, plain};
-use crate::subject::{Subject, Variant};
 
 const MEASURED: &str =
     "measured there with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
@@ -45,20 +48,20 @@ fn compare_protocols(outline: &mut Outline) {
 /// The six workloads of Figures 8 and 12, of which some are wanted.
 fn with_panels(bounds: &Bounds, wanted: &[usize], mut each: impl FnMut(usize, &Panel<'_>)) {
     let Bounds { threads, room } = bounds;
-    let tpcc_one = || Box::new(room.tpcc(Tpcc::published(), 1)) as Box<dyn Subject>;
-    let tpcc_each = |threads| Box::new(room.tpcc(Tpcc::published(), threads)) as Box<dyn Subject>;
-    let ycsb_a = || Box::new(room.ycsb(Mode::A)) as Box<dyn Subject>;
-    let ycsb_b = || Box::new(room.ycsb(Mode::B)) as Box<dyn Subject>;
-    let wikipedia = || Box::new(room.wikipedia()) as Box<dyn Subject>;
-    let rubis = || Box::new(room.rubis()) as Box<dyn Subject>;
+    let tpcc_one = || tpcc(room.tpcc(Tpcc::published(), 1));
+    let tpcc_each = |threads| tpcc(room.tpcc(Tpcc::published(), threads));
+    let ycsb_a = || ycsb(room.ycsb(Mode::A));
+    let ycsb_b = || ycsb(room.ycsb(Mode::B));
+    let encyclopedia = || wikipedia(room.wikipedia());
+    let auctions = || rubis(room.rubis());
     let panel = |title, workload| Panel { title, threads, workload };
     let panels = [
         panel("TPC-C, one warehouse", Workload::Fixed(&tpcc_one)),
         panel("TPC-C, a warehouse for each thread", Workload::PerThreads(&tpcc_each)),
         panel("YCSB-A", Workload::Fixed(&ycsb_a)),
         panel("YCSB-B", Workload::Fixed(&ycsb_b)),
-        panel("Wikipedia", Workload::Fixed(&wikipedia)),
-        panel("RUBiS", Workload::Fixed(&rubis)),
+        panel("Wikipedia", Workload::Fixed(&encyclopedia)),
+        panel("RUBiS", Workload::Fixed(&auctions)),
     ];
     wanted.iter().for_each(|&index| each(index, &panels[index]));
 }
@@ -121,11 +124,11 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
         bounds,
     );
     let Bounds { threads, room } = bounds;
-    let tpcc = |contention_aware_keys| {
+    let with_keys = |contention_aware_keys| {
         let published = Tpcc { contention_aware_keys, ..Tpcc::published() };
-        Box::new(room.tpcc(published, 1)) as Box<dyn Subject>
+        tpcc(room.tpcc(published, 1))
     };
-    let (aware, contended) = (|| tpcc(true), || tpcc(false));
+    let (aware, contended) = (|| with_keys(true), || with_keys(false));
     let base = plain("occ");
     let title = "deliveries";
     let panel = |make| Panel { title, threads, workload: Workload::Fixed(make) };
@@ -134,7 +137,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
     let second = outline.line(&panel(&contended), "index contention", &base, Some(first), starved);
     // The same runs, all of their transactions counted.
     for (line, base) in [(first, None), (second, Some(outline.lines.len()))] {
-        let of_all = super::outline::Line {
+        let of_all = Line {
             panel: "all transactions",
             label: outline.lines[line].label.clone(),
             cases: outline.lines[line].cases.clone(),

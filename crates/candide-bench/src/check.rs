@@ -1,0 +1,158 @@
+//! `candide check`: records what transactions do, or what clients are told, and has a checker judge it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use candide_harness::check::{Claim, Clients, Recordable, Rules, Verdict, judge_file, record};
+use candide_harness::{Agenda, Choice, Failure, interrupt};
+use candide_subject_banks::recorded::smallbank;
+use candide_subject_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
+use candide_subject_random::asked::{lists, registers};
+use candide_subject_random::recorded::random;
+use candide_subject_sites::recorded::{rubis, wikipedia};
+use candide_subject_tpcc::recorded::tpcc;
+use candide_workloads::random::Random;
+use candide_workloads::rubis::Rubis;
+use candide_workloads::smallbank::SmallBank;
+use candide_workloads::tpcc::Tpcc;
+use candide_workloads::two_tables::{LongScan, Shifting};
+use candide_workloads::wikipedia::Wikipedia;
+use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
+
+use crate::Ending;
+use crate::cli::{CheckArgs, CheckMode, Subject};
+
+/// Does what was asked and prints what was found. After Ctrl-C that is what was recorded by then.
+pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
+    if let Some(path) = &args.file {
+        let verdict = judge_file(path, args.claim())?;
+        verdict.print(&path.display().to_string());
+        return Ok(Ending { good: verdict.is_good(), early: false });
+    }
+    let source = args.source(args.subject().map_err(Failure::Usage)?);
+    let protocols = &args.protocol.0;
+    let kept = args.history.as_ref().or(args.edn.as_ref());
+    if kept.is_some() && protocols.len() > 1 {
+        return Err(Failure::Usage("a file holds one history: name one --protocol".to_string()));
+    }
+    let seed = args.seed.unwrap_or_else(drawn_seed);
+    interrupt::listen()?;
+    // Now, too, in case the run does not end well.
+    eprintln!("seed {seed}");
+    let mut rules = Rules {
+        claim: args.claim(),
+        seed,
+        duration: args.duration,
+        history: args.history.as_deref(),
+        edn: args.edn.as_deref(),
+        agenda: Agenda::new(protocols.len(), args.duration),
+    };
+    let mut good = true;
+    for (done, &protocol) in protocols.iter().enumerate() {
+        let asked = args.threads.get();
+        let threads = if protocol.permits(asked) { asked } else { 1 };
+        let verdict = source.judge(protocol, threads, &rules)?;
+        verdict.print(protocol.name());
+        good &= verdict.is_good();
+        rules.agenda.advance();
+        let left: Vec<_> = protocols[done + 1..].iter().map(|protocol| protocol.name()).collect();
+        if verdict.ended_early || interrupt::is_pressed() && !left.is_empty() {
+            if !left.is_empty() {
+                println!("note: ended early, by Ctrl-C: not checked: {}", left.join(", "));
+            }
+            return Ok(Ending { good, early: true });
+        }
+    }
+    Ok(Ending { good, early: false })
+}
+
+/// A seed that nobody has chosen.
+fn drawn_seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_micros() as u64 % 1_000_000_000)
+}
+
+/// Where a history comes from.
+enum Source {
+    /// Versions, as the engine says it read and wrote them.
+    Versions(Box<dyn Recordable>),
+    /// Values, as clients were told.
+    Values(Box<dyn Clients>),
+}
+
+impl Source {
+    /// Makes a history under a protocol, on so many threads, and judges it.
+    fn judge(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure> {
+        match self {
+            Source::Versions(workload) => record(&**workload, protocol, threads, rules),
+            Source::Values(clients) => clients.ask(protocol, threads, rules),
+        }
+    }
+}
+
+impl CheckArgs {
+    /// Returns what a history is asked to be.
+    fn claim(&self) -> Claim {
+        Claim { strict: self.strict, opaque: self.opacity, horizon: self.horizon }
+    }
+
+    /// Returns what is run, small enough for transactions to meet.
+    fn source(&self, subject: Subject) -> Source {
+        Source::Versions(match subject {
+            Subject::Random => random(Random { keys: self.keys, operations: self.operations }),
+            Subject::Ycsb => {
+                // Half of the operations write.
+                let mix = Ycsb { rows: 1_000, transactions: 20_000, ..Ycsb::published(Mix::A) };
+                ycsb(Ycsb { verify: Verify::Increment, ..mix })
+            }
+            Subject::YcsbHot => ycsb_joint(Ycsb { transactions: 20_000, verify: Verify::Increment, ..Ycsb::hot(5) }),
+            Subject::LongScan => long_scan(LongScan { rows: 1_000, scan: 100, transactions: 20_000 }),
+            Subject::Shifting => shifting(Shifting { rows: 1_000, transactions: 20_000, ..Shifting::published() }),
+            Subject::Smallbank => {
+                smallbank(SmallBank { accounts: 100, transactions: 20_000, ..SmallBank::bench_base() })
+            }
+            Subject::Tpcc => {
+                // Deliveries that began at the beginning would have the checker go through all that were delivered before.
+                let small = Tpcc { customers: 20, items: 50, ..Tpcc::strict() };
+                tpcc(Tpcc { delivery_hint: true, audit_every: 1_000, ..small })
+            }
+            Subject::Rubis => {
+                // Few items, which sell out.
+                let small = Rubis { items: 200, users: 50, bids: 3, purchases: 100, stock: 100, ..Rubis::strict() };
+                rubis(Rubis { transactions: 20_000, ..small })
+            }
+            Subject::Wikipedia => {
+                // Few pages, which all users edit and watch.
+                let weights = [3, 2, 5, 3, 3, 1];
+                let small = Wikipedia { users: 20, pages: 10, weights, ..Wikipedia::strict() };
+                wikipedia(Wikipedia { transactions: 20_000, ..small })
+            }
+            Subject::Lists => return Source::Values(lists()),
+            Subject::Registers => return Source::Values(registers()),
+        })
+    }
+
+    /// What to run, if it goes with the mode.
+    fn subject(&self) -> Result<Subject, String> {
+        let default = match self.mode {
+            CheckMode::White => Subject::Random,
+            CheckMode::Black => Subject::Lists,
+        };
+        let subject = self.workload.unwrap_or(default);
+        let is_black = matches!(subject, Subject::Lists | Subject::Registers);
+        match self.mode {
+            CheckMode::White if is_black => {
+                Err("clients of lists and registers know nothing of versions: add --mode black".to_string())
+            }
+            CheckMode::Black if !is_black => {
+                Err("with --mode black the workload is `lists` or `registers`: only there do values tell the order"
+                    .to_string())
+            }
+            CheckMode::Black if self.opacity => {
+                Err("what doomed attempts see is no business of clients: --opacity needs --mode white".to_string())
+            }
+            CheckMode::White if self.edn.is_some() => {
+                Err("Elle reads histories of clients only: --edn needs --mode black".to_string())
+            }
+            _ => Ok(subject),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Asking clients what they were told.
+
+use std::marker::PhantomData;
+use std::panic;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use candide::{Abort, Database, Erased, Error, Session};
+use candide_check::black::{self, ListOp, RegisterOp, Transaction};
+use candide_check::json::{Header, Line, Writer};
+use candide_check::{Violation, edn};
+use candide_workloads::clients::{Lists, Object, Registers, Shared};
+use candide_workloads::stream;
+
+use super::Rules;
+use super::verdict::Verdict;
+use crate::failure::Failure;
+use crate::progress::{self, Clock};
+use crate::registry::Choice;
+use crate::sink::Sink;
+
+/// Clients of one kind of object, whichever it is.
+pub trait Clients {
+    /// Has clients work on a database of a protocol, on so many threads, and judges what they were told.
+    fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure>;
+}
+
+/// Makes clients that work under every protocol.
+pub fn clients<O: Checked + 'static>() -> Box<dyn Clients>
+where
+    Transaction<O::Op>: Line,
+{
+    Box::new(Asking::<O>(PhantomData))
+}
+
+/// A kind of object of which a checker can judge what clients were told.
+pub trait Checked: Object<Op: edn::Operation + Sync> {
+    /// What to call it.
+    const NAME: &'static str;
+
+    /// Judges a history.
+    fn check(history: &[Transaction<Self::Op>], options: black::Options) -> Result<(), Violation>;
+}
+
+impl Checked for Lists {
+    const NAME: &'static str = "lists";
+
+    fn check(history: &[Transaction<ListOp>], options: black::Options) -> Result<(), Violation> {
+        black::check_lists(history, options)
+    }
+}
+
+impl Checked for Registers {
+    const NAME: &'static str = "registers";
+
+    fn check(history: &[Transaction<RegisterOp>], options: black::Options) -> Result<(), Violation> {
+        black::check_registers(history, options)
+    }
+}
+
+/// The only kind of [`Clients`].
+struct Asking<O>(PhantomData<O>);
+
+impl<O: Checked + 'static> Clients for Asking<O>
+where
+    Transaction<O::Op>: Line,
+{
+    fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure> {
+        let &Rules { seed, duration, ref agenda, .. } = rules;
+        let open = |path: Option<&Path>| path.map(Sink::open).transpose();
+        let (json, edn) = (open(rules.history)?, open(rules.edn)?);
+        let tables = Tables::<O>::create(protocol)?;
+        let clients = (0..threads).map(|_| tables.client()).collect::<Result<Vec<_>, _>>()?;
+        let stop = AtomicBool::new(false);
+        let mut ended_early = false;
+        let mut history = thread::scope(|scope| {
+            let stop = &stop;
+            let spawn = |(thread, client)| scope.spawn(move || work(client, seed, thread, stop));
+            let clients: Vec<_> = (0..).zip(clients).map(spawn).collect();
+            let clock = Clock::new(agenda, &format!("recording {} {}", O::NAME, protocol.name()), duration);
+            ended_early = !clock.sleep(duration);
+            stop.store(true, Ordering::Relaxed);
+            let mut history = Vec::new();
+            for client in clients {
+                history.extend(client.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+            }
+            Ok::<_, Abort>(history)
+        })?;
+        history.extend(tables.client()?.read_all()?);
+
+        let text = format!("{} with {threads} threads", O::NAME);
+        if let Some(sink) = json {
+            let header = Header { protocol: protocol.name().to_string(), seed, text: text.clone() };
+            let mut writer = Writer::new(sink.emptied()?, &header)?;
+            history.iter().try_for_each(|transaction| writer.write(transaction))?;
+            writer.finish()?;
+        }
+        if let Some(sink) = edn {
+            edn::write(&history, sink.emptied()?)?;
+        }
+        let claim = rules.claim.with_promises(protocol);
+        let title = format!("checking {} {},", O::NAME, protocol.name());
+        let checked = progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
+        let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
+        Ok(Verdict::of_values(title, claim, &history, checked).ended(ended_early))
+    }
+}
+
+/// Has a client run transactions until it is told to stop.
+fn work<O: Object>(
+    mut client: Client<'_, O>,
+    seed: u64,
+    thread: u64,
+    stop: &AtomicBool,
+) -> Result<Vec<Transaction<O::Op>>, Abort> {
+    let mut rng = stream(seed, thread);
+    let mut history = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        history.push(client.shared.step(&mut client.session, &mut rng)?);
+    }
+    Ok(history)
+}
+
+/// A database with tables that clients work on.
+struct Tables<O: Object> {
+    db: Database<Erased>,
+    shared: Shared<O, Erased>,
+}
+
+impl<O: Object> Tables<O> {
+    /// Creates the tables under a protocol.
+    fn create(protocol: Choice) -> Result<Tables<O>, Error> {
+        let db = Database::<Erased>::builder().policy(protocol.erased()).build()?;
+        let shared = Shared::create(&db)?;
+        Ok(Tables { db, shared })
+    }
+
+    /// Opens a session for a client.
+    fn client(&self) -> Result<Client<'_, O>, Error> {
+        Ok(Client { shared: &self.shared, session: self.db.session()? })
+    }
+}
+
+/// A client.
+struct Client<'a, O: Object> {
+    shared: &'a Shared<O, Erased>,
+    session: Session<Erased>,
+}
+
+impl<O: Object> Client<'_, O> {
+    /// Reads every key that has been in use.
+    fn read_all(&mut self) -> Result<Vec<Transaction<O::Op>>, Abort> {
+        self.shared.read_all(&mut self.session)
+    }
+}

@@ -1,0 +1,112 @@
+//! Checking a history that was kept in a file.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::time::Duration;
+
+use candide_check::black::{ListOp, RegisterOp, Transaction, check_lists, check_registers};
+use candide_check::json::{AnyReader, Reader};
+use candide_check::{Checker, Event, FormatError, Options, Summary, Windows, edn};
+
+use super::verdict::{Claim, Verdict};
+use crate::failure::Failure;
+use crate::progress::{self, Agenda};
+
+/// Judges the history in a file, by whichever checker it is for.
+pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
+    let explain = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
+    let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| explain(&error));
+    let is_of_clients = || match claim.opaque {
+        true => {
+            Err(explain(&"holds what clients were told, who do not tell what doomed attempts saw: leave out --opacity"))
+        }
+        false => Ok(()),
+    };
+    if path.extension().is_some_and(|extension| extension == "edn") {
+        is_of_clients()?;
+        // Appends and writes are told apart by trying: a history has one of them.
+        return match edn::read::<ListOp>(open()?) {
+            Ok(history) => Ok(of_lists(&history, claim)),
+            Err(of_lists) => {
+                let history = edn::read::<RegisterOp>(open()?).map_err(|of_registers| {
+                    explain(&format!("neither lists ({of_lists}) nor registers ({of_registers})"))
+                })?;
+                Ok(of_registers(&history, claim))
+            }
+        };
+    }
+    match AnyReader::new(open()?).map_err(|error| explain(&error))? {
+        AnyReader::Versions(events) => {
+            // What is no file, but comes from somewhere, comes once.
+            let (events, watermarks) = match path.is_file() {
+                true => {
+                    let watermarks = watermarks(events).map_err(|error| explain(&error))?;
+                    (Reader::new(open()?).map_err(|error| explain(&error))?, watermarks)
+                }
+                false => (events, Vec::new()),
+            };
+            let summary = judged(events, &watermarks, claim.of_versions()).map_err(|error| explain(&error))?;
+            Ok(Verdict::of_versions("versions".to_string(), claim, summary, Vec::new()))
+        }
+        AnyReader::Lists(lines) => {
+            is_of_clients()?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            Ok(of_lists(&history, claim))
+        }
+        AnyReader::Registers(lines) => {
+            is_of_clients()?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            Ok(of_registers(&history, claim))
+        }
+    }
+}
+
+/// How far the history is complete after each window of its lines, so that the checker, which gets them afterwards, needs to keep no more
+/// than it has to.
+fn watermarks<R: BufRead>(events: Reader<R, Event>) -> Result<Vec<u64>, FormatError> {
+    let mut windows = Windows::default();
+    for event in events {
+        windows.note(&event?);
+    }
+    Ok(windows.watermarks())
+}
+
+fn judged<R: BufRead>(events: Reader<R, Event>, watermarks: &[u64], options: Options) -> Result<Summary, FormatError> {
+    let mut checker = Checker::new(options);
+    let (mut watermarks, mut complete_before) = (watermarks.iter(), 0);
+    for (number, event) in (1_usize..).zip(events) {
+        let event = event?;
+        if event.due() < complete_before {
+            let problem = "the file has been changed since it was read first".to_string();
+            // The header is a line, too.
+            return Err(FormatError::Line { line: number as u64 + 1, problem });
+        }
+        checker.feed(&event);
+        if number.is_multiple_of(Windows::LINES)
+            && let Some(watermark) = watermarks.next()
+        {
+            complete_before = *watermark;
+            checker.advance(complete_before);
+            if checker.violation().is_some() {
+                break;
+            }
+        }
+    }
+    Ok(checker.finish())
+}
+
+fn of_lists(history: &[Transaction<ListOp>], claim: Claim) -> Verdict {
+    let checked = judging(|| check_lists(history, claim.of_values()));
+    Verdict::of_values("lists".to_string(), claim, history, checked)
+}
+
+fn of_registers(history: &[Transaction<RegisterOp>], claim: Claim) -> Verdict {
+    let checked = judging(|| check_registers(history, claim.of_values()));
+    Verdict::of_values("registers".to_string(), claim, history, checked)
+}
+
+/// Says that a checker is at work.
+fn judging<T: Send>(check: impl FnOnce() -> T + Send) -> T {
+    progress::with_line(&Agenda::new(1, Duration::ZERO), "checking the history,", None, check)
+}

@@ -1,0 +1,33 @@
+//! Records what transactions do, or what clients are told, and has a checker judge it.
+
+mod clients;
+mod file;
+mod record;
+mod recordable;
+mod verdict;
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::progress::Agenda;
+pub use clients::{Checked, Clients, clients};
+pub use file::judge_file;
+pub use record::record;
+pub use recordable::{Recordable, RecordedSite, recordable};
+pub use verdict::{Claim, Verdict};
+
+/// What all recordings of an invocation have in common.
+pub struct Rules<'a> {
+    /// What a history is asked to be, besides what its protocol promises.
+    pub claim: Claim,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// How long each protocol runs.
+    pub duration: Duration,
+    /// The file that keeps the history as JSON lines.
+    pub history: Option<&'a Path>,
+    /// The file that keeps the history of clients in the form that Elle reads.
+    pub edn: Option<&'a Path>,
+    /// The protocols that are run one after another.
+    pub agenda: Agenda,
+}

@@ -1,0 +1,137 @@
+//! Recording what transactions do, checked while they go on.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::panic;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candide::Abort;
+use candide::history::Batch;
+use candide_check::json::{Header, Writer};
+use candide_check::{Checker, Event};
+use candide_workloads::{Loading, Worker};
+
+use super::Rules;
+use super::recordable::{Recordable, RecordedSite};
+use super::verdict::Verdict;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::{self, Clock};
+use crate::registry::Choice;
+use crate::sink::Sink;
+use crate::subject::PreparedWorker;
+
+/// What the threads are told.
+const GO_ON: u8 = 0;
+const WAIT: u8 = 1;
+const STOP: u8 = 2;
+
+/// Events at once beyond which the threads have to wait for the checker, so that memory stays bounded.
+const EVENTS_MAX: usize = 100_000;
+
+/// Where a history goes: to the checker, and to a file if one was named.
+struct Destination {
+    checker: Checker,
+    file: Option<Writer<BufWriter<File>, Event>>,
+}
+
+impl Destination {
+    fn take(&mut self, batch: Batch) -> Result<usize, Failure> {
+        for event in &batch.events {
+            if let Some(file) = &mut self.file {
+                file.write(event)?;
+            }
+            self.checker.feed(event);
+        }
+        self.checker.advance(batch.complete_before);
+        Ok(batch.events.len())
+    }
+}
+
+/// Runs a workload under a protocol on so many threads, and judges its history and its tables.
+pub fn record(
+    workload: &dyn Recordable,
+    protocol: Choice,
+    threads: usize,
+    rules: &Rules<'_>,
+) -> Result<Verdict, Failure> {
+    let &Rules { seed, duration, ref agenda, .. } = rules;
+    workload.validate().map_err(Failure::Usage)?;
+    let claim = rules.claim.with_promises(protocol);
+    let (name, protocol_name) = (workload.name(), protocol.name());
+    let header = Header { protocol: protocol_name.to_string(), seed, text: format!("{name} with {threads} threads") };
+    let file = rules.history.map(|path| Ok::<_, Failure>(Writer::new(Sink::open(path)?.emptied()?, &header)?));
+    let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
+    // What is loaded here is small.
+    let site = workload.fill(protocol, &Loading { threads, seed, progress: &|_| {}, stopped: &|| false })?;
+    let clock = Clock::new(agenda, &format!("recording {name} {protocol_name}"), duration);
+    let ended_early = !run_recorded(&*site, threads, duration, &mut destination, &clock)?;
+    drop(clock);
+    let consistency = progress::with_line(agenda, "checking the tables,", None, || site.check())?;
+    destination.take(site.take_history())?;
+    if let Some(file) = destination.file {
+        file.finish()?;
+    }
+    let title = format!("{name}, {threads} threads, seed {seed}");
+    let verdict = Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed);
+    Ok(verdict.ended(ended_early))
+}
+
+/// Runs transactions on some threads while this one takes what they leave to the checker. Returns whether Ctrl-C was not pressed.
+fn run_recorded(
+    site: &dyn RecordedSite,
+    threads: usize,
+    duration: Duration,
+    destination: &mut Destination,
+    clock: &Clock,
+) -> Result<bool, Failure> {
+    let prepared = site.prepare(threads)?;
+    let phase = AtomicU8::new(GO_ON);
+    thread::scope(|scope| {
+        let phase = &phase;
+        let spawn = |prepared: Box<dyn PreparedWorker>| {
+            scope.spawn(move || {
+                let mut end = Ok(());
+                prepared.work(&mut |worker| end = work(worker, phase));
+                end
+            })
+        };
+        let workers: Vec<_> = prepared.into_iter().map(spawn).collect();
+        let begun = Instant::now();
+        let mut rounds = 0;
+        let mut taken = Ok(0);
+        let over = || begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished);
+        while !over() && destination.checker.violation().is_none() {
+            taken = destination.take(site.take_history());
+            let Ok(count) = taken else { break };
+            // Workloads that change over time do so here all the time.
+            rounds += 1;
+            site.enter_phase(rounds);
+            clock.show(begun.elapsed());
+            // Threads that have to wait begin again when the checker has caught up.
+            phase.store(if count > EVENTS_MAX { WAIT } else { GO_ON }, Ordering::Relaxed);
+            if count < EVENTS_MAX && !interrupt::sleep(Duration::from_millis(5)) {
+                break;
+            }
+        }
+        let whole = begun.elapsed() >= duration || !interrupt::is_pressed();
+        phase.store(STOP, Ordering::Relaxed);
+        for worker in workers {
+            worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
+        }
+        taken.map(|_| whole)
+    })
+}
+
+/// Runs transactions until told to stop.
+fn work(worker: &mut dyn Worker, phase: &AtomicU8) -> Result<(), Abort> {
+    loop {
+        match phase.load(Ordering::Relaxed) {
+            GO_ON => drop(worker.step()?),
+            WAIT => thread::sleep(Duration::from_micros(100)),
+            _ => return Ok(()),
+        }
+    }
+}

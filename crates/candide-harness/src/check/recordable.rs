@@ -1,0 +1,57 @@
+//! Workloads that can be recorded. Only what is in this file is compiled for each workload that records: once, for whichever
+//! protocol is chosen at run time.
+
+use candide::history::{Batch, Recorded};
+use candide::{Database, Erased};
+use candide_workloads::{Loading, Workload};
+
+use crate::registry::Choice;
+use crate::subject::{FillError, Filled, Site};
+
+/// A workload whose transactions can be recorded, whichever it is.
+pub trait Recordable: Sync {
+    /// Returns its name.
+    fn name(&self) -> String;
+
+    /// Says which knob is out of range and which values it may have.
+    fn validate(&self) -> Result<(), String>;
+
+    /// Sets up a database that records what it does under a protocol, creates the tables and fills them.
+    fn fill(&self, protocol: Choice, loading: &Loading<'_>) -> Result<Box<dyn RecordedSite>, FillError>;
+}
+
+/// A filled database that records what its transactions do.
+pub trait RecordedSite: Site {
+    /// Takes what has ended since the last call.
+    fn take_history(&self) -> Batch;
+}
+
+/// Makes a workload recordable under every protocol.
+pub fn recordable<W: Workload + 'static>(workload: W) -> Box<dyn Recordable> {
+    Box::new(Known(workload))
+}
+
+/// The only kind of [`Recordable`].
+struct Known<W>(W);
+
+impl<W: Workload + 'static> Recordable for Known<W> {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        self.0.validate()
+    }
+
+    fn fill(&self, protocol: Choice, loading: &Loading<'_>) -> Result<Box<dyn RecordedSite>, FillError> {
+        let db = Database::<Recorded<Erased>>::builder().policy(protocol.erased()).build()?;
+        let loaded = self.0.load(&db, loading)?;
+        Ok(Box::new(Filled::<Recorded<Erased>, W> { db, loaded }))
+    }
+}
+
+impl<W: Workload> RecordedSite for Filled<Recorded<Erased>, W> {
+    fn take_history(&self) -> Batch {
+        self.db.take_history()
+    }
+}

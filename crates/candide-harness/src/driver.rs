@@ -1,0 +1,544 @@
+//! One run: threads that start together, warm up, and are measured.
+
+use std::collections::BTreeMap;
+use std::panic;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candide::{Abort, Stats};
+use candide_workloads::{Causes, Step, Timeline, Worker};
+use hdrhistogram::Histogram;
+
+use crate::affinity::Cores;
+use crate::failure::Failure;
+use crate::hottest::{self, Probes};
+use crate::measurement::Footprint;
+use crate::pace::{self, Pace};
+use crate::progress::Clock;
+use crate::rendezvous::{Member, Rendezvous};
+use crate::slices::{RunSlice, Slices};
+use crate::subject::Site;
+use crate::timeline::Phase;
+
+/// What a run's threads are told to do. One byte, changed by the thread that keeps the time and read by all others.
+const WARM_UP: u8 = 0;
+const MEASURE: u8 = 1;
+const STOP: u8 = 2;
+/// Meet the others, while the workload changes.
+const MEET: u8 = 3;
+
+/// How a run goes.
+pub(crate) struct Timing {
+    pub(crate) warmup: Duration,
+    pub(crate) duration: Duration,
+    /// How the workload changes meanwhile, if it does.
+    pub(crate) timeline: Option<Timeline>,
+    /// So many transactions per second are begun by all threads together; without it, as many as they can.
+    pub(crate) rate: Option<f64>,
+    /// Of so much time are the slices of which it is told what they came to, unless the workload changes and has slices of its own.
+    pub(crate) slice: Option<Duration>,
+    /// Whether threads look at the workload's hottest row now and then.
+    pub(crate) hottest: bool,
+}
+
+/// What one run came to.
+pub(crate) struct Run {
+    /// How long it was measured.
+    pub(crate) elapsed: Duration,
+    /// Each transaction type, in the workload's order.
+    pub(crate) kinds: Vec<Kind>,
+    /// Aborted attempts by the engine's reason.
+    pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+    /// Where they were and whom they met, if the workload finds out.
+    pub(crate) causes: Option<Causes>,
+    /// What looks at the workload's hottest row came to, if there were to be any.
+    pub(crate) hottest: Option<Probes>,
+    /// What the workload's phases came to, if it has any.
+    pub(crate) phases: Vec<Phase>,
+    /// What the slices came to, if it was cut into slices. Those of different runs are not put together.
+    pub(crate) slices: Vec<RunSlice>,
+    /// Whether Ctrl-C ended it; if that was before anything was measured, no time has elapsed.
+    pub(crate) ended_early: bool,
+}
+
+/// What one transaction type came to.
+pub(crate) struct Kind {
+    pub(crate) committed: u64,
+    /// Attempts that a conflict ended.
+    pub(crate) aborted: u64,
+    /// Transactions that rolled themselves back.
+    pub(crate) user_aborted: u64,
+    /// Nanoseconds from the first attempt to the end; where there is a rate, from the intended beginning.
+    pub(crate) latency: Histogram<u64>,
+}
+
+impl Kind {
+    pub(crate) fn new() -> Self {
+        // Two digits keep the buckets of a few types within the second-level cache; an hour is beyond any transaction here, and beyond
+        // what one waits for its turn where the rate is too high.
+        let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
+        Kind { committed: 0, aborted: 0, user_aborted: 0, latency }
+    }
+
+    /// Enters a transaction.
+    #[inline]
+    pub(crate) fn record(&mut self, step: &Step, latency: Duration) {
+        if step.committed {
+            self.committed += 1;
+        } else {
+            self.user_aborted += 1;
+        }
+        self.aborted += step.retries;
+        self.latency.saturating_record(latency.as_nanos() as u64);
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        (self.committed, self.aborted, self.user_aborted) = (0, 0, 0);
+        self.latency.reset();
+    }
+
+    /// Adds what another thread or another run came to.
+    pub(crate) fn merge(&mut self, other: &Kind) {
+        self.committed += other.committed;
+        self.aborted += other.aborted;
+        self.user_aborted += other.user_aborted;
+        self.latency.add(&other.latency).expect("all have the same bounds");
+    }
+}
+
+impl Run {
+    /// Nothing yet, of `kinds` transaction types.
+    pub(crate) fn new(kinds: usize) -> Self {
+        Run {
+            elapsed: Duration::ZERO,
+            kinds: (0..kinds).map(|_| Kind::new()).collect(),
+            abort_reasons: BTreeMap::new(),
+            causes: None,
+            hottest: None,
+            phases: Vec::new(),
+            slices: Vec::new(),
+            ended_early: false,
+        }
+    }
+
+    /// Adds what another thread or another run came to. The times of runs add up; threads do not have any.
+    pub(crate) fn merge(&mut self, other: &Run) {
+        self.elapsed += other.elapsed;
+        self.ended_early |= other.ended_early;
+        for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
+            kind.merge(other);
+        }
+        for (&reason, count) in &other.abort_reasons {
+            *self.abort_reasons.entry(reason).or_default() += count;
+        }
+        if let Some(causes) = &other.causes {
+            self.causes.get_or_insert_default().merge(causes);
+        }
+        if let Some(hottest) = &other.hottest {
+            self.hottest.get_or_insert_with(Probes::new).merge(hottest);
+        }
+        if self.phases.len() < other.phases.len() {
+            self.phases.resize_with(other.phases.len(), Phase::default);
+        }
+        self.phases.iter_mut().zip(&other.phases).for_each(|(phase, other)| phase.merge(other));
+    }
+
+    pub(crate) fn committed(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.committed).sum()
+    }
+
+    /// Committed transactions per second.
+    pub(crate) fn throughput(&self) -> f64 {
+        self.committed() as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// Runs the workload of a filled database, of `kinds` transaction types, on `threads` threads.
+pub(crate) fn run(
+    site: &dyn Site,
+    kinds: usize,
+    threads: usize,
+    timing: &Timing,
+    cores: &Cores,
+    clock: &Clock,
+) -> Result<Run, Failure> {
+    // Sessions are opened here, so that no thread has to.
+    let prepared = site.prepare(threads)?;
+    site.enter_phase(0);
+    let orders = AtomicU8::new(WARM_UP);
+    let (started, measured) = (OnceLock::new(), OnceLock::new());
+    let meeting = Rendezvous::of(threads);
+    let slices = timing.slice.map(Slices::new);
+    let mut footprints = Vec::new();
+    let mut total = thread::scope(|scope| -> Result<Run, Failure> {
+        let (orders, meeting, slices) = (&orders, &meeting, slices.as_ref());
+        let (started, measured) = (&started, &measured);
+        let mut workers = Vec::with_capacity(threads);
+        for (thread, prepared) in prepared.into_iter().enumerate() {
+            // A thread that does not come to the start, because it panics or is not there at all, is not waited for.
+            let member = meeting.member();
+            let begun = thread::Builder::new().spawn_scoped(scope, move || {
+                cores.pin(thread);
+                let mut run = None;
+                prepared.work(&mut |worker| {
+                    member.wait();
+                    let pace = timing.rate.map(|rate| {
+                        pace::be_exact();
+                        Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
+                    });
+                    let told = Told { orders, member: &member, measured };
+                    run = Some(repeat(worker, kinds, &told, timing, pace, slices));
+                });
+                run.expect("a prepared worker works once")
+            });
+            match begun {
+                Ok(worker) => workers.push(worker),
+                Err(error) => {
+                    orders.store(STOP, Ordering::Relaxed);
+                    (thread + 1..threads).for_each(|_| drop(meeting.member()));
+                    meeting.gather(|| ());
+                    let begun = format!(
+                        "only {thread} of {threads} threads could be started: {error}; ask for fewer by --threads"
+                    );
+                    return Err(Failure::Run(begun.into()));
+                }
+            }
+        }
+        meeting.gather(|| ());
+        let all_began = meeting.members() == threads;
+        let warm = all_began && clock.sleep(timing.warmup);
+        let lengths = match timing.timeline {
+            _ if !warm => {
+                orders.store(STOP, Ordering::Relaxed);
+                Vec::new()
+            }
+            None => {
+                let slice = slices.map_or(timing.duration, Slices::length);
+                let look = || footprints.extend(slices.map(|_| Footprint::now(site.reserved_bytes())));
+                vec![measure(timing.duration, slice, orders, measured, clock, look)]
+            }
+            Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, site, clock),
+        };
+        let mut total = Run::new(kinds);
+        for worker in workers {
+            total.merge(&worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+        }
+        total.elapsed = lengths.iter().sum();
+        total.ended_early = total.elapsed < timing.duration;
+        if let Some(timeline) = timing.timeline {
+            // The threads have met once more, to stop.
+            total.phases.truncate(lengths.len());
+            total.phases.iter_mut().zip(lengths).for_each(|(phase, length)| phase.measured(length, timeline.slice));
+        }
+        Ok(total)
+    })?;
+    if let Some(slices) = slices {
+        total.slices = slices.into_list(total.elapsed, footprints);
+    }
+    Ok(total)
+}
+
+/// Has the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Gives how long it was. At the end of every `slice`,
+/// of the last one after the order to stop, it has a `look`.
+fn measure(
+    duration: Duration,
+    slice: Duration,
+    orders: &AtomicU8,
+    measured: &OnceLock<Instant>,
+    clock: &Clock,
+    mut look: impl FnMut(),
+) -> Duration {
+    let begun = *measured.get_or_init(Instant::now);
+    orders.store(MEASURE, Ordering::Relaxed);
+    let mut ends = Duration::ZERO;
+    loop {
+        ends = duration.min(ends.saturating_add(slice));
+        let whole = clock.sleep(ends.saturating_sub(begun.elapsed()));
+        if !whole || ends == duration {
+            orders.store(STOP, Ordering::Relaxed);
+            let elapsed = begun.elapsed();
+            look();
+            return elapsed;
+        }
+        look();
+    }
+}
+
+/// Has the threads measure each phase of `duration`, and then stop; after the phase in which Ctrl-C is pressed, and which it ends.
+/// They meet in between, each having ended its transaction. Gives how long the phases were, without the meetings.
+fn measure_phases(
+    duration: Duration,
+    timeline: &Timeline,
+    orders: &AtomicU8,
+    meeting: &Rendezvous,
+    site: &dyn Site,
+    clock: &Clock,
+) -> Vec<Duration> {
+    let mut lengths = Vec::new();
+    let mut left = duration;
+    orders.store(MEET, Ordering::Relaxed);
+    let (_, mut begun) = meeting.gather(|| orders.store(MEASURE, Ordering::Relaxed));
+    loop {
+        let phase = left.min(timeline.phase);
+        let whole = clock.sleep(phase.saturating_sub(begun.elapsed()));
+        orders.store(MEET, Ordering::Relaxed);
+        left = if whole { left - phase } else { Duration::ZERO };
+        let (ended, parted) = meeting.gather(|| {
+            if left.is_zero() {
+                orders.store(STOP, Ordering::Relaxed);
+            } else {
+                site.enter_phase(lengths.len() + 1);
+                orders.store(MEASURE, Ordering::Relaxed);
+            }
+        });
+        lengths.push(ended - begun);
+        if left.is_zero() {
+            return lengths;
+        }
+        begun = parted;
+    }
+}
+
+/// What a thread hears from the one that keeps the time, and from the others.
+struct Told<'a> {
+    orders: &'a AtomicU8,
+    member: &'a Member<'a>,
+    /// When measuring began, of workloads without phases: known no later than the order is given.
+    measured: &'a OnceLock<Instant>,
+}
+
+/// Runs transactions until told to stop and counts those that begin while being measured.
+///
+/// One clock reading per transaction: the end of one is the beginning of the next, unless there is a pace, by which it then is when it
+/// was intended to begin. A reading costs about 25 ns (measured on a virtualized x86-64), a transaction a microsecond or more, and every
+/// protocol pays alike. A look at the hottest row is in between: where there is a pace, the next transaction may have waited for it.
+fn repeat(
+    worker: &mut dyn Worker,
+    kinds: usize,
+    told: &Told<'_>,
+    timing: &Timing,
+    mut pace: Option<Pace>,
+    slices: Option<&Slices>,
+) -> Result<Run, candide_workloads::Failure> {
+    let orders = told.orders;
+    let timeline = timing.timeline;
+    let mut run = Run::new(kinds);
+    run.hottest = timing.hottest.then(Probes::new);
+    let mut until_look = hottest::EVERY;
+    let mut before: Option<Stats> = None;
+    let mut share = None;
+    let mut begin = Instant::now();
+    let mut phase_begun = begin;
+    loop {
+        let order = orders.load(Ordering::Relaxed);
+        if order == STOP {
+            break;
+        }
+        if order == MEET {
+            phase_begun = told.member.wait();
+            run.phases.push(Phase::default());
+            // What a phase has not begun is not left to the next.
+            if let Some(pace) = &mut pace {
+                pace.restart(phase_begun);
+            }
+            begin = Instant::now();
+            continue;
+        }
+        if order == MEASURE && before.is_none() {
+            before = Some(worker.stats());
+            // Those of the warm-up.
+            drop(worker.take_causes());
+            if timeline.is_none() {
+                let measured = *told.measured.wait();
+                if let Some(pace) = &mut pace {
+                    pace.skip_to(measured);
+                }
+                share = slices.map(|slices| slices.share(measured));
+            }
+        }
+        if let Some(pace) = &mut pace {
+            let Some(intended) = pace.wait(begin, || orders.load(Ordering::Relaxed) == order) else {
+                begin = Instant::now();
+                continue;
+            };
+            begin = intended;
+        }
+        let step = worker.step()?;
+        let end = Instant::now();
+        if order == MEASURE {
+            let latency = end - begin;
+            run.kinds[step.kind].record(&step, latency);
+            if let (Some(timeline), Some(phase)) = (timeline, run.phases.last_mut()) {
+                phase.record(&step, end - phase_begun, timeline.slice);
+            }
+            if let Some(share) = &mut share {
+                share.record(&step, latency, end);
+            }
+            if let Some(probes) = &mut run.hottest {
+                until_look -= 1;
+                if until_look == 0 {
+                    until_look = hottest::EVERY;
+                    probes.look(worker)?;
+                    begin = Instant::now();
+                    continue;
+                }
+            }
+        }
+        begin = end;
+    }
+    if let Some(share) = share {
+        share.close();
+    }
+    if let Some(before) = before {
+        let after = worker.stats();
+        for (number, ((reason, before), (_, after))) in before.abort_reasons().zip(after.abort_reasons()).enumerate() {
+            // What a transaction has come to, a guard that refuses for one, ends it as a rollback of its own.
+            if !Abort::ALL[number].is_conflict() {
+                continue;
+            }
+            let attempts = after - before - run.hottest.as_ref().map_or(0, |probes| probes.aborts(number));
+            if attempts > 0 {
+                run.abort_reasons.insert(reason, attempts);
+            }
+        }
+        run.causes = worker.take_causes();
+    }
+    Ok(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use candide::Error;
+    use candide_workloads::{Consistency, Probe};
+
+    use super::*;
+    use crate::hottest::Hottest;
+    use crate::progress::Agenda;
+    use crate::subject::PreparedWorker;
+
+    const STEPS: u64 = 3 * hottest::EVERY + 1;
+
+    /// Every transaction of it is aborted once because of a changed read, and every look twice because of a lock. It says when to stop.
+    struct Fake<'a> {
+        orders: &'a AtomicU8,
+        steps: u64,
+        stats: Stats,
+    }
+
+    impl Worker for Fake<'_> {
+        fn step(&mut self) -> Result<Step, Abort> {
+            self.steps += 1;
+            self.stats.aborts[Abort::ReadChanged as usize] += 1;
+            if self.steps == STEPS {
+                self.orders.store(STOP, Ordering::Relaxed);
+            }
+            Ok(Step { kind: 0, committed: true, retries: 1 })
+        }
+
+        fn stats(&self) -> Stats {
+            self.stats
+        }
+
+        fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
+            Some(Box::new(FakeProbe(&mut self.stats)))
+        }
+    }
+
+    struct FakeProbe<'a>(&'a mut Stats);
+
+    impl Probe for FakeProbe<'_> {
+        fn read(&mut self) -> Result<(), Abort> {
+            self.0.aborts[Abort::Locked as usize] += 2;
+            thread::sleep(Duration::from_millis(5));
+            Ok(())
+        }
+
+        fn versions(&mut self) -> Result<usize, Abort> {
+            Ok(4)
+        }
+    }
+
+    fn repeated(hottest: bool) -> Run {
+        let (orders, measured, meeting) = (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Rendezvous::of(1));
+        let told = Told { orders: &orders, member: &meeting.member(), measured: &measured };
+        let (warmup, duration) = (Duration::ZERO, Duration::MAX);
+        let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest };
+        let mut worker = Fake { orders: &orders, steps: 0, stats: Stats::default() };
+        repeat(&mut worker, 1, &told, &timing, None, None).unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    #[test]
+    fn looks_at_the_hottest_row_are_in_no_other_figure() {
+        let run = repeated(true);
+        assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
+        assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
+        // A busy machine may take some time from one transaction or another, but not from each that follows a look.
+        let slow = run.kinds[0].latency.count_between(4_900_000, u64::MAX);
+        assert!(slow < 3, "{slow}");
+        let looked = Hottest::new("rows[0]", run.hottest.as_ref().expect("asked for"));
+        assert_eq!((looked.probes, looked.aborted, looked.versions_max), (3, 6, Some(4)));
+        assert!(looked.p50_us > Some(4_900.0), "{looked:?}");
+        // What two runs came to.
+        let mut both = repeated(true);
+        both.merge(&run);
+        let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
+        assert_eq!((looked.probes, looked.aborted), (6, 12));
+    }
+
+    /// Its second thread panics before it has begun.
+    struct Unprepared;
+
+    impl Site for Unprepared {
+        fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error> {
+            let prepared = |thread| Box::new(Unready { thread }) as Box<dyn PreparedWorker>;
+            Ok((0..threads).map(prepared).collect())
+        }
+
+        fn enter_phase(&self, _phase: usize) {}
+
+        fn check(&self) -> Result<Consistency, candide_workloads::Failure> {
+            Ok(Consistency::default())
+        }
+
+        fn reserved_bytes(&self) -> u64 {
+            0
+        }
+    }
+
+    struct Unready {
+        thread: usize,
+    }
+
+    impl PreparedWorker for Unready {
+        fn work(self: Box<Self>, body: &mut dyn FnMut(&mut dyn Worker)) {
+            assert_ne!(self.thread, 1, "on purpose");
+            let orders = AtomicU8::new(WARM_UP);
+            body(&mut Fake { orders: &orders, steps: 0, stats: Stats::default() });
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_has_panicked_before_the_start() {
+        let (ended, told) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let agenda = Agenda::new(1, Duration::ZERO);
+            let (warmup, duration) = (Duration::ZERO, Duration::from_secs(60));
+            let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest: false };
+            let clock = Clock::new(&agenda, "unprepared", duration);
+            let run = || run(&Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();
+            let panicked = panic::catch_unwind(panic::AssertUnwindSafe(run)).is_err();
+            ended.send(panicked).expect("somebody listens");
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(30)), Ok(true));
+    }
+
+    #[test]
+    fn without_being_asked_nobody_looks() {
+        let run = repeated(false);
+        assert!(run.hottest.is_none() && run.committed() == STEPS);
+        assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
+    }
+}

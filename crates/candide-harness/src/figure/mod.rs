@@ -1,0 +1,59 @@
+//! Measures what a published figure shows, and puts beside it what the paper's text says and in what this differs.
+//!
+//! Everything is run once in each round, so that a slow moment of the machine hits all alike, and compared with what was run in the
+//! same round.
+
+mod outcome;
+mod outline;
+
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::progress::Agenda;
+use crate::report::Report;
+use crate::stand::{Rules, Stand, Turn};
+use crate::suite::admit;
+pub(crate) use outcome::{Figure, MeasuredLine, Point};
+pub use outline::{Case, Line, Outline, Panel, Published, Workload, plain};
+
+impl Outline {
+    /// Measures the figure. The report has `notes` beside it.
+    pub fn measure(self, rules: &Rules, mut notes: Vec<String>) -> Result<Report, Failure> {
+        admit(&mut notes, self.cases.iter().map(|case| &*case.subject));
+        let cases = self.cases.iter();
+        let mut stands: Vec<_> =
+            cases.map(|case| Stand::new(&*case.subject, case.variant.clone(), &case.threads)).collect();
+        let turns: usize = stands.iter().map(Stand::len).sum();
+        let mut agenda = Agenda::new(turns * rules.runs, rules.warmup + rules.duration);
+        let ended_early = rounds(&mut stands, rules, &mut agenda)? == Turn::EndedEarly;
+        let mut figure = Figure::new(&self, &stands);
+        let mut results = Vec::new();
+        for (case, stand) in stands.into_iter().enumerate() {
+            for (index, measurement) in stand.into_measurements(rules)?.into_iter().enumerate() {
+                if let Some(measurement) = measurement {
+                    figure.link(case, index, results.len());
+                    results.push(measurement);
+                }
+            }
+        }
+        let mut report = Report::new(Machine::inspect(rules.cores.count()), notes, results, ended_early)?;
+        report.figure = Some(figure);
+        Ok(report)
+    }
+}
+
+/// Runs so many rounds of everything. There is one database at a time, so that it may be as large as memory permits.
+fn rounds(stands: &mut [Stand<'_>], rules: &Rules, agenda: &mut Agenda) -> Result<Turn, Failure> {
+    for _ in 0..rules.runs {
+        for stand in stands.iter_mut() {
+            for index in 0..stand.len() {
+                if stand.turn(index, rules, agenda)? == Turn::EndedEarly {
+                    stand.close(agenda)?;
+                    return Ok(Turn::EndedEarly);
+                }
+                agenda.advance();
+            }
+            stand.close(agenda)?;
+        }
+    }
+    Ok(Turn::Whole)
+}

@@ -1,0 +1,166 @@
+//! What was measured of a figure, in its own terms.
+
+use serde::Serialize;
+
+use super::outline::{Outline, Published};
+use crate::driver::Run;
+use crate::measurement::median;
+use crate::stand::Stand;
+
+/// A figure, measured. The names of the fields are the interface to other programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) source: &'static str,
+    pub(crate) lines: Vec<MeasuredLine>,
+    /// In what it differs from the published one.
+    pub(crate) deviations: Vec<String>,
+}
+
+/// One line or bar.
+#[derive(Debug, Serialize)]
+pub(crate) struct MeasuredLine {
+    /// The part of the figure.
+    pub(crate) panel: &'static str,
+    pub(crate) label: String,
+    /// The transaction type that is counted, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) counted: Option<&'static str>,
+    /// The line of the same panel with which it is compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base: Option<String>,
+    /// What the paper's text says of it, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) published: Option<Published>,
+    /// One for each number of threads that was run.
+    pub(crate) points: Vec<Point>,
+}
+
+/// A line at one number of threads.
+#[derive(Debug, Serialize)]
+pub(crate) struct Point {
+    pub(crate) threads: usize,
+    /// The median of the rounds.
+    pub(crate) throughput_tps: f64,
+    pub(crate) tps_runs: Vec<f64>,
+    /// The median of the ratios to the line it is compared with, each within its round.
+    pub(crate) of_base: Option<f64>,
+    /// Aborted attempts out of all.
+    pub(crate) abort_ratio: f64,
+    /// Its place in the list of results, which have more to tell.
+    pub(crate) result: usize,
+    /// The case, and the place of the number of threads among the case's.
+    #[serde(skip)]
+    of: (usize, usize),
+}
+
+impl Figure {
+    /// Of an outline, whose cases have been run at these stands.
+    pub(crate) fn new(outline: &Outline, stands: &[Stand<'_>]) -> Figure {
+        let mut lines: Vec<MeasuredLine> = Vec::new();
+        for line in &outline.lines {
+            let all = line.cases.iter().flat_map(|&case| (0..stands[case].len()).map(move |index| (case, index)));
+            let points = all.filter_map(|of| {
+                let (threads, runs) = stands[of.0].runs(of.1);
+                let kind = line.counted.map(|name| {
+                    let kinds = stands[of.0].subject.kinds();
+                    kinds.iter().position(|&kind| kind == name).expect("figures count types that there are")
+                });
+                Point::new(of, threads, runs, kind)
+            });
+            let mut line = MeasuredLine {
+                panel: line.panel,
+                label: line.label.clone(),
+                counted: line.counted,
+                base: line.base.map(|base| outline.lines[base].label.clone()),
+                published: line.published.clone(),
+                points: points.collect(),
+            };
+            if let Some(base) = outline.lines[lines.len()].base {
+                line.points.iter_mut().for_each(|point| point.compare(&lines[base].points));
+            }
+            lines.push(line);
+        }
+        let &Outline { name, title, source, .. } = outline;
+        Figure { name, title, source, lines, deviations: outline.deviations.clone() }
+    }
+
+    /// Says where the measurement of a case is found.
+    pub(crate) fn link(&mut self, case: usize, index: usize, result: usize) {
+        let points = self.lines.iter_mut().flat_map(|line| &mut line.points);
+        points.filter(|point| point.of == (case, index)).for_each(|point| point.result = result);
+    }
+}
+
+impl Point {
+    /// `None` if nothing was run.
+    fn new(of: (usize, usize), threads: usize, runs: &[Run], kind: Option<usize>) -> Option<Point> {
+        if runs.is_empty() {
+            return None;
+        }
+        let counted = |run: &Run| match kind {
+            None => (run.committed(), run.kinds.iter().map(|kind| kind.aborted).sum()),
+            Some(kind) => (run.kinds[kind].committed, run.kinds[kind].aborted),
+        };
+        let rate = |run: &Run| counted(run).0 as f64 / run.elapsed.as_secs_f64();
+        let tps_runs: Vec<f64> = runs.iter().map(rate).collect();
+        let (committed, aborted): (u64, u64) =
+            runs.iter().map(counted).fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
+        let attempts = committed + aborted;
+        Some(Point {
+            threads,
+            throughput_tps: median(&tps_runs),
+            tps_runs,
+            of_base: None,
+            abort_ratio: if attempts == 0 { 0.0 } else { aborted as f64 / attempts as f64 },
+            result: 0,
+            of,
+        })
+    }
+
+    fn compare(&mut self, base: &[Point]) {
+        let Some(base) = base.iter().find(|point| point.threads == self.threads) else { return };
+        let rounds = self.tps_runs.iter().zip(&base.tps_runs).filter(|(_, base)| **base > 0.0);
+        let ratios: Vec<f64> = rounds.map(|(ours, base)| ours / base).collect();
+        self.of_base = (!ratios.is_empty()).then(|| median(&ratios));
+    }
+
+    /// The slowest and the fastest round.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A second with so many transactions of two types, and attempts of the first that a conflict ended.
+    fn run(committed: [u64; 2], aborted: u64) -> Run {
+        let mut run = Run::new(2);
+        run.elapsed = Duration::from_secs(1);
+        run.kinds.iter_mut().zip(committed).for_each(|(kind, committed)| kind.committed = committed);
+        run.kinds[0].aborted = aborted;
+        run
+    }
+
+    #[test]
+    fn rounds_are_compared_with_themselves() {
+        // The machine was slow in the second round.
+        let base = [run([80, 20], 0), run([8, 2], 0), run([160, 40], 0)];
+        let other = [run([40, 20], 40), run([4, 1], 0), run([40, 10], 0)];
+        let point = |runs: &[Run], kind| Point::new((0, 0), 2, runs, kind).expect("runs");
+        let (base_all, mut all) = (point(&base, None), point(&other, None));
+        all.compare(&[base_all]);
+        assert_eq!((all.throughput_tps, all.range()), (50.0, (5.0, 60.0)));
+        assert_eq!(all.of_base, Some(0.5), "of 0.6, 0.5 and 0.25");
+        assert_eq!(all.abort_ratio, 40.0 / 155.0);
+        let (base_second, mut second) = (point(&base, Some(1)), point(&other, Some(1)));
+        second.compare(&[base_second]);
+        assert_eq!((second.throughput_tps, second.of_base, second.abort_ratio), (10.0, Some(0.5), 0.0));
+        assert!(Point::new((0, 0), 2, &[], None).is_none());
+    }
+}

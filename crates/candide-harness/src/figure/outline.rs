@@ -1,0 +1,133 @@
+//! What a figure measures and shows, before anything is measured.
+
+use serde::Serialize;
+
+use crate::registry::Choice;
+use crate::subject::{Subject, Variant};
+
+/// A figure before it is measured.
+pub struct Outline {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// On what it was measured there, and how.
+    pub measured: &'static str,
+    /// What is run.
+    pub cases: Vec<Case>,
+    /// What is shown of it.
+    pub lines: Vec<Line>,
+    /// In what it differs from the published one.
+    pub deviations: Vec<String>,
+}
+
+/// What is run.
+pub struct Case {
+    /// The workload.
+    pub subject: Box<dyn Subject>,
+    /// How its database is set up.
+    pub variant: Variant,
+    /// With how many threads it is run.
+    pub threads: Vec<usize>,
+}
+
+/// What is shown: a line of a diagram, or a bar.
+pub struct Line {
+    /// The part of the figure.
+    pub panel: &'static str,
+    /// Its name.
+    pub label: String,
+    /// The cases whose results make it up.
+    pub cases: Vec<usize>,
+    /// The transaction type that is counted, or all.
+    pub counted: Option<&'static str>,
+    /// The line it is compared with.
+    pub base: Option<usize>,
+    /// What the paper's text says of it, if anything.
+    pub published: Option<Published>,
+}
+
+/// What the paper's text says of a line. Heights of bars are not in a text.
+#[derive(Debug, Clone, Serialize)]
+pub struct Published {
+    /// In words, with the number of threads that it is about.
+    pub text: &'static str,
+    /// Of the line it is compared with, from and to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_base: Option<[f64; 2]>,
+    /// Transactions per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput_tps: Option<f64>,
+    /// Aborted attempts out of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abort_ratio: Option<f64>,
+}
+
+impl Published {
+    /// Makes it of words without a number.
+    pub fn words(text: &'static str) -> Option<Published> {
+        Some(Published { text, of_base: None, throughput_tps: None, abort_ratio: None })
+    }
+
+    /// Makes it of a ratio to the base.
+    pub fn ratio(from: f64, to: f64, text: &'static str) -> Option<Published> {
+        Some(Published { text, of_base: Some([from, to]), throughput_tps: None, abort_ratio: None })
+    }
+
+    /// Makes it of the part of attempts that were aborted.
+    pub fn aborted(ratio: f64, text: &'static str) -> Option<Published> {
+        Some(Published { text, of_base: None, throughput_tps: None, abort_ratio: Some(ratio) })
+    }
+}
+
+/// A part of a figure: one workload, which may depend on the number of threads.
+pub struct Panel<'a> {
+    /// Its heading.
+    pub title: &'static str,
+    /// The numbers of threads.
+    pub threads: &'a [usize],
+    /// What it runs.
+    pub workload: Workload<'a>,
+}
+
+/// What a panel runs.
+pub enum Workload<'a> {
+    /// The same whatever the number of threads.
+    Fixed(&'a dyn Fn() -> Box<dyn Subject>),
+    /// One for each number of threads.
+    PerThreads(&'a dyn Fn(usize) -> Box<dyn Subject>),
+}
+
+impl Outline {
+    /// Adds a line of all transactions of the panel's workload, run in this way. Returns its number.
+    pub fn line(
+        &mut self,
+        panel: &Panel<'_>,
+        label: impl Into<String>,
+        variant: &Variant,
+        base: Option<usize>,
+        published: Option<Published>,
+    ) -> usize {
+        let mut add = |subject, threads: &[usize]| {
+            self.cases.push(Case { subject, variant: variant.clone(), threads: threads.to_vec() });
+            self.cases.len() - 1
+        };
+        let cases = match panel.workload {
+            Workload::Fixed(make) => vec![add(make(), panel.threads)],
+            Workload::PerThreads(make) => panel.threads.iter().map(|&threads| add(make(threads), &[threads])).collect(),
+        };
+        self.lines.push(Line { panel: panel.title, label: label.into(), cases, counted: None, base, published });
+        self.lines.len() - 1
+    }
+}
+
+/// Returns the plain variant of a protocol: one timestamp to a row, and updates that read what they change.
+///
+/// # Panics
+/// If there is no protocol of that name.
+pub fn plain(protocol: &str) -> Variant {
+    let protocol = Choice::named(protocol).expect("figures are of protocols that there are");
+    Variant { protocol, cu: false, ts: false, timestamps: protocol.timestamps(&[])[0], factors: Vec::new() }
+}

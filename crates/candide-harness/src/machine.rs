@@ -1,0 +1,87 @@
+//! Where and by what a measurement was made: figures without it mean nothing.
+
+use std::fs;
+use std::process::Command;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+/// The machine and the program. What the system does not tell is "unknown".
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    /// Cores this process may use.
+    pub(crate) cores: usize,
+    pub(crate) os: String,
+    pub(crate) kernel: String,
+    /// When the kernel gives out transparent huge pages: always, madvise or never.
+    pub(crate) thp: String,
+    pub(crate) allocator: &'static str,
+    /// The compiler that built the command.
+    pub(crate) rustc: &'static str,
+    /// The source tree's commit, with `-dirty` if it has been changed since, where there is one.
+    pub(crate) commit: Option<String>,
+    /// When the measurement ended, in UTC.
+    pub(crate) time: String,
+}
+
+impl Machine {
+    pub(crate) fn inspect(cores: usize) -> Machine {
+        let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_string());
+        Machine {
+            cpu: known(field("/proc/cpuinfo", "model name", ':')),
+            cores,
+            os: known(field("/etc/os-release", "PRETTY_NAME", '=')),
+            kernel: known(read("/proc/sys/kernel/osrelease")),
+            thp: known(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref().and_then(chosen)),
+            allocator: "system",
+            rustc: env!("CANDIDE_RUSTC"),
+            commit: commit(),
+            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        }
+    }
+}
+
+/// Bytes of memory that are free: what the system calls available, or what is left to the control group if that is less; 4 GiB
+/// where nothing tells.
+pub fn free_memory() -> u64 {
+    let kibibytes = field("/proc/meminfo", "MemAvailable", ':')
+        .and_then(|value| value.strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    let number = |path| read(path)?.parse::<u64>().ok();
+    let group = number("/sys/fs/cgroup/memory.max").map(|max| {
+        let used = number("/sys/fs/cgroup/memory.current").unwrap_or(0);
+        max.saturating_sub(used)
+    });
+    [kibibytes.map(|kibibytes| kibibytes << 10), group].into_iter().flatten().min().unwrap_or(4 << 30)
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_string())
+}
+
+/// The value of the first line in the file at `path` that names `key`.
+fn field(path: &str, key: &str, separator: char) -> Option<String> {
+    let text = read(path)?;
+    let mut fields = text.lines().filter_map(|line| line.split_once(separator));
+    let (_, value) = fields.find(|(name, _)| name.trim() == key)?;
+    Some(value.trim().trim_matches('"').to_string())
+}
+
+/// The word in brackets, as the kernel marks a chosen one.
+fn chosen(words: &str) -> Option<String> {
+    let (_, rest) = words.split_once('[')?;
+    let (word, _) = rest.split_once(']')?;
+    Some(word.to_string())
+}
+
+/// The commit checked out where the command was built.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_string())
+    };
+    let head = git(&["rev-parse", "HEAD"])?;
+    let changed = git(&["status", "--porcelain"]).is_some_and(|changes| !changes.is_empty());
+    Some(if changed { format!("{head}-dirty") } else { head })
+}

@@ -1,0 +1,294 @@
+//! One line of the results: a workload under one setting, all runs taken together.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use candide::Timestamps;
+use candide_workloads::{Cause, Consistency};
+use serde::Serialize;
+
+use crate::driver::{Kind, Run};
+use crate::failure::Failure;
+use crate::hottest::Hottest;
+use crate::slices::NumberedSlice;
+use crate::subject::{Subject, Variant};
+use crate::timeline::Timeslices;
+
+/// How large a workload is, and how much of it is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// As suits any machine, and everything is checked.
+    Strict,
+    /// As it was published.
+    Paper,
+}
+
+/// What was measured. The names of the fields are the interface to other programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Measurement {
+    pub(crate) workload: String,
+    /// The workload's knobs, the seed, and the `rate` if there was one.
+    pub(crate) params: serde_json::Value,
+    /// The knobs by which it differs from others of the same workload that it is printed with, in words.
+    #[serde(skip)]
+    pub(crate) variety: String,
+    pub(crate) profile: Profile,
+    pub(crate) protocol: &'static str,
+    pub(crate) cu: bool,
+    pub(crate) ts: bool,
+    /// Where timestamps come from, under a protocol that leaves the choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timestamps: Option<&'static str>,
+    pub(crate) factors: Vec<&'static str>,
+    pub(crate) threads: usize,
+    /// Measured time, of all runs together, as are all counts.
+    pub(crate) duration_s: f64,
+    pub(crate) committed: u64,
+    /// Attempts that a conflict ended.
+    pub(crate) aborted: u64,
+    /// Transactions that rolled themselves back. They are not part of the throughput.
+    pub(crate) user_aborted: u64,
+    /// The median of the runs.
+    pub(crate) throughput_tps: f64,
+    pub(crate) tps_runs: Vec<f64>,
+    /// Whether the last of them was ended early, by Ctrl-C; then there may be fewer than were asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ended_early: bool,
+    pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+    /// Aborted attempts by what they met, the most frequent first; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) causes: Option<Vec<Aborted>>,
+    /// What looks at the workload's hottest row came to; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hottest: Option<Hottest>,
+    /// The types of which any transaction ended.
+    pub(crate) transactions: BTreeMap<&'static str, Transactions>,
+    /// Slice by slice, of workloads that change while they run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeline: Option<Timeslices>,
+    /// What the slices came to into which the runs were cut, if they were: those of all runs, one run after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) slices: Vec<NumberedSlice>,
+    #[serde(flatten)]
+    pub(crate) memory: Memory,
+    pub(crate) consistency: Consistency,
+}
+
+/// One transaction type, or all together. Latencies are from the first attempt to the end, retries included. Where there is a rate,
+/// they are from the *intended* beginning: if a transaction begins late, because the one before it took long, it has waited, and whoever
+/// asked for it would have waited, too. So one slow transaction is seen in all those that queued behind it, and is not left out because
+/// nothing was begun meanwhile.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Transactions {
+    pub(crate) committed: u64,
+    pub(crate) aborted: u64,
+    pub(crate) user_aborted: u64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) p999_us: f64,
+    pub(crate) max_us: f64,
+}
+
+impl Transactions {
+    pub(crate) fn new(kind: &Kind) -> Self {
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        let quantile = |quantile| micros(kind.latency.value_at_quantile(quantile));
+        Transactions {
+            committed: kind.committed,
+            aborted: kind.aborted,
+            user_aborted: kind.user_aborted,
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+            max_us: micros(kind.latency.max()),
+        }
+    }
+}
+
+/// Attempts that were aborted in the same way.
+#[derive(Debug, Serialize)]
+pub(crate) struct Aborted {
+    pub(crate) reason: &'static str,
+    /// None if it was about no table.
+    pub(crate) table: Option<String>,
+    /// None if it was about a key that was absent.
+    pub(crate) group: Option<&'static str>,
+    /// Table and group in words.
+    #[serde(skip)]
+    pub(crate) place: String,
+    /// The type of the aborted transaction.
+    pub(crate) aborted: &'static str,
+    /// The type it met; several if it was one of these, none if that is unknown.
+    pub(crate) met: Vec<&'static str>,
+    pub(crate) attempts: u64,
+}
+
+impl Aborted {
+    fn new(kinds: &[&'static str], cause: &Cause, attempts: u64) -> Self {
+        Aborted {
+            reason: cause.reason.name(),
+            table: cause.table.clone(),
+            group: cause.group,
+            place: cause.place(),
+            aborted: kinds[cause.aborted],
+            met: cause.met.iter().map(|&kind| kinds[kind]).collect(),
+            attempts,
+        }
+    }
+}
+
+/// What the process occupies after the runs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Memory {
+    #[serde(flatten)]
+    pub(crate) footprint: Footprint,
+    /// How much of that is in huge pages.
+    pub(crate) huge_page_bytes: Option<u64>,
+}
+
+impl Memory {
+    pub(crate) fn now(memory_bytes: u64) -> Self {
+        let huge_page_bytes = bytes_of("/proc/self/smaps_rollup", "AnonHugePages:");
+        Memory { footprint: Footprint::now(memory_bytes), huge_page_bytes }
+    }
+}
+
+/// The part of it that can be found out while others are being measured: the system has counted it already, where what is in huge
+/// pages takes it a walk through all pages, 8 ms for each GiB of small ones.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Footprint {
+    /// What the database has reserved.
+    pub(crate) memory_bytes: u64,
+    /// What the process has in memory, pregenerated inputs included, if the system says.
+    pub(crate) rss_bytes: Option<u64>,
+}
+
+impl Footprint {
+    pub(crate) fn now(memory_bytes: u64) -> Self {
+        Footprint { memory_bytes, rss_bytes: bytes_of("/proc/self/status", "VmRSS:") }
+    }
+}
+
+/// What Linux says in a line of a file that describes the process.
+fn bytes_of(file: &str, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// What was asked for.
+pub(crate) struct Setting<'a> {
+    pub(crate) subject: &'a dyn Subject,
+    pub(crate) variant: &'a Variant,
+    pub(crate) threads: usize,
+    pub(crate) seed: u64,
+    pub(crate) rate: Option<f64>,
+    pub(crate) profile: Profile,
+}
+
+impl Measurement {
+    /// Puts together what `runs`, at least one, came to.
+    pub(crate) fn new(
+        setting: &Setting<'_>,
+        runs: &[Run],
+        memory: Memory,
+        consistency: Consistency,
+    ) -> Result<Self, Failure> {
+        let Setting { subject, variant, threads, seed, rate, profile } = *setting;
+        let mut params = subject.params()?;
+        params["seed"] = seed.into();
+        if let Some(rate) = rate {
+            params["rate"] = rate.into();
+        }
+        let kinds = subject.kinds();
+        let mut total = Run::new(kinds.len());
+        runs.iter().for_each(|run| total.merge(run));
+        let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
+        let tps_runs: Vec<f64> = runs.iter().map(Run::throughput).collect();
+        let slices = runs.iter().enumerate().flat_map(|(index, run)| {
+            run.slices.iter().map(move |slice| NumberedSlice { run: index + 1, slice: slice.clone() })
+        });
+        let ended = kinds.iter().zip(&total.kinds).filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
+        Ok(Measurement {
+            workload: subject.name(),
+            params,
+            variety: String::new(),
+            profile,
+            protocol: variant.protocol.name(),
+            cu: variant.cu,
+            ts: variant.ts,
+            timestamps: variant.timestamps.map(Timestamps::name),
+            factors: variant.factors.iter().map(|factor| factor.name()).collect(),
+            threads,
+            duration_s: total.elapsed.as_secs_f64(),
+            committed: total.committed(),
+            aborted: sum(|kind| kind.aborted),
+            user_aborted: sum(|kind| kind.user_aborted),
+            throughput_tps: median(&tps_runs),
+            tps_runs,
+            ended_early: total.ended_early,
+            transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
+            timeline: subject.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
+            slices: slices.collect(),
+            abort_reasons: total.abort_reasons,
+            causes: total.causes.map(|causes| {
+                causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(kinds, cause, count)).collect()
+            }),
+            hottest: total.hottest.zip(subject.hottest()).map(|(probes, row)| Hottest::new(row, &probes)),
+            memory,
+            consistency,
+        })
+    }
+
+    /// Where timestamps come from, if it is not a counter.
+    pub(crate) fn other_timestamps(&self) -> Option<&'static str> {
+        self.timestamps.filter(|&timestamps| timestamps != Timestamps::default().name())
+    }
+
+    /// The slowest and the fastest run.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
+    }
+
+    /// Where latencies begin and end.
+    pub(crate) fn latency_span(&self) -> &'static str {
+        if self.params.get("rate").is_some() {
+            "from the intended beginning to the end, waiting and retries included"
+        } else {
+            "from the first attempt to the end, retries included"
+        }
+    }
+
+    /// Aborted attempts out of all.
+    pub(crate) fn abort_ratio(&self) -> f64 {
+        let attempts = self.aborted + self.committed;
+        if attempts == 0 { 0.0 } else { self.aborted as f64 / attempts as f64 }
+    }
+}
+
+/// A knob's value without the quotation marks of JSON.
+pub(crate) fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+/// The middle of `values`, or of the two in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[3.0]), 3.0);
+        assert_eq!(median(&[9.0, 1.0, 5.0]), 5.0);
+        assert_eq!(median(&[9.0, 1.0, 5.0, 6.0]), 5.5);
+    }
+}

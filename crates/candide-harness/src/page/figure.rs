@@ -1,0 +1,62 @@
+//! The published figure that a report was made after: what was measured in its terms, beside what its text says.
+
+use super::charts;
+use super::markup::{Cell, Row, escape, list, section, table};
+use super::number::{percent, rate, times};
+use crate::figure::{Figure, MeasuredLine, Point};
+use crate::report::Report;
+
+/// The columns of the tables.
+const HEADER: [&str; 8] =
+    ["line", "threads ", "txn/s (median) ", "slowest ", "fastest ", "ratio ", "aborted attempts ", "the paper"];
+
+/// What has to be said of ratios, where there are any.
+const RATIOS: &str = "Ratios are to the line of the same panel that has none, with as many threads: the median of those within each \
+                      round.";
+
+/// The section, if there is a figure.
+pub(crate) fn figure(report: &Report) -> Option<String> {
+    let figure = report.figure.as_ref()?;
+    let panels: String = panels(figure).map(|panel| part(report, panel)).collect();
+    let ratios = if figure.lines.iter().any(|line| line.base.is_some()) { RATIOS } else { "" };
+    let body = format!(
+        "<p>{}. What its text says of a line stands beside it; heights of bars and lines are not in a text. {ratios}</p>\n{panels}\
+         <h3>In what this differs from the published figure</h3>\n{}",
+        escape(figure.source),
+        list("notes", figure.deviations.iter().cloned()),
+    );
+    Some(section("figure", figure.title, &body))
+}
+
+/// The lines of each part of the figure.
+fn panels(figure: &Figure) -> impl Iterator<Item = &[MeasuredLine]> {
+    figure.lines.chunk_by(|one, next| one.panel == next.panel)
+}
+
+/// A part: its chart and its table.
+fn part(report: &Report, lines: &[MeasuredLine]) -> String {
+    let rows = lines.iter().flat_map(|line| {
+        let last = line.points.len().saturating_sub(1);
+        line.points.iter().enumerate().map(move |(index, point)| row(line, point, index == last))
+    });
+    let title = lines[0].panel;
+    charts::figure::chart(report, lines) + &table(title, &HEADER, rows)
+}
+
+fn row(line: &MeasuredLine, point: &Point, is_last: bool) -> Row {
+    let (slowest, fastest) = point.range();
+    let ratio = point.of_base.map_or(String::new(), times);
+    // It is about as many threads as there were: the last point is the nearest.
+    let published = line.published.as_ref().filter(|_| is_last).map_or("", |published| published.text);
+    let cells = vec![
+        Cell::text(line.label.clone()),
+        Cell::derived(point.threads.to_string()),
+        Cell::derived(rate(point.throughput_tps)),
+        Cell::derived(rate(slowest)),
+        Cell::derived(rate(fastest)),
+        Cell::derived(ratio),
+        Cell::derived(percent(point.abort_ratio)),
+        Cell::text(published),
+    ];
+    Row { result: point.result, cells }
+}

@@ -1,0 +1,62 @@
+//! Results that were never measured, for tests of the page.
+
+use std::collections::BTreeMap;
+
+use candide_workloads::Consistency;
+
+use crate::machine::Machine;
+use crate::measurement::{Footprint, Measurement, Memory, Profile, Transactions};
+use crate::registry::Choices;
+use crate::report::Report;
+
+/// A setting.
+#[derive(Clone, Copy)]
+pub(crate) struct Sample {
+    /// The protocol's place in the registry.
+    pub(crate) protocol: usize,
+    pub(crate) cu: bool,
+    pub(crate) ts: bool,
+    pub(crate) threads: usize,
+    /// The throughput of the middle one of three runs.
+    pub(crate) tps: f64,
+}
+
+/// Its measurement by `workload`.
+pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
+    let Choices(all) = "all".parse().expect("the list of all");
+    let Sample { protocol, cu, ts, threads, tps } = sample;
+    let kind =
+        Transactions { committed: 6, aborted: 2, user_aborted: 1, p50_us: 1.0, p99_us: 2.0, p999_us: 3.0, max_us: 4.0 };
+    Measurement {
+        variety: String::new(),
+        workload: workload.to_string(),
+        params: serde_json::json!({ "rows": 2000, "seed": 1 }),
+        profile: Profile::Strict,
+        protocol: all[protocol].name(),
+        cu,
+        ts,
+        timestamps: None,
+        factors: Vec::new(),
+        threads,
+        duration_s: 0.6,
+        ended_early: false,
+        committed: 6,
+        aborted: 2,
+        user_aborted: 1,
+        throughput_tps: tps,
+        tps_runs: vec![tps * 0.5, tps, tps * 1.5],
+        abort_reasons: BTreeMap::from([("locked", 2)]),
+        causes: None,
+        hottest: None,
+        transactions: BTreeMap::from([("<kind>", kind)]),
+        timeline: None,
+        slices: Vec::new(),
+        memory: Memory { footprint: Footprint { memory_bytes: 1 << 21, rss_bytes: None }, huge_page_bytes: None },
+        consistency: Consistency { checked: 2, ..Consistency::default() },
+    }
+}
+
+/// A report of them.
+pub(crate) fn report(results: Vec<Measurement>) -> Report {
+    Report::new(Machine::inspect(2), vec!["a <note>".to_string()], results, false).expect("results")
+}

@@ -1,0 +1,99 @@
+//! What an invocation comes to: which databases are loaded, and with how many threads each is run.
+
+use candide::{Factor, Timestamps};
+
+use crate::failure::Failure;
+use crate::registry::{Choice, Choices};
+use crate::subject::Variant;
+
+/// The settings that are combined, each with each.
+#[derive(Debug, Clone)]
+pub struct Matrix {
+    /// The protocols.
+    pub protocols: Choices,
+    /// The numbers of threads.
+    pub threads: Vec<usize>,
+    /// Whether updates are applied at commit.
+    pub cu: Vec<bool>,
+    /// Whether each column group has a timestamp of its own.
+    pub ts: Vec<bool>,
+    /// Where timestamps come from, under protocols that leave the choice; if there are none, as these like best.
+    pub timestamps: Vec<Timestamps>,
+    /// The bad choices, which all combinations have.
+    pub factors: Vec<Factor>,
+}
+
+/// One database, loaded once and run with each of the thread counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) variant: Variant,
+    pub(crate) threads: Vec<usize>,
+}
+
+/// The cases, and what has to be said about them.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) cases: Vec<Case>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Plan {
+    /// Every combination that was asked for and can be run. It is an error if there is none.
+    pub(crate) fn new(matrix: &Matrix, cores: usize) -> Result<Plan, Failure> {
+        let asked = &matrix.threads;
+        let mut plan = Plan { cases: Vec::new(), notes: Vec::new() };
+        for &protocol in &matrix.protocols.0 {
+            let (threads, refused): (Vec<_>, Vec<_>) = asked.iter().partition(|&&threads| protocol.permits(threads));
+            if !refused.is_empty() {
+                plan.notes.push(format!(
+                    "{} runs one transaction at a time, so it is left out with {} threads",
+                    protocol.name(),
+                    refused.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ")
+                ));
+            }
+            if threads.is_empty() {
+                continue;
+            }
+            for &cu in &matrix.cu {
+                for &ts in &matrix.ts {
+                    for timestamps in protocol.timestamps(&matrix.timestamps) {
+                        let factors = matrix.factors.clone();
+                        let variant = Variant { protocol, cu, ts, timestamps, factors };
+                        plan.cases.push(Case { variant, threads: threads.clone() });
+                    }
+                }
+            }
+        }
+        plan.notes.extend(unconcerned(matrix)?);
+        if plan.cases.is_empty() {
+            return Err(Failure::Usage(format!("{}; use --threads 1", plan.notes.join("; "))));
+        }
+        plan.notes.extend(crowding(asked, cores));
+        Ok(plan)
+    }
+}
+
+/// What is to be said if it was asked where timestamps come from: an error if none of the protocols leaves that choice, a note if some do
+/// not.
+fn unconcerned(matrix: &Matrix) -> Result<Option<String>, Failure> {
+    if matrix.timestamps.is_empty() {
+        return Ok(None);
+    }
+    let (with, without): (Vec<Choice>, Vec<Choice>) =
+        matrix.protocols.0.iter().partition(|protocol| protocol.leaves_timestamps());
+    let names = without.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
+    match (with.is_empty(), without.is_empty()) {
+        (true, _) => {
+            let able = Choices::with_timestamps().join(", ");
+            Err(Failure::Usage(format!("--timestamps means nothing to {names}; it is for {able}")))
+        }
+        (false, true) => Ok(None),
+        (false, false) => Ok(Some(format!("--timestamps means nothing to {names}"))),
+    }
+}
+
+/// Returns what is to be said if there are more threads than cores.
+pub fn crowding(threads: &[usize], cores: usize) -> Option<String> {
+    let most = threads.iter().max().filter(|&&threads| threads > cores)?;
+    Some(format!("{most} threads share {cores} cores: the scheduler is measured along with the engine"))
+}

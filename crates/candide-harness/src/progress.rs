@@ -1,0 +1,201 @@
+//! Telling a person at a terminal what is going on and how long it may still take. Drawn by the thread that waits, never by one
+//! that works for a measurement; nothing is drawn where standard error is not a terminal.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::panic;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+
+use crate::interrupt;
+
+/// How often something is drawn.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The turns of an invocation, all of which take about as long as one another.
+pub struct Agenda {
+    begun: Instant,
+    /// No turn takes less.
+    least: Duration,
+    turns: usize,
+    done: usize,
+}
+
+impl Agenda {
+    /// Plans so many turns, none of which takes less than `least`.
+    pub fn new(turns: usize, least: Duration) -> Agenda {
+        Agenda { begun: Instant::now(), least, turns, done: 0 }
+    }
+
+    /// Notes that one more turn is over.
+    pub fn advance(&mut self) {
+        self.done += 1;
+    }
+
+    /// How long the turns that are left will take if they are like those that are over, this one included.
+    fn left(&self, since_begun: Duration) -> Duration {
+        let done = u32::try_from(self.done).unwrap_or(u32::MAX);
+        let per_turn = since_begun.checked_div(done).unwrap_or(self.least).max(self.least);
+        (per_turn * u32::try_from(self.turns).unwrap_or(u32::MAX)).saturating_sub(since_begun)
+    }
+
+    /// Where in the agenda we are, if there is more than one turn.
+    fn place(&self) -> String {
+        if self.turns < 2 {
+            return String::new();
+        }
+        let left = in_words(self.left(self.begun.elapsed()));
+        format!("{}/{}, {left} left; ", (self.done + 1).min(self.turns), self.turns)
+    }
+}
+
+/// A duration to the second.
+fn in_words(duration: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
+}
+
+fn bar(total: u64, template: &str, prefix: String) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("a valid template");
+    ProgressBar::new(total).with_style(style).with_prefix(prefix)
+}
+
+/// Does `work`, which is told where to add up what it has done of `total`, and draws a bar meanwhile.
+pub(crate) fn with_bar<T: Send>(
+    agenda: &Agenda,
+    title: &str,
+    total: u64,
+    work: impl FnOnce(&AtomicU64) -> T + Send,
+) -> T {
+    let template = "{prefix} {wide_bar} {human_pos} of {human_len}, {eta} left";
+    let bar = bar(total, template, agenda.place() + title);
+    let done = AtomicU64::new(0);
+    let result = beside(|| work(&done), || bar.set_position(done.load(Ordering::Relaxed)));
+    bar.finish_and_clear();
+    result
+}
+
+/// Does `work` that does not tell how far it is, and draws how long it has taken so far, and what it took `before`.
+pub(crate) fn with_line<T: Send>(
+    agenda: &Agenda,
+    title: &str,
+    before: Option<Duration>,
+    work: impl FnOnce() -> T + Send,
+) -> T {
+    let line = bar(0, "{prefix} {elapsed} so far{msg}", agenda.place() + title);
+    if let Some(before) = before {
+        line.set_message(format!(", last time {} in all", in_words(before)));
+    }
+    let result = beside(work, || line.tick());
+    line.finish_and_clear();
+    result
+}
+
+/// Does `work` on a thread of its own, and `draw`s from time to time meanwhile.
+fn beside<T: Send>(work: impl FnOnce() -> T + Send, draw: impl Fn()) -> T {
+    let (mut work, mut result) = (Some(work), None);
+    let mut once = || result = work.take().map(|work| work());
+    run_beside(&mut once, &draw);
+    result.expect("the work is over")
+}
+
+/// The same for work that keeps its result: many kinds of work are done here, and this is compiled once.
+fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
+    thread::scope(|scope| {
+        let (ended, end) = mpsc::channel::<()>();
+        let worker = scope.spawn(move || {
+            // Dropped when the work is over, in whatever way.
+            let _ended = ended;
+            work();
+        });
+        while end.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
+            draw();
+        }
+        worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload));
+    });
+}
+
+/// A file that draws how much of it has been read.
+pub(crate) fn reading(file: File) -> io::Result<impl Read> {
+    let bar = bar(file.metadata()?.len(), "reading {wide_bar} {percent} %, {eta} left", String::new());
+    Ok(bar.with_finish(ProgressFinish::AndClear).wrap_read(file))
+}
+
+/// Time that passes as planned, drawn as a bar.
+pub(crate) struct Clock {
+    bar: ProgressBar,
+}
+
+impl Clock {
+    /// For so much time in all.
+    pub(crate) fn new(agenda: &Agenda, title: &str, total: Duration) -> Clock {
+        let bar = bar(total.as_millis() as u64, "{prefix} {wide_bar} {msg}", agenda.place() + title);
+        // Those who are going to be measured draw their inputs first.
+        bar.set_message("preparing");
+        bar.tick();
+        Clock { bar }
+    }
+
+    /// Lets time pass, until Ctrl-C is pressed. Gives whether it was not.
+    pub(crate) fn sleep(&self, duration: Duration) -> bool {
+        let begun = Instant::now();
+        let before = self.bar.position();
+        // Where nobody looks nobody is woken.
+        let tick = if self.bar.is_hidden() { duration } else { TICK };
+        loop {
+            let passed = begun.elapsed().min(duration);
+            self.show(Duration::from_millis(before) + passed);
+            if passed == duration {
+                return !interrupt::is_pressed();
+            }
+            if !interrupt::sleep((duration - passed).min(tick)) {
+                return false;
+            }
+        }
+    }
+
+    /// Draws how much has passed in all.
+    pub(crate) fn show(&self, passed: Duration) {
+        self.bar.set_position(passed.as_millis() as u64);
+        let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());
+        self.bar.set_message(format!("{:.1} s left", left as f64 / 1e3));
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_expected_to_be_like_what_is_over() {
+        let secs = Duration::from_secs;
+        let mut agenda = Agenda::new(10, secs(3));
+        assert_eq!(agenda.left(secs(0)), secs(30), "at least");
+        assert_eq!(agenda.left(secs(2)), secs(28));
+        agenda.advance();
+        agenda.advance();
+        assert_eq!(agenda.left(secs(10)), secs(40));
+        assert_eq!(agenda.left(secs(1)), secs(29), "no turn takes less than it must");
+        (0..8).for_each(|_| agenda.advance());
+        assert_eq!(agenda.left(secs(50)), secs(0));
+        assert_eq!(Agenda::new(1, secs(3)).place(), "", "there is nothing to say of one turn");
+    }
+
+    #[test]
+    fn work_is_done_beside_the_drawing() {
+        let agenda = Agenda::new(1, Duration::ZERO);
+        assert_eq!(with_bar(&agenda, "working", 3, |done| done.fetch_add(3, Ordering::Relaxed) + 4), 4);
+        assert_eq!(with_line(&agenda, "working", None, || 5), 5);
+        let panicked = panic::catch_unwind(|| with_line(&agenda, "working", None, || panic!("as asked")));
+        assert_eq!(panicked.expect_err("it panics").downcast_ref(), Some(&"as asked"));
+    }
+}

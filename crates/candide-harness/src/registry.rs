@@ -1,0 +1,140 @@
+//! The protocols by name. Nothing else in the command and its libraries names one.
+
+use std::str::FromStr;
+
+use candide::{Chosen, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Timestamps};
+
+/// Something to do under a protocol that is chosen at run time.
+pub(crate) trait Job {
+    /// What comes of it.
+    type Output;
+
+    /// Does it, on databases of a policy.
+    fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output;
+}
+
+/// A choice on the command line: the engine that transactions are compiled for, and the policy that it is
+/// given, which is data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// [`Occ`]
+    Occ,
+    /// [`TicToc`]
+    TicToc,
+    /// [`Mvcc`]
+    Mvcc,
+    /// [`Mvto`]
+    Mvto,
+    /// [`Serial`], by a policy
+    Serial(Exclusion),
+}
+
+impl Choice {
+    /// All of them, in the order in which reports show them. A protocol is a line here and one in
+    /// [`Choice::run`]; a policy of one is a line here.
+    const ALL: &'static [Choice] = &[
+        Choice::Occ,
+        Choice::TicToc,
+        Choice::Mvcc,
+        Choice::Mvto,
+        Choice::Serial(Exclusion::OneSession),
+        Choice::Serial(Exclusion::GlobalLock),
+    ];
+
+    /// Does `job` under the protocol.
+    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
+        match self {
+            Choice::Occ => job.run::<Occ>(()),
+            Choice::TicToc => job.run::<TicToc>(()),
+            Choice::Mvcc => job.run::<Mvcc>(()),
+            Choice::Mvto => job.run::<Mvto>(()),
+            Choice::Serial(exclusion) => job.run::<Serial>(exclusion),
+        }
+    }
+
+    /// Returns the protocol for databases that find out at run time which it is.
+    pub(crate) fn erased(self) -> Chosen {
+        self.run(Erase)
+    }
+
+    /// Returns what its databases are like.
+    pub(crate) fn properties(self) -> Properties {
+        self.erased().properties()
+    }
+
+    /// Returns the protocol's own name.
+    pub fn name(self) -> &'static str {
+        self.properties().name
+    }
+
+    /// Returns the one that is called so.
+    pub fn named(name: &str) -> Option<Choice> {
+        Choice::ALL.iter().copied().find(|choice| choice.name() == name)
+    }
+
+    /// Returns whether `threads` threads can use the protocol at a time.
+    pub fn permits(self, threads: usize) -> bool {
+        threads == 1 || !self.properties().one_session
+    }
+
+    /// Whether one can choose where its timestamps come from.
+    pub(crate) fn leaves_timestamps(self) -> bool {
+        self.properties().timestamps.len() > 1
+    }
+
+    /// Returns where its timestamps come from, one setting after another: as was asked for, or as it likes best; nothing if it
+    /// leaves no choice.
+    pub fn timestamps(self, asked: &[Timestamps]) -> Vec<Option<Timestamps>> {
+        match (self.leaves_timestamps(), asked) {
+            (false, _) => vec![None],
+            (true, []) => vec![Some(self.properties().timestamps[0])],
+            (true, asked) => asked.iter().copied().map(Some).collect(),
+        }
+    }
+}
+
+/// Where the protocol called so is in the registry, which is the order in which reports show them.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn place(name: &str) -> usize {
+    Choice::ALL.iter().position(|choice| choice.name() == name).expect("a protocol that was run is registered")
+}
+
+struct Erase;
+
+impl Job for Erase {
+    type Output = Chosen;
+
+    fn run<P: Protocol>(self, policy: P::Policy) -> Chosen {
+        Chosen::of::<P>(policy)
+    }
+}
+
+/// The protocols of one invocation, in the order they were given.
+#[derive(Debug, Clone)]
+pub struct Choices(pub Vec<Choice>);
+
+impl Choices {
+    /// The names of those that leave a choice where their timestamps come from.
+    pub(crate) fn with_timestamps() -> Vec<&'static str> {
+        Choice::ALL.iter().filter(|choice| choice.leaves_timestamps()).map(|choice| choice.name()).collect()
+    }
+}
+
+impl FromStr for Choices {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Self, Self::Err> {
+        if list == "all" {
+            return Ok(Choices(Choice::ALL.to_vec()));
+        }
+        let choose = |name: &str| {
+            Choice::named(name).ok_or_else(|| {
+                let names: Vec<_> = Choice::ALL.iter().map(|choice| choice.name()).collect();
+                format!("there is no protocol `{name}`; use a list of {}, or all", names.join(", "))
+            })
+        };
+        list.split(',').map(choose).collect::<Result<_, _>>().map(Choices)
+    }
+}

@@ -1,0 +1,149 @@
+//! All results of an invocation.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::figure::Figure;
+use crate::machine::Machine;
+use crate::measurement::{Measurement, plain};
+use crate::sink::Sink;
+use crate::table::{self, grouped, label};
+use crate::{interrupt, page};
+
+/// Measures, prints the results, and writes them to the files that are named: as JSON, and as a page.
+pub fn report(
+    json: Option<&Path>,
+    html: Option<&Path>,
+    measure: impl FnOnce() -> Result<Report, Failure>,
+) -> Result<Report, Failure> {
+    let json = json.map(Sink::open).transpose()?;
+    let html = html.map(Sink::open).transpose()?;
+    if let (Some(json), Some(html)) = (&json, &html)
+        && json.is_same(html)
+    {
+        return Err(Failure::Usage("--json and --report name the same file; give each one of its own".to_string()));
+    }
+    interrupt::listen()?;
+    let report = measure()?;
+    // Before anything is printed, which may fail.
+    if let Some(sink) = json {
+        sink.write(&report.to_json()?)?;
+    }
+    if let Some(sink) = html {
+        sink.write(&page::render(&report)?)?;
+    }
+    table::print(&report);
+    Ok(report)
+}
+
+/// All results of an invocation, and what has to be said beside them.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub(crate) machine: Machine,
+    /// What a reader must know beside the figures: what was left out, what was not checked.
+    pub(crate) notes: Vec<String>,
+    /// Whether Ctrl-C ended it before everything that was asked for was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended_early: bool,
+    /// The published figure that it was made after, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) figure: Option<Figure>,
+    pub(crate) results: Vec<Measurement>,
+}
+
+impl Report {
+    /// Of all results, or of those that there were when Ctrl-C was pressed: then it is an error if there are none.
+    pub(crate) fn new(
+        machine: Machine,
+        mut notes: Vec<String>,
+        mut results: Vec<Measurement>,
+        ended_early: bool,
+    ) -> Result<Self, Failure> {
+        if ended_early {
+            if results.is_empty() {
+                return Err(Failure::Interrupted);
+            }
+            notes.push("ended early, by Ctrl-C: this is what was measured by then".to_string());
+        }
+        let varieties: Vec<String> = results.iter().map(|result| variety(result, &results)).collect();
+        results.iter_mut().zip(varieties).for_each(|(result, variety)| result.variety = variety);
+        notes.extend(results.iter().filter_map(unattained));
+        Ok(Report { machine, notes, ended_early, figure: None, results })
+    }
+
+    /// Where latencies begin and end: in all results alike.
+    pub(crate) fn latency_span(&self) -> &'static str {
+        self.results.first().map_or("", Measurement::latency_span)
+    }
+
+    pub(crate) fn to_json(&self) -> Result<String, Failure> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Returns whether every invariant that was examined held.
+    pub fn is_consistent(&self) -> bool {
+        self.results.iter().all(|result| result.consistency.failed.is_empty())
+    }
+}
+
+/// Below this part of the rate that was asked for, it is said that it was not attained.
+const ATTAINED: f64 = 0.98;
+
+/// Says that fewer transactions were begun than were asked for, if so.
+fn unattained(result: &Measurement) -> Option<String> {
+    let asked = result.params.get("rate")?.as_f64()?;
+    let ended = (result.committed + result.user_aborted) as f64 / result.duration_s;
+    (ended < asked * ATTAINED).then(|| {
+        let (what, asked, ended) = (label(result), grouped(asked), grouped(ended));
+        format!("{what}: {asked} transactions a second were asked for and {ended} ended; those that were not begun are in no latency")
+    })
+}
+
+/// The knobs of a result that others of its workload have turned otherwise.
+fn variety(result: &Measurement, results: &[Measurement]) -> String {
+    let namesakes = || results.iter().filter(|other| other.workload == result.workload);
+    let knobs = result.params.as_object().into_iter().flatten();
+    let differing = knobs.filter(|(knob, value)| namesakes().any(|other| other.params.get(knob) != Some(value)));
+    differing.map(|(knob, value)| format!(", {} {}", knob.replace('_', " "), plain(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::sample::{self, Sample, measurement};
+
+    /// Returns a report of one measurement that `failed`.
+    fn report(failed: &[&str]) -> Report {
+        let sample = Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 };
+        let mut result = measurement("smallbank", sample);
+        result.consistency.failed.extend(failed.iter().map(|failure| failure.to_string()));
+        sample::report(vec![result])
+    }
+
+    #[test]
+    fn one_failed_invariant_makes_the_report_inconsistent_and_is_shown() {
+        assert!(report(&[]).is_consistent());
+        let report = report(&["1 < 2 </script> is no longer true"]);
+        assert!(!report.is_consistent());
+        let page = page::render(&report).expect("renders");
+        assert!(page.contains("1 &lt; 2 &lt;/script&gt; is no longer true"), "shown, and no markup");
+        assert_eq!(page.matches("</script>").count(), 1, "the JSON cannot end its script");
+    }
+
+    #[test]
+    fn what_has_the_same_name_is_told_by_its_knobs() {
+        let of = |workload: &str, params: serde_json::Value| Measurement {
+            params,
+            ..measurement(workload, Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 })
+        };
+        let results = [
+            of("tpcc", serde_json::json!({ "warehouses": 1, "order_ids": "once", "items": 5 })),
+            of("tpcc", serde_json::json!({ "warehouses": 2, "order_ids": "district", "items": 5 })),
+            of("ycsb-a", serde_json::json!({ "warehouses": 3 })),
+        ];
+        let varieties = results.each_ref().map(|result| variety(result, &results));
+        assert_eq!(varieties, [", order ids once, warehouses 1", ", order ids district, warehouses 2", ""]);
+    }
+}

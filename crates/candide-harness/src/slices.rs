@@ -1,0 +1,189 @@
+//! The measured time of a run cut into slices: what came of each, and what was in memory at its end.
+//!
+//! Workloads that change while they run have slices of their own, shorter and without latencies, in `timeline.rs`.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use candide_workloads::Step;
+use serde::Serialize;
+
+use crate::driver::Kind;
+use crate::failure::Failure;
+use crate::measurement::{Footprint, Transactions};
+
+/// The most slices of a run: each occupies 40 kB while they are collected, and is a line that somebody reads.
+const MOST: usize = 1000;
+
+/// Returns an error if a run of `duration` has too many slices of the length that was asked for.
+pub(crate) fn expect_few(slice: Option<Duration>, duration: Duration) -> Result<(), Failure> {
+    match slice {
+        Some(slice) if duration.as_nanos().div_ceil(slice.as_nanos()) > MOST as u128 => {
+            let [slice, run] = [slice, duration].map(humantime::format_duration);
+            Err(Failure::Usage(format!("a run of {run} has at most {MOST} slices, so not of {slice}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a slice came to. A transaction belongs to the slice in which it ended.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RunSlice {
+    /// When it began, from when the run was measured.
+    pub(crate) from_s: f64,
+    /// How long it was; the last one may be shorter.
+    pub(crate) duration_s: f64,
+    /// Of all types together.
+    #[serde(flatten)]
+    pub(crate) all: Transactions,
+    /// At its end.
+    #[serde(flatten)]
+    pub(crate) footprint: Footprint,
+}
+
+impl RunSlice {
+    /// Committed transactions per second.
+    pub(crate) fn throughput(&self) -> f64 {
+        if self.duration_s > 0.0 { self.all.committed as f64 / self.duration_s } else { 0.0 }
+    }
+}
+
+/// A slice of one of several runs.
+#[derive(Debug, Serialize)]
+pub(crate) struct NumberedSlice {
+    /// The first run is 1.
+    pub(crate) run: usize,
+    #[serde(flatten)]
+    pub(crate) slice: RunSlice,
+}
+
+/// Where the threads of a run hand over what they did in each slice.
+pub(crate) struct Slices {
+    length: Duration,
+    /// What all threads did, slice by slice, as far as they have handed it over.
+    kinds: Mutex<Vec<Kind>>,
+}
+
+impl Slices {
+    /// Of so much time each.
+    pub(crate) fn new(length: Duration) -> Self {
+        Slices { length, kinds: Mutex::new(Vec::new()) }
+    }
+
+    pub(crate) fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// A thread's share. The first slice began at `begun`.
+    pub(crate) fn share(&self, begun: Instant) -> Share<'_> {
+        Share { slices: self, begun, index: 0, ends: begun + self.length, kind: Kind::new() }
+    }
+
+    fn add(&self, index: usize, kind: &Kind) {
+        let mut kinds = self.kinds.lock().expect("nobody panics while holding it");
+        if kinds.len() <= index {
+            kinds.resize_with(index + 1, Kind::new);
+        }
+        kinds[index].merge(kind);
+    }
+
+    /// What the slices came to: as many as there are `footprints`, `elapsed` in all. What ended later, having begun in time, is entered
+    /// in the last one.
+    pub(crate) fn into_list(self, elapsed: Duration, footprints: Vec<Footprint>) -> Vec<RunSlice> {
+        let mut kinds = self.kinds.into_inner().expect("nobody panics while holding it");
+        let count = footprints.len();
+        let late = kinds.split_off(count.min(kinds.len()));
+        kinds.resize_with(count, Kind::new);
+        if let Some(last) = kinds.last_mut() {
+            late.iter().for_each(|kind| last.merge(kind));
+        }
+        let length = self.length.as_secs_f64();
+        let slice = |(index, (kind, footprint)): (usize, (&Kind, Footprint))| {
+            let from_s = index as f64 * length;
+            let duration_s = if index + 1 == count { elapsed.as_secs_f64() - from_s } else { length };
+            RunSlice { from_s, duration_s, all: Transactions::new(kind), footprint }
+        };
+        kinds.iter().zip(footprints).enumerate().map(slice).collect()
+    }
+}
+
+/// What one thread does in the slice that it is in. Others see it when the slice is over.
+pub(crate) struct Share<'a> {
+    slices: &'a Slices,
+    begun: Instant,
+    index: usize,
+    /// When the slice is over.
+    ends: Instant,
+    kind: Kind,
+}
+
+impl Share<'_> {
+    /// Enters a transaction that ended at `end`.
+    #[inline]
+    pub(crate) fn record(&mut self, step: &Step, latency: Duration, end: Instant) {
+        if end >= self.ends {
+            self.turn_to(end);
+        }
+        self.kind.record(step, latency);
+    }
+
+    /// Goes on to the slice in which `moment` is. That takes some ten microseconds, by which the next transaction is longer.
+    #[cold]
+    fn turn_to(&mut self, moment: Instant) {
+        self.slices.add(self.index, &self.kind);
+        self.kind.clear();
+        let length = self.slices.length;
+        self.index = ((moment - self.begun).as_nanos() / length.as_nanos()) as usize;
+        self.ends = self.begun + length * (self.index as u32 + 1);
+    }
+
+    /// Hands over what is left.
+    pub(crate) fn close(self) {
+        self.slices.add(self.index, &self.kind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLIS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn enter(share: &mut Share<'_>, after: Duration, committed: bool) {
+        let end = share.begun + after;
+        share.record(&Step { kind: 0, committed, retries: 1 }, after, end);
+    }
+
+    #[test]
+    fn transactions_are_entered_where_they_end_and_none_is_lost() {
+        let slices = Slices::new(MILLIS(10));
+        let begun = Instant::now();
+        let (mut one, mut other) = (slices.share(begun), slices.share(begun));
+        for after in [1, 9, 10, 34] {
+            enter(&mut one, MILLIS(after), true);
+        }
+        enter(&mut other, MILLIS(20) - Duration::from_nanos(1), false);
+        // It began in time, and ended when all was over.
+        enter(&mut other, MILLIS(57), true);
+        one.close();
+        other.close();
+        let footprints = (1..=4).map(|bytes| Footprint { memory_bytes: bytes, rss_bytes: None }).collect();
+        let list = slices.into_list(MILLIS(35), footprints);
+        let counts: Vec<_> =
+            list.iter().map(|slice| (slice.all.committed, slice.all.aborted, slice.all.user_aborted)).collect();
+        assert_eq!(counts, [(2, 2, 0), (1, 2, 1), (0, 0, 0), (2, 2, 0)]);
+        let places: Vec<_> =
+            list.iter().map(|slice| [slice.from_s, slice.duration_s].map(|s| (s * 1e3).round())).collect();
+        assert_eq!(places, [[0.0, 10.0], [10.0, 10.0], [20.0, 10.0], [30.0, 5.0]]);
+        assert_eq!(list.iter().map(|slice| slice.footprint.memory_bytes).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert!((list[3].throughput() - 400.0).abs() < 1e-6);
+        assert!(list[0].all.max_us > 8000.0 && list[0].all.max_us < 10_000.0, "{}", list[0].all.max_us);
+        assert_eq!(list[2].all.max_us, 0.0, "nothing is left of the slice before");
+        assert!(list[3].all.p50_us > 30_000.0, "{}", list[3].all.p50_us);
+    }
+
+    #[test]
+    fn nothing_was_measured() {
+        assert!(Slices::new(MILLIS(10)).into_list(Duration::ZERO, Vec::new()).is_empty());
+    }
+}

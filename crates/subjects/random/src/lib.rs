@@ -1,0 +1,36 @@
+//! Random transactions, and clients that note what they are told, under every protocol: what is only checked.
+//!
+//! No function here is inlined: a caller that it is inlined in compiles its workload once more.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+/// Workloads whose transactions can be recorded.
+pub mod recorded {
+    use candide_harness::check::{Recordable, recordable};
+    use candide_workloads::random::Random;
+
+    /// Makes random transactions recordable.
+    #[inline(never)]
+    pub fn random(workload: Random) -> Box<dyn Recordable> {
+        recordable(workload)
+    }
+}
+
+/// Clients that note what they are told.
+pub mod asked {
+    use candide_harness::check::{Clients, clients};
+    use candide_workloads::clients::{Lists, Registers};
+
+    /// Makes clients that append to lists and read them.
+    #[inline(never)]
+    pub fn lists() -> Box<dyn Clients> {
+        clients::<Lists>()
+    }
+
+    /// Makes clients that write registers and read them.
+    #[inline(never)]
+    pub fn registers() -> Box<dyn Clients> {
+        clients::<Registers>()
+    }
+}
