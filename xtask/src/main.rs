@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod browse;
+mod build_budget;
 mod check_json;
 mod costs;
 mod engine_tests;
@@ -34,6 +35,10 @@ usage: cargo xtask <task>
                          `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect
   costs                  count instructions and cache misses of every operation under every protocol, and write the tables
                          of docs/cost-model.md. `--check` compares instructions with docs/costs.csv, `--renew` writes it
+  build-budget           build the command from nothing, and compare CPU time, size and copies of
+                         functions with docs/build-budget.csv. `--built FILE` takes a command that
+                         is there and checks size and copies; `--profile NAME` says whose limits,
+                         unless those of release; `--largest N` lists so many families of functions
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote
   browse FILE...         look at pages that `candide bench --report` wrote in Chromium, on a large screen and on a phone: errors,
@@ -49,6 +54,7 @@ fn main() -> ExitCode {
         "sanitize" => sanitize::run(&root(), rest),
         "verify" => verify::run(&root(), rest),
         "costs" => costs::run(&root(), rest),
+        "build-budget" => build_budget::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),
         "tidy" => return misused("`tidy` takes no arguments"),
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),

@@ -1,0 +1,307 @@
+//! The limits that a build of the command must keep.
+
+use super::command::Sizes;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Where the limits are.
+pub(super) const FILE: &str = "docs/build-budget.csv";
+/// The profile that the whole form builds, which is the only one with a limit of CPU time.
+pub(super) const RELEASE: &str = "release";
+
+const HEAD: &str = "profile,limit,most,reason";
+
+/// What is limited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Quantity {
+    UserSeconds,
+    TextBytes,
+    FileBytes,
+    /// The functions of a family.
+    Copies(String),
+}
+
+impl Quantity {
+    fn parse(name: &str) -> Option<Quantity> {
+        match name {
+            "user CPU seconds" => Some(Quantity::UserSeconds),
+            "text bytes" => Some(Quantity::TextBytes),
+            "file bytes" => Some(Quantity::FileBytes),
+            _ => name.strip_prefix("copies of ").map(|family| Quantity::Copies(family.to_string())),
+        }
+    }
+
+    /// Returns by how much one change may raise the limit, in words.
+    fn raise(&self) -> &'static str {
+        match self {
+            Quantity::UserSeconds => " by at most 4",
+            Quantity::TextBytes => " by at most 300000",
+            Quantity::FileBytes | Quantity::Copies(_) => "",
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Quantity::UserSeconds => f.write_str("user CPU seconds"),
+            Quantity::TextBytes => f.write_str("text bytes"),
+            Quantity::FileBytes => f.write_str("file bytes"),
+            Quantity::Copies(family) => write!(f, "copies of {family}"),
+        }
+    }
+}
+
+/// One line of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Limit {
+    profile: String,
+    quantity: Quantity,
+    most: u64,
+}
+
+impl Limit {
+    fn parse(line: &str) -> Result<Limit, String> {
+        let form = || format!("`{line}` is not of the form PROFILE,\"LIMIT\",MOST,REASON");
+        // Names of families have commas.
+        let (profile, rest) = line.split_once(",\"").ok_or_else(form)?;
+        let (name, rest) = rest.split_once("\",").ok_or_else(form)?;
+        let (most, reason) = rest.split_once(',').ok_or_else(form)?;
+        let known = "user CPU seconds, text bytes, file bytes, copies of FAMILY";
+        let unknown = || format!("`{name}` is none of: {known}");
+        let quantity = Quantity::parse(name).ok_or_else(unknown)?;
+        let most = most.parse().map_err(|_| format!("`{most}` is no whole number"))?;
+        if reason.trim().is_empty() {
+            return Err(format!("the limit of {name} has no reason"));
+        }
+        if quantity == Quantity::UserSeconds && profile != RELEASE {
+            return Err(format!("CPU time is measured for {RELEASE} only, not for {profile}"));
+        }
+        Ok(Limit { profile: profile.to_string(), quantity, most })
+    }
+}
+
+/// All limits of all profiles.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Budget(Vec<Limit>);
+
+/// What a build is compared by.
+#[derive(Debug)]
+pub(super) struct Measured<'a> {
+    pub(super) sizes: &'a Sizes,
+    /// The CPU time of the build, if the command has been built for this.
+    pub(super) user_seconds: Option<f64>,
+}
+
+/// What a comparison has to say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// A line for each limit that was checked.
+    pub(super) checked: Vec<String>,
+    /// Limits that were not checked.
+    pub(super) unchecked: Vec<String>,
+    /// Reasons to fail.
+    pub(super) failures: Vec<String>,
+}
+
+impl Budget {
+    /// Reads the file's text. Lines that begin with `#`, and empty ones, are for readers.
+    pub(super) fn parse(text: &str) -> Result<Budget, String> {
+        let lines = (1..).zip(text.lines());
+        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        if lines.next().is_none_or(|(_, line)| line != HEAD) {
+            return Err(format!("the first line that is no comment must be `{HEAD}`"));
+        }
+        let mut limits: Vec<Limit> = Vec::new();
+        for (number, line) in lines {
+            let limit = Limit::parse(line).map_err(|problem| format!("line {number}: {problem}"))?;
+            let mut of_profile = limits.iter().filter(|known| known.profile == limit.profile);
+            if of_profile.any(|known| known.quantity == limit.quantity) {
+                let (quantity, profile) = (&limit.quantity, &limit.profile);
+                return Err(format!("line {number}: {quantity} of {profile} has a limit already"));
+            }
+            limits.push(limit);
+        }
+        Ok(Budget(limits))
+    }
+
+    /// Returns an error that names the profiles there are, if there are no limits of this one.
+    pub(super) fn demand(&self, profile: &str) -> Result<(), String> {
+        if self.0.iter().any(|limit| limit.profile == profile) {
+            return Ok(());
+        }
+        let known: BTreeSet<_> = self.0.iter().map(|limit| limit.profile.as_str()).collect();
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        Err(format!("{FILE} has no limits of the profile `{profile}`; it has those of: {known}"))
+    }
+
+    /// Compares a build with the limits of its profile.
+    pub(super) fn check(&self, profile: &str, measured: &Measured) -> Verdict {
+        let mut verdict = Verdict::default();
+        for Limit { quantity, most, .. } in self.0.iter().filter(|limit| limit.profile == profile) {
+            let value = match quantity {
+                Quantity::UserSeconds => measured.user_seconds,
+                Quantity::TextBytes => Some(measured.sizes.text as f64),
+                Quantity::FileBytes => Some(measured.sizes.file as f64),
+                Quantity::Copies(family) => Some(measured.sizes.copies(family) as f64),
+            };
+            let Some(value) = value else {
+                verdict.unchecked.push(format!("{quantity}: NOT CHECKED, since nothing was built"));
+                continue;
+            };
+            let digits = if *quantity == Quantity::UserSeconds { 1 } else { 0 };
+            let is = format!("{quantity}: {value:.digits$}");
+            verdict.checked.push(format!("{is}, at most {most}"));
+            if value > *most as f64 {
+                verdict.failures.push(format!(
+                    "{is}, and the limit of {profile} is {most}; make it less, see the largest \
+                     families above, or raise the limit in {FILE}{} and say why in its line",
+                    quantity.raise()
+                ));
+            } else if matches!(quantity, Quantity::Copies(_)) && value == 0.0 && *most > 0 {
+                verdict.failures.push(format!(
+                    "{is}: the command has no function of that name; if it has got another \
+                     name, write that into {FILE}, and if there must be none, a limit of 0"
+                ));
+            }
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command::tests::sizes_of;
+    use super::*;
+    use std::fs;
+
+    const FUNCTIONS: [(&str, u64); 3] = [
+        ("_ZN7candide5epoch3pin17h0123456789abcdefE", 30),
+        ("_ZN7candide5epoch3pin17hfedcba9876543210E", 40),
+        ("_ZN7candide4load17h0123456789abcdefE", 80),
+    ];
+
+    fn parsed(lines: &str) -> Result<Budget, String> {
+        Budget::parse(&format!("# about it\n\n{HEAD}\n{lines}"))
+    }
+
+    /// Checks the command of the functions above, which was built in ten seconds and a half.
+    fn checked(lines: &str, profile: &str) -> Verdict {
+        let sizes = sizes_of(&FUNCTIONS);
+        let measured = Measured { sizes: &sizes, user_seconds: Some(10.5) };
+        parsed(lines).expect("limits").check(profile, &measured)
+    }
+
+    fn problem(lines: &str) -> String {
+        parsed(lines).expect_err("a mistake")
+    }
+
+    #[test]
+    fn limits_are_read() {
+        let lines = "release,\"user CPU seconds\",170,first, and for now\n\
+                     # families\n\
+                     debug,\"copies of <(A, B) as c::D>::e\",3,measured\n";
+        let family = Quantity::Copies("<(A, B) as c::D>::e".to_string());
+        let limits = vec![
+            Limit { profile: "release".to_string(), quantity: Quantity::UserSeconds, most: 170 },
+            Limit { profile: "debug".to_string(), quantity: family, most: 3 },
+        ];
+        assert_eq!(parsed(lines), Ok(Budget(limits)));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for text in ["", "release,\"text bytes\",1,why\n"] {
+            assert!(Budget::parse(text).expect_err("no head").contains(HEAD), "{text}");
+        }
+        let form = "line 4: `a,text bytes,1,why` is not of the form PROFILE,\"LIMIT\",MOST,REASON";
+        assert_eq!(problem("a,text bytes,1,why\n"), form);
+        let unknown = problem("release,\"text\",1,why\n");
+        assert!(unknown.starts_with("line 4: `text` is none of: user CPU"), "{unknown}");
+        assert_eq!(problem("release,\"text bytes\",1.5,why\n"), "line 4: `1.5` is no whole number");
+        let no_reason = "line 4: the limit of text bytes has no reason";
+        assert_eq!(problem("release,\"text bytes\",1, \n"), no_reason);
+        assert!(problem("release,\"text bytes\",1\n").contains("is not of the form"));
+        let time = problem("debug,\"user CPU seconds\",1,why\n");
+        assert!(time.contains("for release only, not for debug"), "{time}");
+        let twice = "release,\"text bytes\",1,why\nrelease,\"text bytes\",2,why\n";
+        assert_eq!(problem(twice), "line 5: text bytes of release has a limit already");
+    }
+
+    #[test]
+    fn what_is_at_its_limit_passes() {
+        let lines = "release,\"user CPU seconds\",11,why\n\
+                     release,\"text bytes\",150,why\n\
+                     release,\"file bytes\",1000,why\n\
+                     release,\"copies of candide::epoch::pin\",2,why\n\
+                     release,\"copies of candide::gone\",0,why\n";
+        let verdict = checked(lines, "release");
+        assert_eq!(verdict.failures, [""; 0]);
+        let passed = [
+            "user CPU seconds: 10.5, at most 11",
+            "text bytes: 150, at most 150",
+            "file bytes: 1000, at most 1000",
+            "copies of candide::epoch::pin: 2, at most 2",
+            "copies of candide::gone: 0, at most 0",
+        ];
+        assert_eq!(verdict.checked, passed);
+    }
+
+    #[test]
+    fn what_is_above_its_limit_fails_and_says_what_to_do() {
+        let fails = |line: &str, beginning: &str, advice: &str| {
+            let failures = checked(line, "release").failures;
+            assert_eq!(failures.len(), 1, "{line}");
+            assert!(failures[0].starts_with(beginning), "{}", failures[0]);
+            assert!(failures[0].contains(advice), "{}", failures[0]);
+        };
+        let is = |value: &str| format!("{value}, and the limit of release is ");
+        let user = is("user CPU seconds: 10.5") + "10; ";
+        fails("release,\"user CPU seconds\",10,why", &user, "build-budget.csv by at most 4 ");
+        let text = is("text bytes: 150") + "149; ";
+        fails("release,\"text bytes\",149,why", &text, "build-budget.csv by at most 300000 ");
+        let file = is("file bytes: 1000") + "999; ";
+        fails("release,\"file bytes\",999,why", &file, "make it less");
+        let copies = is("copies of candide::epoch::pin: 2") + "1; ";
+        fails("release,\"copies of candide::epoch::pin\",1,why", &copies, "say why in its line");
+    }
+
+    #[test]
+    fn a_family_that_is_missing_does_not_escape_its_limit() {
+        let failures = checked("release,\"copies of candide::renamed\",5,why", "release").failures;
+        assert_eq!(failures.len(), 1);
+        assert!(failures[0].contains("no function of that name"), "{}", failures[0]);
+    }
+
+    #[test]
+    fn other_profiles_have_limits_of_their_own() {
+        let lines = "release,\"text bytes\",1,why\ndebug,\"text bytes\",150,why\n";
+        assert_eq!(checked(lines, "release").failures.len(), 1);
+        assert_eq!(checked(lines, "debug").failures, [""; 0]);
+        let budget = parsed(lines).expect("limits");
+        assert_eq!(budget.demand("debug"), Ok(()));
+        let unknown = budget.demand("bench").expect_err("no such profile");
+        assert!(unknown.contains("`bench`"), "{unknown}");
+        assert!(unknown.ends_with("it has those of: debug, release"), "{unknown}");
+    }
+
+    #[test]
+    fn time_is_not_checked_where_nothing_was_built() {
+        let sizes = sizes_of(&FUNCTIONS);
+        let budget = parsed("release,\"user CPU seconds\",10,why").expect("limits");
+        let verdict = budget.check("release", &Measured { sizes: &sizes, user_seconds: None });
+        assert_eq!((verdict.checked.len(), verdict.failures.len()), (0, 0));
+        let unchecked = "user CPU seconds: NOT CHECKED, since nothing was built";
+        assert_eq!(verdict.unchecked, [unchecked]);
+    }
+
+    #[test]
+    fn the_committed_limits_are_complete() {
+        let text = fs::read_to_string(crate::root().join(FILE)).expect("the limits");
+        let Budget(limits) = Budget::parse(&text).expect("no mistake");
+        for wanted in [Quantity::UserSeconds, Quantity::TextBytes, Quantity::FileBytes] {
+            let is_there = |limit: &Limit| limit.profile == RELEASE && limit.quantity == wanted;
+            assert!(limits.iter().any(is_there), "{wanted} has no limit");
+        }
+    }
+}

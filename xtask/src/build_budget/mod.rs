@@ -1,0 +1,156 @@
+//! What building the command takes and how large it is, against `docs/build-budget.csv`.
+//!
+//! By default the command is built from nothing. `--built FILE` is for the checks of a change: it
+//! takes a command that is there, and checks sizes and copies, which do not depend on how busy the
+//! machine is.
+
+mod build;
+mod command;
+mod limits;
+mod names;
+
+use build::Build;
+use command::{Group, Sizes, largest};
+use limits::{Budget, FILE, Measured, RELEASE};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How many families are listed unless `--largest` says otherwise, and how many crates.
+const LISTED: usize = 10;
+
+/// What the arguments ask for.
+#[derive(Debug, PartialEq, Eq)]
+struct Request {
+    /// A command that has been built, and the profile whose limits it must keep.
+    built: Option<(PathBuf, String)>,
+    /// How many families to list.
+    families: usize,
+}
+
+/// Builds the command, or takes one, and checks it.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let request = parse(arguments)?;
+    let text = fs::read_to_string(root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
+    let budget = Budget::parse(&text).map_err(|problem| format!("{FILE}: {problem}"))?;
+    match request.built {
+        Some((command, profile)) => check(&budget, &profile, &command, None, request.families),
+        None => {
+            budget.demand(RELEASE)?;
+            let build = Build::make(root)?;
+            let (user, wall) = (build.user.as_secs_f64(), build.wall.as_secs_f64());
+            println!("built: {}", build.command.display());
+            println!("user CPU seconds: {user:.1}\nwall seconds: {wall:.1}");
+            check(&budget, RELEASE, &build.command, Some(user), request.families)
+        }
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<Request, String> {
+    let (mut built, mut profile, mut families) = (None, None, LISTED);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--built" => built = Some(PathBuf::from(value()?)),
+            "--profile" => profile = Some(value()?),
+            "--largest" => {
+                let count = value()?.parse();
+                families = count.map_err(|_| "--largest needs a whole number")?;
+            }
+            unknown => {
+                let known = "--built FILE, --profile NAME, --largest N";
+                return Err(format!("`build-budget` knows no {unknown}; it takes {known}"));
+            }
+        }
+    }
+    if built.is_none() && profile.is_some() {
+        return Err(format!("--profile belongs to --built; without that {RELEASE} is built"));
+    }
+    let built = built.map(|command| (command, profile.unwrap_or_else(|| RELEASE.to_string())));
+    Ok(Request { built, families })
+}
+
+/// Prints what a command consists of, and compares it with the limits of its profile.
+fn check(
+    budget: &Budget,
+    profile: &str,
+    command: &Path,
+    user_seconds: Option<f64>,
+    families: usize,
+) -> Result<(), String> {
+    budget.demand(profile)?;
+    let sizes = Sizes::read(command)?;
+    println!("text bytes: {}\nfile bytes: {}", sizes.text, sizes.file);
+    println!("functions: {}", sizes.functions());
+    println!("\nlargest families of functions, of {}:", sizes.families.len());
+    println!("{}", table(&largest(&sizes.families, families)));
+    println!("largest crates, of {}:", sizes.crates.len());
+    println!("{}", table(&largest(&sizes.crates, LISTED)));
+    let verdict = budget.check(profile, &Measured { sizes: &sizes, user_seconds });
+    println!("limits of the profile {profile}:");
+    verdict.checked.iter().chain(&verdict.unchecked).for_each(|line| println!("  {line}"));
+    match verdict.failures.as_slice() {
+        [] => Ok(()),
+        failures => {
+            let failures = failures.join("\n  ");
+            Err(format!("the build does not keep its limits:\n  {failures}"))
+        }
+    }
+}
+
+/// Lays out groups: bytes, copies and name, a line for each.
+fn table(groups: &[(&str, Group)]) -> String {
+    let mut text = format!("{:>12} {:>8}  name\n", "bytes", "copies");
+    for (name, Group { bytes, copies }) in groups {
+        text += &format!("{bytes:>12} {copies:>8}  {name}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::env;
+
+    fn parsed(arguments: &[&str]) -> Result<Request, String> {
+        parse(&arguments.iter().map(|argument| argument.to_string()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn arguments_choose_the_form() {
+        assert_eq!(parsed(&[]), Ok(Request { built: None, families: LISTED }));
+        let built = |profile: &str| Some((PathBuf::from("candide"), profile.to_string()));
+        let short = parsed(&["--built", "candide", "--largest", "60"]);
+        assert_eq!(short, Ok(Request { built: built(RELEASE), families: 60 }));
+        let of_debug = parsed(&["--profile", "debug", "--built", "candide"]);
+        assert_eq!(of_debug, Ok(Request { built: built("debug"), families: LISTED }));
+    }
+
+    #[test]
+    fn other_arguments_are_refused() {
+        let refused = |arguments: &[&str]| parsed(arguments).expect_err("a mistake");
+        assert_eq!(refused(&["--built"]), "--built needs a value");
+        assert_eq!(refused(&["--largest", "many"]), "--largest needs a whole number");
+        assert!(refused(&["--json"]).contains("knows no --json"));
+        assert!(refused(&["--profile", "debug"]).contains("belongs to --built"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_command_above_a_limit_fails() {
+        let command = env::current_exe().expect("a program that runs");
+        let run = |most: u64| {
+            let text = format!("profile,limit,most,reason\ntest,\"text bytes\",{most},this test\n");
+            check(&Budget::parse(&text).expect("limits"), "test", &command, None, 1)
+        };
+        assert_eq!(run(1_000_000_000), Ok(()));
+        let failure = run(1000).expect_err("a program of more than a thousand bytes");
+        assert!(failure.contains("text bytes: ") && failure.contains("is 1000;"), "{failure}");
+    }
+
+    #[test]
+    fn groups_are_laid_out_in_columns() {
+        let text = table(&[("candide::load", Group { bytes: 1234, copies: 5 })]);
+        assert_eq!(text.lines().nth(1), Some("        1234        5  candide::load"));
+    }
+}
