@@ -5,7 +5,9 @@
 use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
-use crate::record::{Edge, KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, Unit, WordRange, Words};
+use crate::record::{
+    Edge, KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, Unit, Units, WordRange, Words,
+};
 use crate::table::Table;
 use crate::txn::{Mark, State, Tx};
 
@@ -150,25 +152,25 @@ impl Way {
         });
     }
 
-    /// Goes on with a record that has to be looked at more closely, or behind one that is no row, up to the next row, of which `copy` is
-    /// given the words. Nothing if there is no more, or it has failed. Apart, so that a simple step to a row is short.
+    /// Goes on with a record that has to be looked at more closely, and those of its units that have not been read, or behind one that is
+    /// no row, up to the next row, of which `copy` is given the words. Nothing if there is no more, or it has failed. Apart, so that a simple step to a row is short.
     #[inline(never)]
     fn go_on<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
         table: &TableCore,
         units: &PlacedUnits,
-        mut record: Option<RecordAt>,
+        mut begun: Option<(RecordAt, Units)>,
         copy: &mut dyn FnMut(Unit, Words<'_>),
     ) -> Option<RecordAt> {
         let state = &mut *tx.state.borrow_mut();
         loop {
-            if record.is_none() {
+            if begun.is_none() {
                 self.skip_absent(tx, state, table, units);
             }
-            let record = record.take().or_else(|| self.step(tx, state, table))?;
-            match state.read_units_at_mark(tx.engine, table, (record, units.all), self.mark, copy) {
-                Ok(true) => return Some(record),
+            let next = begun.take().or_else(|| self.step(tx, state, table).map(|record| (record, units.all)))?;
+            match state.read_units_at_mark(tx.engine, table, next, self.mark, copy) {
+                Ok(true) => return Some(next.0),
                 Ok(false) => {}
                 Err(abort) => {
                     self.fail(abort);
@@ -428,20 +430,44 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// As [`Way::go_on`]. Given nothing that a step finds by itself, so that a simple one is short.
+    /// Goes on with a record of several units, or as [`Way::go_on`]. Given nothing that a step finds by itself, so that a simple one is short.
     #[inline(never)]
     fn go_on(&mut self, record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {
-        let (core, projection) = (self.table.core(), &self.projection);
-        let mut words = Pr::EMPTY;
-        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
-        match self.way.go_on(self.tx, core, &self.units, record, copy) {
-            Some(record) => {
+        let core = self.table.core();
+        let (mut units, mut words) = (self.units.all, Pr::EMPTY);
+        let Some(record) = record else { return self.go_on_with(None, words) };
+        if self.units.only.is_some() {
+            return self.go_on_with(Some((record, units)), words);
+        }
+        let copy = |unit, from: Words<'_>| self.projection.copy(unit, from, &mut words);
+        let is_there = self.tx.state.borrow_mut().read_units_at_once(core, record, &mut units, copy);
+        match is_there {
+            Some(true) => {
                 let key = core.layout.key_of(record);
-                let columns = projection.value(&key, &words);
+                let columns = self.projection.value(&key, &words);
                 Some(Ok((key, columns)))
             }
-            None => self.way.end().map(Err),
+            Some(false) => self.go_on_with(None, words),
+            None => self.go_on_with(Some((record, units)), words),
         }
+    }
+
+    /// As [`Way::go_on`], where the words of some units of the record have been copied.
+    #[cold]
+    #[inline(never)]
+    fn go_on_with(
+        &mut self,
+        begun: Option<(RecordAt, Units)>,
+        mut words: Pr::Words,
+    ) -> Option<<Self as Iterator>::Item> {
+        let (core, projection) = (self.table.core(), &self.projection);
+        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        let Some(record) = self.way.go_on(self.tx, core, &self.units, begun, copy) else {
+            return self.way.end().map(Err);
+        };
+        let key = core.layout.key_of(record);
+        let columns = projection.value(&key, &words);
+        Some(Ok((key, columns)))
     }
 }
 

@@ -8,7 +8,8 @@ use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::quiescent::for_each_row;
 use crate::record::{
-    Buffer, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Update, Updater, Words,
+    Buffer, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater,
+    Words,
 };
 use crate::session::Session;
 use crate::txn::{FreeColumnsOnly, Home, Stager, State, Tx};
@@ -173,6 +174,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: &R::Key,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
+        if !P::READS_ALONE {
+            return session.run(|tx| self.get(tx, key, projection));
+        }
         let mut value = None;
         session.run_body(&mut |tx| {
             value = self.get(tx, key, projection)?;
@@ -491,11 +495,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if let Some(is_there) = state.read_at_once(unit.of(record), copy) {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
+            let units = self.core.layout.units_of(projection.groups());
+            return self.get_rest(tx, state, (key, record), projection, (units, Pr::EMPTY));
         }
         self.get_units(tx, state, (key, record), projection)
     }
 
-    /// As [`Table::get_found`], of a record. Apart for the same reason as above.
+    /// As [`Table::get_found`], of a record and several units. Apart, so that reads of one are short.
     #[inline(never)]
     fn get_units<Pr: Projection<R>>(
         &self,
@@ -504,8 +510,25 @@ impl<R: Record, P: Protocol> Table<R, P> {
         (key, record): (&R::Key, RecordAt),
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        let mut words = Pr::EMPTY;
-        let units = self.core.layout.units_of(projection.groups());
+        let (mut units, mut words) = (self.core.layout.units_of(projection.groups()), Pr::EMPTY);
+        let copy = |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        match state.read_units_at_once(&self.core, record, &mut units, copy) {
+            Some(is_there) => Ok(is_there.then(|| projection.value(key, &words))),
+            None => self.get_rest(tx, state, (key, record), projection, (units, words)),
+        }
+    }
+
+    /// As [`Table::get_found`], of a record of which these units are left to be read. The words of the others have been copied.
+    #[cold]
+    #[inline(never)]
+    fn get_rest<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+        (units, mut words): (Units, Pr::Words),
+    ) -> Result<Option<Pr::Value>, Abort> {
         let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
         let is_there = state.read_units(tx.engine, &self.core, (record, units), copy)?;
         Ok(is_there.then(|| projection.value(key, &words)))

@@ -196,6 +196,29 @@ impl<P: Protocol> State<P> {
         P::read_at_once(&mut self.attempt, at, copy).map(|seen| seen.present)
     }
 
+    /// As [`State::read_at_once`], of units one after another, which it takes out; those are left that have to be read otherwise.
+    #[inline(always)]
+    pub(crate) fn read_units_at_once(
+        &mut self,
+        table: &TableCore,
+        record: RecordAt,
+        units: &mut Units,
+        mut copy: impl FnMut(Unit, Words<'_>),
+    ) -> Option<bool> {
+        loop {
+            let left = *units;
+            let Some(unit) = units.next() else { return Some(true) };
+            match self.read_at_once(table.layout.at(record, unit), |from| copy(unit, from)) {
+                Some(true) => {}
+                Some(false) => return Some(false),
+                None => {
+                    *units = left;
+                    return None;
+                }
+            }
+        }
+    }
+
     /// Reads a unit as the transaction sees it; false if the row does not exist. Whoever uses this has entered.
     #[inline(always)]
     pub(crate) fn read(
