@@ -126,7 +126,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// One worker of [`Table::load`]: it is given a session, and what to call with the number of rows that it has inserted.
+/// One worker of [`Table::load`]: it is given a session, and what to call with the number of rows
+/// that it has inserted.
 type Work<'a, P> = dyn Fn(&mut Session<P>, &dyn Fn(usize)) -> Result<(), Abort> + Sync + 'a;
 
 /// Has the workers of [`Table::load`] work; gives the number of rows that they have inserted.

@@ -40,7 +40,8 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Makes an index of a table, as [`Table::create_index`](crate::Table::create_index) says; gives its number.
+/// Makes an index of a table, as [`Table::create_index`](crate::Table::create_index) says; gives
+/// its number.
 pub(crate) fn create<P: Protocol>(inner: &Arc<Inner<P>>, table: &TableCore, plan: IndexPlan) -> Result<usize, Error> {
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
@@ -68,7 +69,8 @@ pub(crate) fn create<P: Protocol>(inner: &Arc<Inner<P>>, table: &TableCore, plan
     }
 }
 
-/// Drops an index of a table, as [`Table::drop_index`](crate::Table::drop_index) says; the first `built_in` are there for good.
+/// Drops an index of a table, as [`Table::drop_index`](crate::Table::drop_index) says; the first
+/// `built_in` are there for good.
 pub(crate) fn drop_made<P: Protocol>(
     inner: &Arc<Inner<P>>,
     table: &TableCore,

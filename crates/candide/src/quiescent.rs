@@ -10,8 +10,8 @@ use crate::sync::thread;
 use crate::txn::Core;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Calls `each` with every row of a table, in no particular order: with the words of its key, as its type gives them, and with the
-/// others. Gives their number.
+/// Calls `each` with every row of a table, in no particular order: with the words of its key, as
+/// its type gives them, and with the others. Gives their number.
 ///
 /// # Errors
 /// [`Error::NotQuiescent`] if a transaction is running.
@@ -34,7 +34,8 @@ pub(crate) fn for_each_row<P: Protocol>(
                 let (start, count) = unit.image_range(table.groups);
                 from.copy(0, count, |word, value| image[start + word] = value);
             };
-            // Updaters that were put off may run there; if one panics, the attempt has to end all the same.
+            // Updaters that were put off may run there; if one panics, the attempt has to end all
+            // the same.
             let read = || state.read_units(engine, table, (record, units), copy);
             let is_there = catch_unwind(AssertUnwindSafe(read));
             state.abort(engine);

@@ -152,8 +152,10 @@ impl Way {
         });
     }
 
-    /// Goes on with a record that has to be looked at more closely, and those of its units that have not been read, or behind one that is
-    /// no row, up to the next row, of which `copy` is given the words. Nothing if there is no more, or it has failed. Apart, so that a simple step to a row is short.
+    /// Goes on with a record that has to be looked at more closely, and those of its units that
+    /// have not been read, or behind one that is no row, up to the next row, of which `copy` is
+    /// given the words. Nothing if there is no more, or it has failed. Apart, so that a simple step
+    /// to a row is short.
     #[inline(never)]
     fn go_on<P: Protocol>(
         &mut self,
@@ -430,7 +432,8 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// Goes on with a record of several units, or as [`Way::go_on`]. Given nothing that a step finds by itself, so that a simple one is short.
+    /// Goes on with a record of several units, or as [`Way::go_on`]. Given nothing that a step
+    /// finds by itself, so that a simple one is short.
     #[inline(never)]
     fn go_on(&mut self, record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {
         let core = self.table.core();

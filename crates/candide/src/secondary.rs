@@ -191,7 +191,8 @@ fn next_row<P: Protocol>(
     Ok(None)
 }
 
-/// As [`next_row`], and reads these units of the row, as it was when the way began; after the last row, or an error, the way is over.
+/// As [`next_row`], and reads these units of the row, as it was when the way began; after the last
+/// row, or an error, the way is over.
 fn read_next<P: Protocol>(
     tx: &Tx<'_, P>,
     (table, index): (&TableCore, &IndexCore),

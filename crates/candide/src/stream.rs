@@ -217,7 +217,8 @@ fn export<P: Protocol>(
     Ok(total)
 }
 
-/// Reads what [`export`] has written, and has `insert` insert the rows of each piece, of which it is given the words.
+/// Reads what [`export`] has written, and has `insert` insert the rows of each piece, of which it
+/// is given the words.
 fn import<P: Protocol>(
     inner: &Arc<Inner<P>>,
     shape: &Shape,
@@ -258,7 +259,8 @@ fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     Ok(())
 }
 
-/// Reads a line after so many rows: the number of rows in it, and their words; or zero, and the number of all rows.
+/// Reads a line after so many rows: the number of rows in it, and their words; or zero, and the
+/// number of all rows.
 fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>, StreamError> {
     let mut line = vec![read_word(from)?];
     let count = line[0];

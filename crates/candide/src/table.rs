@@ -279,7 +279,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(())
     }
 
-    /// Inserts a row, if possible where the last one was linked, unless there is one with its key; says whether it did.
+    /// Inserts a row, if possible where the last one was linked, unless there is one with its key;
+    /// says whether it did.
     fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
@@ -501,7 +502,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.get_units(tx, state, (key, record), projection)
     }
 
-    /// As [`Table::get_found`], of a record and several units. Apart, so that reads of one are short.
+    /// As [`Table::get_found`], of a record and several units. Apart, so that reads of one are
+    /// short.
     #[inline(never)]
     fn get_units<Pr: Projection<R>>(
         &self,
@@ -518,7 +520,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// As [`Table::get_found`], of a record of which these units are left to be read. The words of the others have been copied.
+    /// As [`Table::get_found`], of a record of which these units are left to be read. The words of
+    /// the others have been copied.
     #[cold]
     #[inline(never)]
     fn get_rest<Pr: Projection<R>>(

@@ -197,8 +197,8 @@ impl TableIndex {
         }
     }
 
-    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have so many words, and `node` with each node before
-    /// any record of it.
+    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have so many
+    /// words, and `node` with each node before any record of it.
     pub(crate) fn go_through(&self, key_words: usize, node: &mut dyn FnMut(NodeAt), record: &mut dyn FnMut(RecordAt)) {
         let mut cursor = self.cursor(WordRange::beginning_with(&[], key_words), Direction::Forward);
         loop {

@@ -35,7 +35,8 @@ struct Change {
 type Image<'a> = Option<&'a [u64]>;
 
 impl<P: Protocol> State<P> {
-    /// Stages what the insertion of a row, with these words outside its key, means for the indexes of its table.
+    /// Stages what the insertion of a row, with these words outside its key, means for the indexes
+    /// of its table.
     ///
     /// # Errors
     /// [`Abort::NotUnique`], before anything is staged.

@@ -386,8 +386,8 @@ impl<P: Protocol> Core<P> {
     }
 }
 
-/// What `run` gives after an attempt that has not committed; or the conflict after which it goes on. The attempt is over and nothing is
-/// held any more: the user's code may run here, and panic.
+/// What `run` gives after an attempt that has not committed; or the conflict after which it goes
+/// on. The attempt is over and nothing is held any more: the user's code may run here, and panic.
 #[cold]
 #[inline(never)]
 fn settle<T, E: From<Abort>>(

@@ -196,7 +196,8 @@ impl<P: Protocol> State<P> {
         P::read_at_once(&mut self.attempt, at, copy).map(|seen| seen.present)
     }
 
-    /// As [`State::read_at_once`], of units one after another, which it takes out; those are left that have to be read otherwise.
+    /// As [`State::read_at_once`], of units one after another, which it takes out; those are left
+    /// that have to be read otherwise.
     #[inline(always)]
     pub(crate) fn read_units_at_once(
         &mut self,
@@ -236,8 +237,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads units of a record as [`State::read`] does, and calls `copy` with the words of each, perhaps several times; what the last call
-    /// was given belongs together.
+    /// Reads units of a record as [`State::read`] does, and calls `copy` with the words of each,
+    /// perhaps several times; what the last call was given belongs together.
     #[inline(never)]
     pub(crate) fn read_units(
         &mut self,
@@ -425,7 +426,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads units of a record as [`State::read_at_mark`] does, and calls `copy` as [`State::read_units`] does.
+    /// Reads units of a record as [`State::read_at_mark`] does, and calls `copy` as
+    /// [`State::read_units`] does.
     #[inline]
     pub(crate) fn read_units_at_mark(
         &mut self,
