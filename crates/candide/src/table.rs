@@ -8,8 +8,7 @@ use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::quiescent::for_each_row;
 use crate::record::{
-    Buffer, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater,
-    Words,
+    Buffer, ImageSink, Key, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater, Words,
 };
 use crate::session::Session;
 use crate::txn::{FreeColumnsOnly, Home, Stager, State, Tx};
@@ -288,9 +287,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let key = row.key();
         let home = match self.core.layout.packing::<R::Key>() {
             None => state.link(tx.engine, &self.core, key.words().as_ref(), place)?,
-            Some(packing) => {
-                state.link_packed(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice(), place)?
-            }
+            Some(packing) => state.link_packed(tx.engine, &self.core, packing, key.words().as_ref(), place)?,
         };
         self.insert_at(tx, state, home, row)
     }
@@ -496,8 +493,6 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if let Some(is_there) = state.read_at_once(unit.of(record), copy) {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
-            let units = self.core.layout.units_of(projection.groups());
-            return self.get_rest(tx, state, (key, record), projection, (units, Pr::EMPTY));
         }
         self.get_units(tx, state, (key, record), projection)
     }
@@ -576,19 +571,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         // Not `in_words`: lookups of keys taken as they are get code of their own, at each call.
         match self.core.layout.packing::<R::Key>() {
             None => state.find(tx.engine, &self.core, key.words().as_ref()),
-            Some(packing) => self.find_packed(tx, state, packing, key),
+            Some(packing) => state.find_packed(tx.engine, &self.core, packing, key.words().as_ref()),
         }
-    }
-
-    #[inline(never)]
-    fn find_packed(
-        &self,
-        tx: &Tx<'_, P>,
-        state: &mut State<P>,
-        packing: KeyPacking,
-        key: &R::Key,
-    ) -> Result<Found, Abort> {
-        state.find(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice())
     }
 
     #[inline(always)]

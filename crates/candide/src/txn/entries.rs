@@ -40,6 +40,7 @@ impl<P: Protocol> State<P> {
     ///
     /// # Errors
     /// [`Abort::NotUnique`], before anything is staged.
+    #[inline(never)]
     pub(crate) fn enter_row(
         &mut self,
         engine: &Engine<P>,
@@ -55,6 +56,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Stages what the removal of a row, if it exists, means for the indexes of its table.
+    #[inline(never)]
     pub(crate) fn leave_row(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<(), Abort> {
         let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
@@ -71,6 +73,7 @@ impl<P: Protocol> State<P> {
     ///
     /// # Errors
     /// [`Abort::NotFound`] if it `must_exist` and does not, and [`Abort::NotUnique`], before anything is staged.
+    #[inline(never)]
     pub(crate) fn change_row(
         &mut self,
         engine: &Engine<P>,

@@ -20,7 +20,7 @@ use crate::factor::{Factor, Factors};
 use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore};
-use crate::record::{CellAt, Op, RecordAt, Unit, Units, Words};
+use crate::record::{CellAt, KeyPacking, Op, RecordAt, Unit, Units, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;
@@ -546,6 +546,18 @@ impl<P: Protocol> State<P> {
         Ok(table.index.find(key))
     }
 
+    /// As [`State::find`], of a key that is packed.
+    #[inline(never)]
+    pub(crate) fn find_packed(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        packing: KeyPacking,
+        words: &[u64],
+    ) -> Result<Found, Abort> {
+        self.find(engine, table, packing.pack(words).as_slice())
+    }
+
     /// As [`State::find`], of a key that had no record a moment ago.
     #[cold]
     #[inline(never)]
@@ -638,16 +650,17 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// As [`State::link`], apart.
+    /// As [`State::link`], of a key that is packed.
     #[inline(never)]
     pub(crate) fn link_packed(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
-        key: &[u64],
+        packing: KeyPacking,
+        words: &[u64],
         place: &mut Place,
     ) -> Result<Home, Abort> {
-        self.link(engine, table, key, place)
+        self.link(engine, table, packing.pack(words).as_slice(), place)
     }
 
     /// The rest of [`State::link`] for a key that belongs somewhere else.
