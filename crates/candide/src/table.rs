@@ -486,7 +486,21 @@ impl<R: Record, P: Protocol> Table<R, P> {
         found: Found,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
+        match self.present(tx, state, key, found)? {
+            Some(record) => self.get_record(tx, state, (key, record), projection),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Table::get_found`], of a record.
+    #[inline(always)]
+    fn get_record<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
         if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
             let mut words = Pr::EMPTY;
             let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
@@ -497,8 +511,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.get_units(tx, state, (key, record), projection)
     }
 
-    /// As [`Table::get_found`], of a record and several units. Apart, so that reads of one are
-    /// short.
+    /// As [`Table::get_record`], of several units. Apart, so that reads of one are short.
     #[inline(never)]
     fn get_units<Pr: Projection<R>>(
         &self,
@@ -515,8 +528,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// As [`Table::get_found`], of a record of which these units are left to be read. The words of
-    /// the others have been copied.
+    /// As [`Table::get_record`], where these units are left to be read. The words of the others
+    /// have been copied.
     #[cold]
     #[inline(never)]
     fn get_rest<Pr: Projection<R>>(
@@ -635,15 +648,20 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
     }
 
-    /// What a lookup finds now: where it found nothing, this transaction may have inserted since.
+    /// The record that is there now: where a lookup found nothing, this transaction may have inserted
+    /// since. None, and the absence observed, if there is none.
     #[inline(always)]
-    fn found_now(&self, state: &mut State<P>) -> Result<Found, Abort> {
+    fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {
-            Found::Record(_) => Ok(self.found),
-            Found::Nothing { .. } => {
-                self.table.in_words(&self.key, |key| state.find_again(self.tx.engine, &self.table.core, key))
-            }
+            Found::Record(record) => Ok(Some(record)),
+            Found::Nothing { .. } => self.look_again(state),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
+        self.table.in_words(&self.key, |key| state.look_again(self.tx.engine, &self.table.core, key))
     }
 
     /// Reads columns; `None` if there is no row.
@@ -654,8 +672,20 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
         state.enter(self.tx.engine)?;
-        let found = self.found_now(state)?;
-        self.table.get_found(self.tx, state, &self.key, found, projection)
+        match self.found {
+            Found::Record(record) => self.table.get_record(self.tx, state, (&self.key, record), projection),
+            Found::Nothing { .. } => self.get_again(state, projection),
+        }
+    }
+
+    /// As [`Row::get`], where a lookup found nothing.
+    #[cold]
+    #[inline(never)]
+    fn get_again<Pr: Projection<R>>(&self, state: &mut State<P>, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+        match self.look_again(state)? {
+            Some(record) => self.table.get_units(self.tx, state, (&self.key, record), projection),
+            None => Ok(None),
+        }
     }
 
     /// Reads columns.
@@ -676,8 +706,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         // Before it is looked for: the refusal must not tell whether it is there.
         state.enter(self.tx.engine)?;
         state.admit_write()?;
-        let found = self.found_now(state)?;
-        let Some(record) = self.table.present(self.tx, state, &self.key, found)? else { return Ok(None) };
+        let Some(record) = self.record_now(state)? else { return Ok(None) };
         let core = &self.table.core;
         let mut words = Pr::EMPTY;
         let units = core.layout.units_of(projection.groups());
@@ -798,8 +827,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         let state = &mut *self.tx.state.borrow_mut();
         // Before the row is looked at: the refusal must not tell whether it is there.
         state.admit_write()?;
-        let found = self.found_now(state)?;
-        match self.table.present(self.tx, state, &self.key, found)? {
+        match self.record_now(state)? {
             Some(record) => stage(&mut self.table.stager(self.tx, state, record)),
             None => Err(Abort::NotFound),
         }

@@ -558,11 +558,23 @@ impl<P: Protocol> State<P> {
         self.find(engine, table, packing.pack(words).as_slice())
     }
 
-    /// As [`State::find`], of a key that had no record a moment ago.
+    /// The record of a key, which had none a moment ago; none, and the absence observed, if it still
+    /// has none.
     #[cold]
     #[inline(never)]
-    pub(crate) fn find_again(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Found, Abort> {
-        self.find(engine, table, key)
+    pub(crate) fn look_again(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+    ) -> Result<Option<RecordAt>, Abort> {
+        match self.find(engine, table, key)? {
+            Found::Record(record) => Ok(Some(record)),
+            Found::Nothing { node, version } => {
+                self.absent(engine, Missing { table: table.number, key: Some(key), node, version })?;
+                Ok(None)
+            }
+        }
     }
 
     /// Apart, so that looking up what there is now is short.
