@@ -439,7 +439,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         let core = self.table.core();
         let (mut units, mut words) = (self.units.all, Pr::EMPTY);
         let Some(record) = record else { return self.go_on_with(None, words) };
-        if self.units.only.is_some() {
+        if Pr::ONE_GROUP || self.units.only.is_some() {
             return self.go_on_with(Some((record, units)), words);
         }
         let copy = |unit, from: Words<'_>| self.projection.copy(unit, from, &mut words);
@@ -456,7 +456,6 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     }
 
     /// As [`Way::go_on`], where the words of some units of the record have been copied.
-    #[cold]
     #[inline(never)]
     fn go_on_with(
         &mut self,

@@ -508,7 +508,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
         }
-        self.get_units(tx, state, (key, record), projection)
+        match Pr::ONE_GROUP {
+            true => self.get_slowly(tx, state, (key, record), projection),
+            false => self.get_units(tx, state, (key, record), projection),
+        }
     }
 
     /// As [`Table::get_record`], of several units. Apart, so that reads of one are short.
@@ -528,10 +531,23 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// As [`Table::get_record`], where these units are left to be read. The words of the others
-    /// have been copied.
+    /// As [`Table::get_record`], whatever it takes.
     #[cold]
     #[inline(never)]
+    fn get_slowly<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let units = self.core.layout.units_of(projection.groups());
+        self.get_rest(tx, state, (key, record), projection, (units, Pr::EMPTY))
+    }
+
+    /// As [`Table::get_slowly`], where these units are left to be read. The words of the others
+    /// have been copied.
+    #[cold]
     fn get_rest<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
@@ -683,7 +699,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[inline(never)]
     fn get_again<Pr: Projection<R>>(&self, state: &mut State<P>, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         match self.look_again(state)? {
-            Some(record) => self.table.get_units(self.tx, state, (&self.key, record), projection),
+            Some(record) => self.table.get_slowly(self.tx, state, (&self.key, record), projection),
             None => Ok(None),
         }
     }

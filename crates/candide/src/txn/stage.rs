@@ -28,9 +28,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     fn stage(&mut self, place: Place, op: Op, push: impl FnOnce(&mut State<P>) -> u32) -> Result<(), Abort> {
         let unit = self.table.layout.unit_of(place.group);
         let at = self.table.layout.at(self.record, unit);
-        if !self.state.can_update(self.engine, at)? {
-            return Err(Abort::NotFound);
-        }
+        self.state.admit_update(self.engine, at)?;
         let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
         let op = Op { word, operand: push(self.state), ..op };
         self.state.stage(self.engine, at, Intent::Update, op)
@@ -51,9 +49,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         let unit = self.table.layout.unit_of(group);
         let words = self.table.layout.at(self.record, unit).payload_words() as u16;
         let at = self.table.layout.at(self.record, unit);
-        if !self.state.can_update(self.engine, at)? {
-            return Err(Abort::NotFound);
-        }
+        self.state.admit_update(self.engine, at)?;
         let is_packed = self.table.layout.packing::<R::Key>().is_some();
         let operand = self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, is_packed));
         let op = Op { code: Code::User, operand, ..Op::set_words(0, words) };

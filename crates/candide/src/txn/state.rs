@@ -463,14 +463,28 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Whether an update may be staged on this unit: whether the row exists.
+    /// Enters, and checks that an update may be staged on this unit.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if the row does not exist.
     #[inline(always)]
-    pub(crate) fn can_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<bool, Abort> {
-        let exists = self.exists(engine, at, true)?;
-        if exists && !engine.options.commit_time_updates && self.writes.find(at).is_none() {
-            return self.observe_existence(engine, at);
+    pub(crate) fn admit_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
+        self.enter(engine)?;
+        match self.writes.find(at) {
+            None if P::peek(&self.attempt, at) && engine.options.commit_time_updates => Ok(()),
+            own => self.look_before_update(engine, at, own),
         }
-        Ok(exists)
+    }
+
+    /// The rest of [`State::admit_update`], for a unit that this item is of, or that has to be
+    /// observed.
+    #[inline(never)]
+    fn look_before_update(&mut self, engine: &Engine<P>, at: CellAt, own: Option<usize>) -> Result<(), Abort> {
+        let exists = match own {
+            Some(item) => self.writes.items()[item].present,
+            None => self.observe_existence(engine, at)?,
+        };
+        if exists { Ok(()) } else { Err(Abort::NotFound) }
     }
 
     /// Whether a delete may be staged on the row with this first unit: whether it exists.
