@@ -2,14 +2,18 @@
 
 #![forbid(unsafe_code)]
 
+use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::protocol::Protocol;
-use crate::record::Record;
+use crate::index::Direction;
+use crate::protocol::{Protocol, TableCore};
+use crate::record::{Record, WordRange};
+use crate::scan::Way;
 use crate::session::Session;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::table::Table;
 use crate::txn::Tx;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// Rows that [`Table::load`] inserts in one transaction.
 const ROWS_AT_ONCE: usize = 256;
@@ -80,33 +84,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
     where
         I: IntoIterator<Item = R, IntoIter: Send>,
     {
-        let workers = if self.inner().engine.properties.one_session { 1 } else { options.workers };
-        // Threads of their own would wait for a transaction of this one for ever.
-        let clock = &self.inner().engine.clock;
-        P::enter(clock).map_err(|cause| Error::Load { rows: 0, cause })?;
-        P::leave(clock);
-        let sessions: Vec<_> = (0..workers).map(|_| Session::new(self.inner())).collect::<Result<_, _>>()?;
         let source = Mutex::new(Some(rows.into_iter().fuse()));
-        let loaded = AtomicUsize::new(0);
-        let work = |session: Session<P>| self.load_some(session, &source, &loaded, options.progress);
-        let first_error = std::thread::scope(|scope| {
-            let workers: Vec<_> = sessions.into_iter().map(|session| scope.spawn(|| work(session))).collect();
-            let ends = workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            ends.fold(None, |first: Option<Abort>, end| first.or(end.err()))
-        });
-        let rows = loaded.load(Ordering::Relaxed);
-        first_error.map_or(Ok(rows), |cause| Err(Error::Load { rows, cause }))
+        load(self.inner(), options, &|session, report| self.load_some(session, &source, report))
     }
 
     /// One worker's part. After a refusal nobody takes more rows.
     fn load_some(
         &self,
-        mut session: Session<P>,
+        session: &mut Session<P>,
         source: &Mutex<Option<impl Iterator<Item = R>>>,
-        loaded: &AtomicUsize,
-        progress: Option<&(dyn Fn(usize) + Sync)>,
+        report: &dyn Fn(usize),
     ) -> Result<(), Abort> {
         let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
         let _last = LastIfPanicking(source);
@@ -122,14 +109,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if rows.is_empty() {
                 return Ok(());
             }
-            if let Err(abort) = session.run(|tx| self.insert_many(tx, rows.iter().copied())) {
+            if let Err(abort) = session.run_body(&mut |tx| self.insert_many(tx, rows.iter().copied())) {
                 *lock(source) = None;
                 return Err(abort);
             }
-            let total = loaded.fetch_add(rows.len(), Ordering::Relaxed) + rows.len();
-            if let Some(progress) = progress {
-                progress(total);
-            }
+            report(rows.len());
         }
     }
 
@@ -138,13 +122,54 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
     pub fn clear(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
-        let mut count = 0;
-        for row in self.iter(tx, ()) {
-            self.delete(tx, &row?.0)?;
-            count += 1;
-        }
-        Ok(count)
+        clear(tx, self.core())
     }
+}
+
+/// One worker of [`Table::load`]: it is given a session, and what to call with the number of rows
+/// that it has inserted.
+type Work<'a, P> = dyn Fn(&mut Session<P>, &dyn Fn(usize)) -> Result<(), Abort> + Sync + 'a;
+
+/// Has the workers of [`Table::load`] work; gives the number of rows that they have inserted.
+fn load<P: Protocol>(inner: &Arc<Inner<P>>, options: LoadOptions<'_>, work: &Work<'_, P>) -> Result<usize, Error> {
+    let workers = if inner.engine.properties.one_session { 1 } else { options.workers };
+    // Threads of their own would wait for a transaction of this one for ever.
+    let clock = &inner.engine.clock;
+    P::enter(clock).map_err(|cause| Error::Load { rows: 0, cause })?;
+    P::leave(clock);
+    let sessions: Vec<_> = (0..workers).map(|_| Session::new(inner)).collect::<Result<_, _>>()?;
+    let loaded = AtomicUsize::new(0);
+    let report = |rows: usize| {
+        let total = loaded.fetch_add(rows, Ordering::Relaxed) + rows;
+        if let Some(progress) = options.progress {
+            progress(total);
+        }
+    };
+    let first_error = std::thread::scope(|scope| {
+        let start = |mut session: Session<P>| scope.spawn(move || work(&mut session, &report));
+        let workers: Vec<_> = sessions.into_iter().map(start).collect();
+        let ends =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        ends.fold(None, |first: Option<Abort>, end| first.or(end.err()))
+    });
+    let rows = loaded.load(Ordering::Relaxed);
+    first_error.map_or(Ok(rows), |cause| Err(Error::Load { rows, cause }))
+}
+
+/// Deletes all rows of a table; gives their number.
+fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort> {
+    let range = WordRange::beginning_with(&[], table.layout.key_words());
+    let units = table.layout.placed_units_of(1);
+    let mut way = Way::new(tx, table, range, Direction::Forward);
+    let mut count = 0;
+    while let Some(record) = way.next_row(tx, table, &units, &mut |_, _| {})? {
+        let state = &mut *tx.state.borrow_mut();
+        state.enter(tx.engine)?;
+        state.admit_write()?;
+        state.delete_row(tx.engine, table, record)?;
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Has nobody take more rows, if it is dropped by a panic.

@@ -2,28 +2,24 @@
 
 #![forbid(unsafe_code)]
 
+use crate::catalog::Catalog;
 use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
-use crate::index::{Attic, HashIndex, OrderedIndex, Size, TableIndex};
-use crate::memory::{Memory, Slab, SlabId};
+use crate::memory::Memory;
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
-    Common, DefaultProtocol, Engine, Hot, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Local, LookBack, Occ, Options,
-    Properties, Protocol, Stage, TableCore, Token,
+    Common, DefaultProtocol, Engine, Hot, Local, LookBack, Occ, Options, Properties, Protocol, Token,
 };
-use crate::record::{
-    Buffer, Group, IndexKind, KEY_WORDS_MAX, Key, KeyPacking, Layout, RECORD_WORDS_MAX, Record, Show, image_words,
-};
+use crate::record::{Record, RowType};
 use crate::session::{Session, run_cached};
-use crate::stats::{Counters, Stats, Tally};
+use crate::stats::{Counters, Stats};
 use crate::sync::{
     AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique, try_lock,
 };
 use crate::table::Table;
 use crate::timestamps::{self, Timestamps};
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
-use std::any::TypeId;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// An in-memory database whose transactions are serializable by protocol `P`.
@@ -54,8 +50,7 @@ impl<P: Protocol> Clone for Database<P> {
 #[derive(Debug)]
 pub(crate) struct Inner<P: Protocol> {
     pub(crate) engine: Engine<P>,
-    /// Row types of the tables, by number.
-    types: Mutex<Vec<TypeId>>,
+    pub(crate) catalog: Catalog,
     /// Sessions that exist, and those that are gone but left garbage.
     sessions: Mutex<Vec<Member>>,
     sessions_made: AtomicU64,
@@ -63,14 +58,11 @@ pub(crate) struct Inner<P: Protocol> {
     session_taken: AtomicBool,
     /// Counts of sessions that are gone.
     past: Mutex<Stats>,
-    slabs_made: AtomicU64,
-    lines: Arc<Slab>,
     collector: Mutex<Collector>,
     /// What the advancer has taken of entries that are for all, and made of them.
     common_garbage: Mutex<Garbage>,
     /// Held by who adds or drops a secondary index.
     pub(crate) index_changes: Mutex<()>,
-    seed: u64,
 }
 
 #[derive(Debug)]
@@ -130,19 +122,7 @@ impl<P: Protocol> Database<P> {
     /// As [`Database::table`].
     pub fn table_with<R: Record>(&self, name: &str, options: TableOptions) -> Result<Table<R, P>, Error> {
         let inner = &self.inner;
-        let mut types = lock(&inner.types);
-        let mut tables = inner.engine.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(core) = tables.iter().find(|core| *core.name == *name && !core.is_index) {
-            if types[usize::from(core.number)] != TypeId::of::<R>() {
-                let (table, existing) = (name.to_owned(), core.row_type);
-                return Err(Error::TableType { table, wanted: R::NAME, existing });
-            }
-            return Ok(Table::new(inner.clone(), core.clone()));
-        }
-        let cores = inner.new_table::<R>(name, options, &tables)?;
-        let core = cores[0].clone();
-        types.resize(tables.len() + cores.len(), TypeId::of::<R>());
-        tables.extend(cores);
+        let core = inner.catalog.table(&inner.engine.common, name, options, &RowType::of::<R>())?;
         Ok(Table::new(inner.clone(), core))
     }
 
@@ -236,9 +216,9 @@ pub struct MemoryUse {
 /// Options of a table that is created.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TableOptions {
-    capacity: usize,
-    components_share_words: bool,
-    ordered: bool,
+    pub(crate) capacity: usize,
+    pub(crate) components_share_words: bool,
+    pub(crate) ordered: bool,
 }
 
 impl TableOptions {
@@ -360,7 +340,8 @@ impl<P: Protocol> Builder<P> {
         // A sanitizer watches over what the system has allocated, and knows nothing of blocks within that.
         let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
         let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
-        let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, &memory);
+        let seed = self.seed.unwrap_or_else(Random::process_seed);
+        let catalog = Catalog::new(&memory, seed);
         let slot = epochs.register();
         let collector = Collector { local: Local::new(id, COLLECTOR, slot.clone()), slot };
         let inner = Arc::new(Inner {
@@ -377,17 +358,14 @@ impl<P: Protocol> Builder<P> {
                 },
                 clock: P::clock(&self.policy, timestamps),
             },
-            types: Mutex::new(Vec::new()),
+            catalog,
             sessions: Mutex::new(Vec::new()),
             sessions_made: AtomicU64::new(COLLECTOR),
             session_taken: AtomicBool::new(false),
             past: Mutex::new(Stats::default()),
-            slabs_made: AtomicU64::new(1),
-            lines,
             collector: Mutex::new(collector),
             common_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
-            seed: self.seed.unwrap_or_else(Random::process_seed),
         });
         let weak: std::sync::Weak<Inner<P>> = Arc::downgrade(&inner);
         epochs.add_collector(weak);
@@ -395,194 +373,10 @@ impl<P: Protocol> Builder<P> {
     }
 }
 
-/// What a table is to be.
-struct Plan {
-    name: Box<str>,
-    number: usize,
-    row_type: &'static str,
-    /// Whether it holds the entries of a secondary index.
-    is_index: bool,
-    groups: &'static [Group],
-    split: bool,
-    packing: Option<KeyPacking>,
-    /// Words of the keys it keeps, and those of them that a hash index hashes.
-    key_words: usize,
-    hashed_words: usize,
-    show_key: Show,
-    ordered: bool,
-    capacity: usize,
-}
-
-/// The groups of entries, by the number of their words.
-static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
-    let mut groups = [Group::new("entry", 0); KEY_WORDS_MAX + 1];
-    let mut words = 0;
-    while words < groups.len() {
-        groups[words].words = words;
-        words += 1;
-    }
-    groups
-};
-
 /// The collector's number among the sessions.
 const COLLECTOR: u64 = 1;
 
 impl<P: Protocol> Inner<P> {
-    /// A table and its indexes, with the numbers that follow those of the tables there are; the table comes first.
-    fn new_table<R: Record>(
-        &self,
-        name: &str,
-        options: TableOptions,
-        tables: &[Arc<TableCore>],
-    ) -> Result<Vec<Arc<TableCore>>, Error> {
-        if name.is_empty() {
-            return Err(Error::EmptyTableName);
-        }
-        check_row_type::<R>()?;
-        let contended = options.components_share_words || self.engine.options.factors.has(Factor::ContendedKeys);
-        let packing = if contended { KeyPacking::new(R::Key::WIDTHS) } else { None };
-        let key_words = packing.map_or(R::Key::WORDS, |packing| packing.words());
-        // Before anything is reserved, which would not be given back.
-        R::INDEXES.iter().try_for_each(|spec| check_index(R::NAME, &IndexPlan::of_spec(spec), key_words))?;
-        let table = Arc::new(self.new_core(Plan {
-            name: name.into(),
-            number: tables.len(),
-            row_type: R::NAME,
-            is_index: false,
-            groups: R::GROUPS,
-            split: self.engine.options.splitting && self.engine.properties.cell_words > 0,
-            packing,
-            key_words,
-            hashed_words: key_words,
-            show_key: R::Key::show,
-            ordered: R::Index::ORDERED || options.ordered || self.engine.options.factors.has(Factor::OrderedOnly),
-            capacity: options.capacity,
-        })?);
-        let mut cores = vec![table.clone()];
-        for (number, spec) in R::INDEXES.iter().enumerate() {
-            let index = IndexPlan::of_spec(spec);
-            let entries = self.new_entries(&table, &index, tables.len() + cores.len(), options.capacity)?;
-            cores.push(entries.clone());
-            let index = table.indexes.add(index.with_entries(number, entries));
-            for stage in [Stage::Kept, Stage::Enforced, Stage::Readable] {
-                table.indexes.set(index, stage, true);
-            }
-        }
-        Ok(cores)
-    }
-
-    /// The table of an index's entries.
-    fn new_entries(
-        &self,
-        table: &TableCore,
-        index: &IndexPlan,
-        number: usize,
-        capacity: usize,
-    ) -> Result<Arc<TableCore>, Error> {
-        let primary_words = table.layout.key_words();
-        check_index(table.row_type, index, primary_words)?;
-        let (key_words, words) = index.entry_words(primary_words);
-        let entries = self.new_core(Plan {
-            name: format!("{}.{}", table.name, index.name).into(),
-            number,
-            row_type: table.row_type,
-            is_index: true,
-            groups: &ENTRY_GROUPS[words..=words],
-            split: false,
-            packing: None,
-            key_words,
-            hashed_words: index.key_words,
-            show_key: index.show_key,
-            ordered: index.ordered || self.engine.options.factors.has(Factor::OrderedOnly),
-            capacity,
-        })?;
-        Ok(Arc::new(entries))
-    }
-
-    /// Adds an index to a table, at no stage yet. The caller keeps others from doing so.
-    pub(crate) fn add_index<'t>(&self, table: &'t TableCore, plan: IndexPlan) -> Result<&'t IndexCore, Error> {
-        if table.indexes.kept().any(|index| index.name == plan.name) {
-            return Err(Error::IndexExists { table: table.name.to_string(), index: plan.name.to_string() });
-        }
-        if plan.name.is_empty() {
-            return Err(Error::EmptyTableName);
-        }
-        if let Some(dropped) = table.indexes.dropped_like(&plan) {
-            return Ok(dropped);
-        }
-        let number = table.indexes.next_number().ok_or(Error::TooManyIndexes)?;
-        let mut types = lock(&self.types);
-        let mut tables = self.engine.tables.write().unwrap_or_else(PoisonError::into_inner);
-        let entries = self.new_entries(table, &plan, tables.len(), 0)?;
-        tables.push(entries.clone());
-        types.push(TypeId::of::<IndexCore>());
-        Ok(table.indexes.add(plan.with_entries(number, entries)))
-    }
-
-    pub(crate) fn memory_limit_error(&self) -> Error {
-        Error::MemoryLimit { limit_bytes: self.engine.options.memory_limit_bytes }
-    }
-
-    fn new_core(&self, plan: Plan) -> Result<TableCore, Error> {
-        let Plan { name, row_type, is_index, groups, split, key_words, .. } = plan;
-        let properties = &self.engine.properties;
-        let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
-        let layout =
-            Layout::new(number, key_words, plan.packing, groups, split, properties.cell_words).map_err(|words| {
-                let problem = format!("its records would have {words} words; 65,535 is the most");
-                Error::RowType { row: row_type, problem }
-            })?;
-        let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
-        let memory = &self.engine.memory;
-        let records = Slab::new(slab, layout.total_words(), memory);
-        let version_slab = |words: usize| {
-            let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
-            Slab::new(slab, words, memory)
-        };
-        let versions = (properties.version_words > 0).then(|| {
-            let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
-            let payload = if split { largest } else { image_words(groups) };
-            version_slab(properties.version_words + payload + properties.spare_words)
-        });
-        let short_versions = versions.as_ref().filter(|_| properties.short_version_words > 0).map(|versions| {
-            let are_short = versions.block_words() <= properties.short_version_words;
-            if are_short { versions.clone() } else { version_slab(properties.short_version_words) }
-        });
-        let index = if plan.ordered {
-            let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
-            let nodes = Slab::new(slab, OrderedIndex::NODE_WORDS, memory);
-            OrderedIndex::new(nodes, key_words, properties.node_words).map(TableIndex::Ordered)
-        } else {
-            let words = (key_words, plan.hashed_words);
-            let size = Size { capacity: plan.capacity, grows: !self.engine.options.factors.has(Factor::FixedHash) };
-            HashIndex::new(memory, &self.lines, words, properties.node_words, size, self.seed).map(TableIndex::Hash)
-        };
-        let index = index.map_err(|_| self.memory_limit_error())?;
-        let attic = match &index {
-            TableIndex::Ordered(index) if properties.stows => {
-                Some(Attic::beside(index).map_err(|_| self.memory_limit_error())?)
-            }
-            _ => None,
-        };
-        Ok(TableCore {
-            database: self.engine.id,
-            number,
-            name,
-            row_type,
-            is_index,
-            groups,
-            layout,
-            show_key: plan.show_key,
-            index,
-            attic,
-            records,
-            indexes: Indexes::default(),
-            linked: Tally::default(),
-            versions,
-            short_versions,
-        })
-    }
-
     /// Admits a session, if the protocol allows another one.
     pub(crate) fn admit(&self) -> Result<(), Error> {
         // Acquire: what the one session before did is this one's to see (E12).
@@ -701,44 +495,4 @@ impl<P: Protocol> Drop for Inner<P> {
             *lock(&member.public.garbage) = Garbage::default();
         }
     }
-}
-
-/// Checks that an index of a row type whose tables have keys of so many words can be made.
-fn check_index(row: &'static str, index: &IndexPlan, primary_words: usize) -> Result<(), Error> {
-    if index.fits(primary_words) {
-        return Ok(());
-    }
-    let (name, own, all) = (&index.name, index.key_words, index.entry_words(primary_words).0);
-    let problem = format!(
-        "the entries of its index {name:?} would have a key of {all} words, {own} of them the index's own; 1 is the least of these, \
-         {KEY_WORDS_MAX} the most of all"
-    );
-    Err(Error::RowType { row, problem })
-}
-
-/// Checks what a `Record` implementation says about itself.
-fn check_row_type<R: Record>() -> Result<(), Error> {
-    let problem = |problem: String| Err(Error::RowType { row: R::NAME, problem });
-    let groups = R::GROUPS;
-    if groups.is_empty() || groups.len() > Group::COUNT_MAX {
-        return problem(format!("it has {} groups; 1 to {} are possible", groups.len(), Group::COUNT_MAX));
-    }
-    if let Some(group) = groups.iter().find(|group| !(1..=RECORD_WORDS_MAX).contains(&group.words)) {
-        let (name, words) = (group.name, group.words);
-        return problem(format!("group {name:?} has {words} words; 1 to {RECORD_WORDS_MAX} are possible"));
-    }
-    if !(1..=KEY_WORDS_MAX).contains(&<R::Key as Key>::WORDS) {
-        let words = <R::Key as Key>::WORDS;
-        return problem(format!("its key has {words} words; 1 to {KEY_WORDS_MAX} are possible"));
-    }
-    if R::INDEXES.len() > INDEXES_MAX {
-        return problem(format!("it has {} indexes; {INDEXES_MAX} are possible", R::INDEXES.len()));
-    }
-    let mut image = R::Image::ZERO;
-    let image = image.words().len();
-    if image != image_words(groups) {
-        let words = image_words(groups);
-        return problem(format!("its image has {image} words but its groups have {words}; use [u64; {words}]"));
-    }
-    Ok(())
 }

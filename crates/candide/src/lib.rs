@@ -532,14 +532,17 @@
 
 mod access;
 mod bulk;
+mod catalog;
 mod db;
 mod epoch;
 mod error;
 mod factor;
 mod health;
 mod index;
+mod indexing;
 mod memory;
 mod protocol;
+mod quiescent;
 mod record;
 mod scan;
 mod secondary;

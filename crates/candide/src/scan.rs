@@ -5,7 +5,9 @@
 use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
-use crate::record::{Edge, KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, WordRange};
+use crate::record::{
+    Edge, KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, Unit, Units, WordRange, Words,
+};
 use crate::table::Table;
 use crate::txn::{Mark, State, Tx};
 
@@ -71,11 +73,19 @@ impl Way {
         self.mark
     }
 
-    /// Gives nothing more, no error either: a loop that skips errors has to end.
+    /// Gives nothing more, no error either but this one: a loop that skips errors has to end.
     #[cold]
-    pub(crate) fn end(&mut self) {
+    #[inline(never)]
+    pub(crate) fn end(&mut self) -> Option<Abort> {
         self.cursor = None;
         self.is_over = true;
+        self.failed.take()
+    }
+
+    /// Takes note of what it has failed by.
+    #[cold]
+    pub(crate) fn fail(&mut self, abort: Abort) {
+        self.failed = Some(abort);
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -140,6 +150,67 @@ impl Way {
             }
             is_wanted
         });
+    }
+
+    /// Goes on with a record that has to be looked at more closely, and those of its units that
+    /// have not been read, or behind one that is no row, up to the next row, of which `copy` is
+    /// given the words. Nothing if there is no more, or it has failed. Apart, so that a simple step
+    /// to a row is short.
+    #[inline(never)]
+    fn go_on<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        table: &TableCore,
+        units: &PlacedUnits,
+        mut begun: Option<(RecordAt, Units)>,
+        copy: &mut dyn FnMut(Unit, Words<'_>),
+    ) -> Option<RecordAt> {
+        let state = &mut *tx.state.borrow_mut();
+        loop {
+            if begun.is_none() {
+                self.skip_absent(tx, state, table, units);
+            }
+            let next = begun.take().or_else(|| self.step(tx, state, table).map(|record| (record, units.all)))?;
+            match state.read_units_at_mark(tx.engine, table, next, self.mark, copy) {
+                Ok(true) => return Some(next.0),
+                Ok(false) => {}
+                Err(abort) => {
+                    self.fail(abort);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Goes past what else at hand is no row, as far as that is simple: where rows come at one end of a range and go at the other, those that
+    /// have gone lie together, as long as somebody can see them.
+    #[inline(always)]
+    fn skip_absent<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
+        units: &PlacedUnits,
+    ) {
+        let Some(placed) = units.only else { return };
+        self.give_while(tx, state, table, |state, record| {
+            let at = placed.of(record);
+            !P::peek(&state.attempt, at) && state.read_at_once(at, |_| {}) == Some(false)
+        });
+    }
+
+    /// Goes on to the next row, as [`Scan`] does, and has `copy` copy what is in these units of it.
+    pub(crate) fn next_row<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        table: &TableCore,
+        units: &PlacedUnits,
+        copy: &mut dyn FnMut(Unit, Words<'_>),
+    ) -> Result<Option<RecordAt>, Abort> {
+        match self.go_on(tx, table, units, None, copy) {
+            None => self.end().map_or(Ok(None), Err),
+            record => Ok(record),
+        }
     }
 
     #[inline(never)]
@@ -361,47 +432,44 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// Goes on with a record that has to be looked at more closely, or behind one that is no row. Apart, and given nothing that
-    /// it finds by itself, so that a simple step to a row is short.
+    /// Goes on with a record of several units, or as [`Way::go_on`]. Given nothing that a step
+    /// finds by itself, so that a simple one is short.
     #[inline(never)]
-    fn go_on(&mut self, mut record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {
-        loop {
-            let state = &mut *self.tx.state.borrow_mut();
-            let core = self.table.core();
-            if record.is_none() {
-                self.skip_absent(state);
+    fn go_on(&mut self, record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {
+        let core = self.table.core();
+        let (mut units, mut words) = (self.units.all, Pr::EMPTY);
+        let Some(record) = record else { return self.go_on_with(None, words) };
+        if Pr::ONE_GROUP || self.units.only.is_some() {
+            return self.go_on_with(Some((record, units)), words);
+        }
+        let copy = |unit, from: Words<'_>| self.projection.copy(unit, from, &mut words);
+        let is_there = self.tx.state.borrow_mut().read_units_at_once(core, record, &mut units, copy);
+        match is_there {
+            Some(true) => {
+                let key = core.layout.key_of(record);
+                let columns = self.projection.value(&key, &words);
+                Some(Ok((key, columns)))
             }
-            let Some(record) = record.take().or_else(|| self.way.step(self.tx, state, core)) else { return self.end() };
-            let key = core.layout.key_of(record);
-            let (mark, units) = (self.way.mark, self.units.all);
-            match self.table.read_at_mark(self.tx, state, (&key, record), mark, units, &self.projection) {
-                Ok(Some(columns)) => return Some(Ok((key, columns))),
-                Ok(None) => {}
-                Err(abort) => {
-                    self.way.failed = Some(abort);
-                    return self.end();
-                }
-            }
+            Some(false) => self.go_on_with(None, words),
+            None => self.go_on_with(Some((record, units)), words),
         }
     }
 
-    /// Goes past what else at hand is no row, as far as that is simple: where rows come at one end of a range and go at the other, those that
-    /// have gone lie together, as long as somebody can see them.
-    #[inline(always)]
-    fn skip_absent(&mut self, state: &mut State<P>) {
-        let Some(placed) = self.units.only else { return };
-        self.way.give_while(self.tx, state, self.table.core(), |state, record| {
-            let at = placed.of(record);
-            !P::peek(&state.attempt, at) && state.read_at_once(at, |_| {}) == Some(false)
-        });
-    }
-
-    /// Ends, and tells what it has failed by.
-    #[cold]
+    /// As [`Way::go_on`], where the words of some units of the record have been copied.
     #[inline(never)]
-    fn end(&mut self) -> Option<<Self as Iterator>::Item> {
-        self.way.end();
-        self.way.failed.take().map(Err)
+    fn go_on_with(
+        &mut self,
+        begun: Option<(RecordAt, Units)>,
+        mut words: Pr::Words,
+    ) -> Option<<Self as Iterator>::Item> {
+        let (core, projection) = (self.table.core(), &self.projection);
+        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        let Some(record) = self.way.go_on(self.tx, core, &self.units, begun, copy) else {
+            return self.way.end().map(Err);
+        };
+        let key = core.layout.key_of(record);
+        let columns = projection.value(&key, &words);
+        Some(Ok((key, columns)))
     }
 }
 
@@ -414,7 +482,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> 
             Step::Row(key, columns) => Some(Ok((key, columns))),
             Step::Absent => self.go_on(None),
             Step::Intricate(record) => self.go_on(Some(record)),
-            Step::Over => self.end(),
+            Step::Over => self.way.end().map(Err),
         }
     }
 }

@@ -2,22 +2,20 @@
 
 #![forbid(unsafe_code)]
 
-use crate::epoch::Epochs;
 use crate::error::{Abort, Error};
 use crate::index::{Direction, Found};
-use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, Indexes, KeyOrigin, Missing, Protocol, Stage, TableCore};
+use crate::indexing::{create, drop_made};
+use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, KeyOrigin, Missing, Protocol, Stage, TableCore};
 use crate::record::{
-    Hashed, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit, WordRange,
-    Words,
+    Hashed, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit, Units,
+    WordRange, Words,
 };
 use crate::scan::Way;
-use crate::session::Session;
-use crate::sync::{Mutant, Ordering, lock, mutant};
+use crate::sync::{Mutant, Ordering, mutant};
 use crate::table::{Row, Table};
 use crate::txn::{Mark, State, Tx};
 use std::any::TypeId;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A secondary index of a table: finds rows of type `R` by keys of type `K` that are made of other columns.
 ///
@@ -100,7 +98,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         let range = WordRange::beginning_with(key.words().as_ref(), K::WORDS);
         let mut way = self.begin(tx, range, Direction::Forward);
         let state = &mut *tx.state.borrow_mut();
-        let Some(Met { record, .. }) = self.next_row(tx, state, &mut way)? else { return Ok(None) };
+        let met = next_row(tx, state, self.table.core(), self.core(), &mut way)?;
+        let Some(Met { record, .. }) = met else { return Ok(None) };
         let key = self.table.core().layout.key_of(record);
         Ok(Some(self.table.row_of(tx, key, record)))
     }
@@ -151,43 +150,71 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         let way = Way::new(tx, &self.core().entries, entries, direction);
         IndexScan { index: self, tx, projection, way, last: None }
     }
-
-    /// The next row on the way.
-    fn next_row(&self, tx: &Tx<'_, P>, state: &mut State<P>, way: &mut Way) -> Result<Option<Met>, Abort> {
-        let (table, index) = (self.table.core(), self.core());
-        if way.is_over() {
-            return Ok(None);
-        }
-        if !table.indexes.is_at(index, Stage::Readable) {
-            return Err(Abort::NoIndex);
-        }
-        state.admit(tx.engine, table)?;
-        // Relaxed: it was written before the index became readable (E18).
-        state.reach(tx.engine, table, index.since.load(Ordering::Relaxed))?;
-        while let Some(entry) = way.next(tx, state, &index.entries)? {
-            let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else { continue };
-            return match state.find(tx.engine, table, primary.as_slice())? {
-                Found::Record(record) => Ok(Some(Met { entry, record })),
-                // Entry and row come and go together, so the transaction has seen two different times.
-                Found::Nothing { node, version } => {
-                    let missing = Missing { table: table.number, key: Some(primary.as_slice()), node, version };
-                    state.absent(tx.engine, missing)?;
-                    Err(state.torn(tx.engine, index.entries.layout.at(entry, Unit::ROW)))
-                }
-            };
-        }
-        Ok(None)
-    }
 }
 
 /// A row that is met through an index.
+#[derive(Clone, Copy)]
 struct Met {
     entry: RecordAt,
     record: RecordAt,
 }
 
+/// The next row of a table on the way through an index.
+fn next_row<P: Protocol>(
+    tx: &Tx<'_, P>,
+    state: &mut State<P>,
+    table: &TableCore,
+    index: &IndexCore,
+    way: &mut Way,
+) -> Result<Option<Met>, Abort> {
+    if way.is_over() {
+        return Ok(None);
+    }
+    if !table.indexes.is_at(index, Stage::Readable) {
+        return Err(Abort::NoIndex);
+    }
+    state.admit(tx.engine, table)?;
+    // Relaxed: it was written before the index became readable (E18).
+    state.reach(tx.engine, table, index.since.load(Ordering::Relaxed))?;
+    while let Some(entry) = way.next(tx, state, &index.entries)? {
+        let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else { continue };
+        return match state.find(tx.engine, table, primary.as_slice())? {
+            Found::Record(record) => Ok(Some(Met { entry, record })),
+            // Entry and row come and go together, so the transaction has seen two different times.
+            Found::Nothing { node, version } => {
+                let missing = Missing { table: table.number, key: Some(primary.as_slice()), node, version };
+                state.absent(tx.engine, missing)?;
+                Err(state.torn(tx.engine, index.entries.layout.at(entry, Unit::ROW)))
+            }
+        };
+    }
+    Ok(None)
+}
+
+/// As [`next_row`], and reads these units of the row, as it was when the way began; after the last
+/// row, or an error, the way is over.
+fn read_next<P: Protocol>(
+    tx: &Tx<'_, P>,
+    (table, index): (&TableCore, &IndexCore),
+    way: &mut Way,
+    units: Units,
+    copy: &mut dyn FnMut(Unit, Words<'_>),
+) -> Result<Option<Met>, Abort> {
+    let state = &mut *tx.state.borrow_mut();
+    let met = next_row(tx, state, table, index, way).and_then(|met| {
+        let Some(Met { record, .. }) = met else { return Ok(None) };
+        let is_there = state.read_units_at_mark(tx.engine, table, (record, units), way.mark(), copy)?;
+        // As in `next_row`.
+        if is_there { Ok(met) } else { Err(state.torn(tx.engine, table.layout.first_of(record))) }
+    });
+    if !matches!(met, Ok(Some(_))) {
+        way.end();
+    }
+    met
+}
+
 /// The primary key that an entry stands for, if it was there at the mark.
-fn primary_key<P: Protocol>(
+pub(crate) fn primary_key<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,
     table: &TableCore,
@@ -262,23 +289,17 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
         if self.way.is_over() {
             return None;
         }
-        let (tx, table) = (self.tx, &self.index.table);
-        let state = &mut *tx.state.borrow_mut();
-        let row = self.index.next_row(tx, state, &mut self.way).and_then(|met| {
-            let Some(Met { entry, record }) = met else { return Ok(None) };
+        let (core, projection) = (self.index.table.core(), &self.projection);
+        let mut words = Pr::EMPTY;
+        let units = core.layout.units_of(projection.groups());
+        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        let met = read_next(self.tx, (core, self.index.core()), &mut self.way, units, copy).transpose()?;
+        Some(met.map(|Met { entry, record }| {
             self.last = Some(entry);
-            let key = table.core().layout.key_of(record);
-            let units = table.core().layout.units_of(self.projection.groups());
-            match table.read_at_mark(tx, state, (&key, record), self.way.mark(), units, &self.projection)? {
-                Some(columns) => Ok(Some((key, columns))),
-                // As in `next_row`.
-                None => Err(state.torn(tx.engine, table.core().layout.first_of(record))),
-            }
-        });
-        if !matches!(row, Ok(Some(_))) {
-            self.way.end();
-        }
-        row.transpose()
+            let key = core.layout.key_of(record);
+            let columns = projection.value(&key, &words);
+            (key, columns)
+        }))
     }
 }
 
@@ -319,31 +340,6 @@ impl<I> IndexOptions<I> {
     #[must_use]
     pub fn unique(self) -> IndexOptions<I> {
         IndexOptions { unique: true, ..self }
-    }
-}
-
-/// Rows entered into a new index in one transaction: long enough to be worth it, short enough not to be in anybody's way.
-const ROWS_AT_ONCE: usize = 64;
-
-/// An index that is being built. If that ends early, by an error or by a panic of a row type's code, nobody keeps it any more; but
-/// as long as somebody may be at work whom it has refused it is kept, since who takes away the reason has to disturb him.
-struct Unfinished<'a> {
-    indexes: &'a Indexes,
-    index: &'a IndexCore,
-    epochs: &'a Epochs,
-    finished: bool,
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        if self.finished {
-            return;
-        }
-        let may_have_refused = self.indexes.is_at(self.index, Stage::Enforced);
-        self.indexes.set(self.index, Stage::Enforced, false);
-        if !may_have_refused || mutant(Mutant::DroppedAtOnce) || self.epochs.wait_for_others().is_ok() {
-            self.indexes.set(self.index, Stage::Kept, false);
-        }
     }
 }
 
@@ -398,29 +394,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
             key_of: Box::new(key_of),
             origin: KeyOrigin { projection: TypeId::of::<Pr>(), key_parts: key_parts.into() },
         };
-        let mut session = Session::new(self.inner())?;
-        let _one_at_a_time = lock(&self.inner().index_changes);
-        let index = self.inner().add_index(self.core(), plan)?;
-        let (indexes, epochs) = (&self.core().indexes, &*self.inner().engine.epochs);
-        let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
-        // Keys are made by the user's code.
-        let built = catch_unwind(AssertUnwindSafe(|| self.build(&mut session, index)));
-        let is_built = matches!(built, Ok(Ok(())));
-        let may_have_refused = indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce);
-        // If nobody can part from it, it is kept.
-        let stays = |session: &mut Session<P>| {
-            indexes.set(index, Stage::Enforced, false);
-            epochs.wait_for_others().and_then(|()| self.part_from(session, index)).is_err()
-        };
-        unfinished.finished = is_built || may_have_refused && stays(&mut session);
-        drop(unfinished);
-        if !is_built && !indexes.is_at(index, Stage::Kept) {
-            self.forget_entries(&mut session, index);
-        }
-        match built {
-            Ok(built) => built.map(|()| Index::new(self.clone(), index.number)),
-            Err(panic) => resume_unwind(panic),
-        }
+        let number = create(self.inner(), self.core(), plan)?;
+        Ok(Index::new(self.clone(), number))
     }
 
     /// Drops a secondary index that was made by [`Table::create_index`]: its handles are refused from now on. Its memory is
@@ -431,115 +406,6 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// it, or been refused by it, do not end within ten seconds; the index cannot be read then, but is still kept, and a unique one may
     /// still refuse: drop it again. [`Error::SecondSession`].
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
-        let mut session = Session::new(self.inner())?;
-        let _one_at_a_time = lock(&self.inner().index_changes);
-        let indexes = &self.core().indexes;
-        let made = |index: &&IndexCore| index.number >= R::INDEXES.len();
-        let Some(index) = indexes.kept().find(|index| *index.name == *name).filter(made) else {
-            return Err(Error::NoIndex { table: self.name().into(), index: name.into() });
-        };
-        indexes.set(index, Stage::Readable, false);
-        // Whoever has read it must still be disturbed by what would have changed what it read.
-        self.inner().engine.epochs.wait_for_others()?;
-        indexes.set(index, Stage::Enforced, false);
-        if !mutant(Mutant::DroppedAtOnce) {
-            // And whoever has been refused by it, by whoever takes away the reason.
-            self.inner().engine.epochs.wait_for_others()?;
-        }
-        self.part_from(&mut session, index)?;
-        indexes.set(index, Stage::Kept, false);
-        self.forget_entries(&mut session, index);
-        Ok(())
-    }
-
-    /// Fills a new index and takes it from stage to stage.
-    fn build(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
-        let core = self.core();
-        core.indexes.set(index, Stage::Kept, true);
-        self.inner().engine.epochs.wait_for_others()?;
-        // Whoever knew of the index and whoever did not may have changed the same rows, so an entry may be wrong.
-        self.each_batch(session, index, &index.entries, |tx, state, entry| {
-            let at = index.entries.layout.at(entry, Unit::ROW);
-            let mark = state.mark();
-            let Some(primary) = primary_key(tx, state, core, index, entry, mark)? else { return Ok(()) };
-            let found = state.find(tx.engine, core, primary.as_slice())?;
-            let is_right = match found {
-                Found::Record(record) => state.has_entry(tx.engine, core, index, record, entry)?,
-                Found::Nothing { .. } => false,
-            };
-            if is_right { Ok(()) } else { state.delete_unit(tx.engine, at) }
-        })?;
-        if index.unique {
-            // What is there from now on is right, so who meets it is right to refuse.
-            index.right_since.store(self.time_of(session, index), Ordering::Relaxed);
-            core.indexes.set(index, Stage::Enforced, true);
-            self.inner().engine.epochs.wait_for_others()?;
-        }
-        self.each_batch(session, index, core, |tx, state, record| state.enter_record(tx.engine, core, index, record))?;
-        index.since.store(self.time_of(session, index), Ordering::Relaxed);
-        core.indexes.set(index, Stage::Readable, true);
-        Ok(())
-    }
-
-    /// The protocol's time at which what has been done to an index has happened. Where time is in the data: who changed a row whose
-    /// entry was missing has observed that, in a node or in a unit of the index; all that comes later finds the entry. Who
-    /// deleted a row and did not know of the index has left its time in the table.
-    fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
-        let seen = session.seen_until(&index.entries).max(session.seen_until(self.core()));
-        seen.max(P::time(&self.inner().engine.clock))
-    }
-
-    /// Where time is in the data, sees to it that who will not keep an index any more comes after all that it has told anybody: all
-    /// rows, and all keys without one, are seen up to then.
-    fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
-        let (core, time) = (self.core(), session.seen_until(&index.entries));
-        if time == 0 || mutant(Mutant::PartedAtOnce) {
-            return Ok(());
-        }
-        // Nodes first: what is linked afterwards inherits it. Those that were divided meanwhile are met again.
-        while session.see_nodes_until(core, time) {}
-        self.each_batch(session, index, core, |tx, state, record| {
-            state.reach(tx.engine, core, time)?;
-            state.observe_indexed(tx.engine, core, record)
-        })
-    }
-
-    /// Removes all entries of an index that nobody keeps any more, as far as that is possible.
-    fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
-        if self.inner().engine.epochs.wait_for_others().is_ok() {
-            // What is left would be looked over, and removed, if an index of this name were made again.
-            let _ = self.each_batch(session, index, &index.entries, |tx, state, entry| {
-                state.delete_unit(tx.engine, index.entries.layout.at(entry, Unit::ROW))
-            });
-        }
-    }
-
-    /// Calls `each` with every record of the table, or of the index, that was linked in the beginning, a few in each transaction.
-    fn each_batch(
-        &self,
-        session: &mut Session<P>,
-        index: &IndexCore,
-        table: &TableCore,
-        each: impl Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort>,
-    ) -> Result<(), Error> {
-        let key_words = table.layout.key_words();
-        let keys = session.linked_keys(table);
-        for keys in keys.chunks(ROWS_AT_ONCE * key_words) {
-            let batch = session.run(|tx| {
-                keys.chunks(key_words).try_for_each(|key| {
-                    let state = &mut *tx.state.borrow_mut();
-                    match state.find(tx.engine, table, key)? {
-                        Found::Record(record) => each(tx, state, record),
-                        Found::Nothing { .. } => Ok(()),
-                    }
-                })
-            });
-            batch.map_err(|abort| match abort {
-                Abort::NotUnique => Error::NotUnique { table: self.name().into(), index: (*index.name).into() },
-                Abort::MemoryLimit => self.inner().memory_limit_error(),
-                other => Error::Refused(other),
-            })?;
-        }
-        Ok(())
+        drop_made(self.inner(), self.core(), name, R::INDEXES.len())
     }
 }

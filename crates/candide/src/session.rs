@@ -4,9 +4,9 @@
 
 use crate::db::Inner;
 use crate::error::{Abort, Error};
-use crate::index::{Advance, Direction, Found, NodeAt};
+use crate::index::{Found, NodeAt};
 use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
-use crate::record::{PlacedUnit, RecordAt, WordRange, Words};
+use crate::record::{PlacedUnit, RecordAt, Words};
 use crate::stats::Stats;
 use crate::txn::{Conflict, Core, Effects, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
@@ -92,6 +92,12 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
+    /// As [`Session::run`], for what takes long in any case: all such closures share this code.
+    #[inline(never)]
+    pub(crate) fn run_body(&mut self, body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>) -> Result<(), Abort> {
+        self.run(body)
+    }
+
     /// Runs a transaction that [only reads](RunOptions::read_only).
     ///
     /// # Errors
@@ -122,7 +128,7 @@ impl<P: Protocol> Session<P> {
         let key_words = table.layout.key_words();
         let mut keys = Vec::new();
         epochs.pin(slot);
-        table.index.for_each(|record| keys.extend_from_slice(record.key_words(key_words).as_slice()));
+        table.index.for_each(&mut |record| keys.extend_from_slice(record.key_words(key_words).as_slice()));
         epochs.unpin(slot);
         keys
     }
@@ -131,11 +137,9 @@ impl<P: Protocol> Session<P> {
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
         let clock = &self.inner.clone().engine.clock;
         let (mut nodes, mut units) = (0, 0);
-        self.go_through(
-            table,
-            |node| nodes = P::node_seen_until(clock, node).max(nodes),
-            |record| units = P::seen_until(clock, table.layout.first_of(record)).max(units),
-        );
+        self.go_through(table, &mut |node| nodes = P::node_seen_until(clock, node).max(nodes), &mut |record| {
+            units = P::seen_until(clock, table.layout.first_of(record)).max(units)
+        });
         nodes.max(units)
     }
 
@@ -143,22 +147,14 @@ impl<P: Protocol> Session<P> {
     pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
         let clock = &self.inner.clone().engine.clock;
         let mut any = false;
-        self.go_through(table, |node| any |= P::see_node_until(clock, node, time), |_| ());
+        self.go_through(table, &mut |node| any |= P::see_node_until(clock, node, time), &mut |_| ());
         any
     }
 
-    fn go_through(&mut self, table: &TableCore, mut node: impl FnMut(NodeAt), mut record: impl FnMut(RecordAt)) {
+    fn go_through(&self, table: &TableCore, node: &mut dyn FnMut(NodeAt), record: &mut dyn FnMut(RecordAt)) {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         epochs.pin(slot);
-        let range = WordRange::beginning_with(&[], table.layout.key_words());
-        let mut cursor = table.index.cursor(range, Direction::Forward);
-        loop {
-            match table.index.advance(&mut cursor, &mut |at, _| node(at)) {
-                Advance::Next(at) => record(at),
-                Advance::End => break,
-                Advance::Doomed => {}
-            }
-        }
+        table.index.go_through(table.layout.key_words(), node, record);
         epochs.unpin(slot);
     }
 
@@ -278,13 +274,7 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let session = match place.unwrap_or(Place::NoList) {
         Place::InUse => return Err(Abort::Nested.into()),
         Place::Session(session) => session,
-        Place::Unknown | Place::NoList => {
-            // Only protocols with one session refuse one: it exists somewhere, perhaps in a transaction.
-            inner.admit().map_err(|_| Abort::Nested)?;
-            let core = Box::new(CachePadded::new(inner.join()));
-            announce::<P>(database);
-            Box::new(Cached { inner: Arc::downgrade(inner), core })
-        }
+        Place::Unknown | Place::NoList => new_cached(inner)?,
     };
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
@@ -295,6 +285,17 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     drop(lent);
     effects.take_place();
     Ok(value)
+}
+
+/// A session for the thread's list, which says that it is in use.
+#[cold]
+#[inline(never)]
+fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
+    // Only protocols with one session refuse one: it exists somewhere, perhaps in a transaction.
+    inner.admit().map_err(|_| Abort::Nested)?;
+    let core = Box::new(CachePadded::new(inner.join()));
+    announce::<P>(inner.engine.id);
+    Ok(Box::new(Cached { inner: Arc::downgrade(inner), core }))
 }
 
 /// A session on loan from the thread's list; goes back when dropped, in a panic too.
@@ -325,8 +326,6 @@ impl<P: Protocol> Drop for Lent<P> {
 }
 
 /// Makes sure that the thread's list has an entry for a database, which says that the session is in use.
-#[cold]
-#[inline(never)]
 fn announce<P: Protocol>(database: u64) {
     let is_alive =
         |session: &dyn Any| session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0);

@@ -108,6 +108,12 @@ impl<P: Versioned> Snapshot<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, LookBack::To(self.ts), body)
     }
 
+    /// As [`Snapshot::run`], for what takes long in any case: all such closures share this code.
+    #[inline(never)]
+    fn run_body(&self, body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>) -> Result<(), Abort> {
+        self.run(body)
+    }
+
     /// Calls `each` with every row of a range of keys in their order; gives their number. Holds nothing back but the snapshot's
     /// versions: it reads some rows at a time, and `each` runs in between, outside of any transaction.
     ///
@@ -129,7 +135,7 @@ impl<P: Versioned> Snapshot<P> {
             rows.last().inspect(|(last, _)| rest.0.begin_after(last.words().as_ref()));
             Ok(rows)
         };
-        self.in_parts(range.word_range(), some, each)
+        self.in_parts(range.word_range(), &some, each)
     }
 
     /// As [`Snapshot::for_each`], from the last key to the first.
@@ -153,7 +159,7 @@ impl<P: Versioned> Snapshot<P> {
             rows.last().inspect(|(last, _)| rest.0.end_before(last.words().as_ref()));
             Ok(rows)
         };
-        self.in_parts(range.word_range(), some, each)
+        self.in_parts(range.word_range(), &some, each)
     }
 
     /// As [`Snapshot::for_each`], with the rows whose keys in an ordered index lie in a range, in their order, and with equal keys
@@ -179,7 +185,7 @@ impl<P: Versioned> Snapshot<P> {
             scan.last_entry().inspect(|last| rest.0.begin_after(last.as_slice()));
             Ok(rows)
         };
-        self.in_parts(index.entry_range(&range.word_range()), some, each)
+        self.in_parts(index.entry_range(&range.word_range()), &some, each)
     }
 
     /// As [`Snapshot::for_each_by`], from the last to the first.
@@ -204,7 +210,7 @@ impl<P: Versioned> Snapshot<P> {
             scan.last_entry().inspect(|last| rest.0.end_before(last.as_slice()));
             Ok(rows)
         };
-        self.in_parts(index.entry_range(&range.word_range()), some, each)
+        self.in_parts(index.entry_range(&range.word_range()), &some, each)
     }
 
     /// As [`Snapshot::for_each`], with all rows of a hashed table, in no order. It lists the keys of the table first, which takes their
@@ -223,12 +229,18 @@ impl<P: Versioned> Snapshot<P> {
         Pr: Projection<R>,
     {
         // What the snapshot sees stays in the index as long as it is open.
-        let keys = self.run(|tx| table.linked_keys(tx))?;
+        let mut keys = Vec::new();
+        self.run_body(&mut |tx| {
+            keys = table.linked_keys(tx)?;
+            Ok(())
+        })?;
         let mut count = 0;
         for keys in keys.chunks(ROWS_AT_ONCE) {
-            let rows: Vec<_> = self.run(|tx| {
+            let mut rows = Vec::new();
+            self.run_body(&mut |tx| {
                 let read = |&key: &R::Key| table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)));
-                keys.iter().filter_map(|key| read(key).transpose()).collect::<Result<_, Abort>>()
+                rows = keys.iter().filter_map(|key| read(key).transpose()).collect::<Result<_, Abort>>()?;
+                Ok(())
             })?;
             count += rows.len();
             rows.into_iter().for_each(|(key, value)| each(key, value));
@@ -240,13 +252,17 @@ impl<P: Versioned> Snapshot<P> {
     fn in_parts<K, V>(
         &self,
         range: WordRange,
-        some: impl Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort>,
+        some: &dyn Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort>,
         mut each: impl FnMut(K, V),
     ) -> Result<usize, Abort> {
         let mut rest = Rest(range);
         let mut count = 0;
         loop {
-            let rows = self.run(|tx| some(tx, &mut rest))?;
+            let mut rows = Vec::new();
+            self.run_body(&mut |tx| {
+                rows = some(tx, &mut rest)?;
+                Ok(())
+            })?;
             if rows.is_empty() {
                 return Ok(count);
             }

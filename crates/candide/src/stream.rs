@@ -2,13 +2,17 @@
 
 #![forbid(unsafe_code)]
 
-use crate::error::Error;
-use crate::protocol::Protocol;
-use crate::record::{Buffer, Key, Record, image_words};
+use crate::db::Inner;
+use crate::error::{Abort, Error};
+use crate::protocol::{Protocol, TableCore};
+use crate::quiescent::for_each_row;
+use crate::record::{Key, Record, image_words};
 use crate::session::Session;
 use crate::table::Table;
+use crate::txn::Tx;
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"candide\x02");
 /// Rows in one piece of the stream.
@@ -80,19 +84,19 @@ fn checksum(words: &[u64]) -> u64 {
     words.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
-fn write_words(to: &mut impl Write, words: &[u64]) -> io::Result<()> {
+fn write_words(to: &mut dyn Write, words: &[u64]) -> io::Result<()> {
     words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
 }
 
 /// Writes a line that begins with `count`: its words, of which the first is to be that, and their checksum.
-fn write_line(to: &mut impl Write, count: usize, line: &mut [u64]) -> io::Result<()> {
+fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<()> {
     line[0] = count as u64;
     write_words(to, line)?;
     write_words(to, &[checksum(line)])
 }
 
 /// Reads so many words, and puts them behind others. What is not there takes no room.
-fn read_words(from: &mut impl Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
+fn read_words(from: &mut dyn Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
     let mut bytes = Vec::new();
     let length = count * size_of::<u64>();
     if from.take(length as u64).read_to_end(&mut bytes)? < length {
@@ -103,7 +107,7 @@ fn read_words(from: &mut impl Read, count: usize, words: &mut Vec<u64>) -> io::R
     Ok(())
 }
 
-fn read_word(from: &mut impl Read) -> io::Result<u64> {
+fn read_word(from: &mut dyn Read) -> io::Result<u64> {
     let mut bytes = [0; size_of::<u64>()];
     from.read_exact(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
@@ -133,36 +137,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of writing. What has been written
     /// is worthless then, and import refuses it.
     pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
-        let row_words = image_words(R::GROUPS);
-        write_words(to, &[MAGIC, R::SCHEMA, R::Key::WORDS as u64, row_words as u64])?;
-        // With room for the number of rows.
-        let (mut piece, mut total) = (vec![0], 0);
-        let mut written = Ok(());
-        let commits = self.inner().stats().commits;
-        self.for_each_quiescent(|row| {
-            if written.is_err() {
-                return;
-            }
-            piece.extend_from_slice(row.key().words().as_ref());
-            let mut image = R::Image::ZERO;
-            row.store(image.words());
-            piece.extend_from_slice(image.words());
-            total += 1;
-            if total % ROWS_AT_ONCE as u64 == 0 {
-                written = write_line(to, ROWS_AT_ONCE, &mut piece);
-                piece.truncate(1);
-            }
-        })?;
-        written?;
-        if !self.inner().is_quiescent() || self.inner().stats().commits != commits {
-            return Err(Error::NotQuiescent.into());
-        }
-        if piece.len() > 1 {
-            write_line(to, (total % ROWS_AT_ONCE as u64) as usize, &mut piece)?;
-        }
-        write_line(to, 0, &mut [0, total])?;
-        to.flush()?;
-        Ok(total)
+        export(self.inner(), self.core(), &Shape::of::<R>(), to)
     }
 
     /// Inserts the rows of a stream that [`Table::export`] has written, in the format described there; gives their number. They are inserted in many
@@ -180,44 +155,122 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// If the stream has been made by hand, or by a program in which types of the same names were others, and says of a value what none of
     /// its type is: the checksum is no protection against that. Of a [`Text`](crate::Text) that is noticed only by whoever looks at it.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
-        let (key_words, row_words) = (R::Key::WORDS, image_words(R::GROUPS));
-        if read_word(from)? != MAGIC {
-            return Err(StreamError::Format("it does not begin like one".into()));
-        }
-        let found = read_word(from)?;
-        if found != R::SCHEMA {
-            return Err(StreamError::Schema { wanted: R::SCHEMA, found });
-        }
-        if [read_word(from)?, read_word(from)?] != [key_words as u64, row_words as u64] {
-            return Err(StreamError::Format("its rows have another size than their schema says".into()));
-        }
-        let mut session = Session::new(self.inner())?;
-        let mut total = 0;
-        loop {
-            let mut line = vec![read_word(from)?];
-            let count = line[0];
-            if count > ROWS_AT_ONCE as u64 {
-                return Err(StreamError::Format(format!("a piece of {count} rows, where {ROWS_AT_ONCE} is the most")));
-            }
-            let words = if count == 0 { 1 } else { count as usize * (key_words + row_words) };
-            read_words(from, words, &mut line)?;
-            if read_word(from)? != checksum(&line) {
-                return Err(StreamError::Format(format!("the checksum after row {} is wrong", total + count)));
-            }
-            if count == 0 {
-                let claimed = line[1];
-                return match claimed == total {
-                    true => Ok(total),
-                    false => Err(StreamError::Format(format!("it says it has {claimed} rows but had {total}"))),
-                };
-            }
-            let rows = line[1..].chunks_exact(key_words + row_words).map(|row| {
-                let (key, words) = row.split_at(key_words);
-                R::load(&R::Key::from_words(key), words)
-            });
-            let inserted = session.run(|tx| self.insert_many(tx, rows.clone()));
-            inserted.map_err(|cause| Error::Load { rows: total as usize, cause })?;
-            total += count;
-        }
+        let shape = Shape::of::<R>();
+        let load = |row: &[u64]| {
+            let (key, words) = row.split_at(R::Key::WORDS);
+            R::load(&R::Key::from_words(key), words)
+        };
+        let row_words = shape.key_words + shape.row_words;
+        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_many(tx, rows.chunks_exact(row_words).map(load));
+        import(self.inner(), &shape, from, insert)
     }
+}
+
+/// What a stream says of its rows.
+struct Shape {
+    schema: u64,
+    /// Words of a key, as its type gives them.
+    key_words: usize,
+    /// Words of a row outside its key.
+    row_words: usize,
+}
+
+impl Shape {
+    fn of<R: Record>() -> Shape {
+        Shape { schema: R::SCHEMA, key_words: R::Key::WORDS, row_words: image_words(R::GROUPS) }
+    }
+}
+
+/// Writes all rows of a table, as [`Table::export`] says.
+fn export<P: Protocol>(
+    inner: &Inner<P>,
+    table: &TableCore,
+    shape: &Shape,
+    to: &mut dyn Write,
+) -> Result<u64, StreamError> {
+    write_words(to, &[MAGIC, shape.schema, shape.key_words as u64, shape.row_words as u64])?;
+    // With room for the number of rows.
+    let (mut piece, mut total) = (vec![0], 0);
+    let mut written = Ok(());
+    let commits = inner.stats().commits;
+    for_each_row(inner, table, &mut |key, words| {
+        if written.is_err() {
+            return;
+        }
+        piece.extend_from_slice(key);
+        piece.extend_from_slice(words);
+        total += 1;
+        if total % ROWS_AT_ONCE as u64 == 0 {
+            written = write_line(to, ROWS_AT_ONCE, &mut piece);
+            piece.truncate(1);
+        }
+    })?;
+    written?;
+    if !inner.is_quiescent() || inner.stats().commits != commits {
+        return Err(Error::NotQuiescent.into());
+    }
+    if piece.len() > 1 {
+        write_line(to, (total % ROWS_AT_ONCE as u64) as usize, &mut piece)?;
+    }
+    write_line(to, 0, &mut [0, total])?;
+    to.flush()?;
+    Ok(total)
+}
+
+/// Reads what [`export`] has written, and has `insert` insert the rows of each piece, of which it
+/// is given the words.
+fn import<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    shape: &Shape,
+    from: &mut dyn Read,
+    insert: &mut dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort>,
+) -> Result<u64, StreamError> {
+    read_head(shape, from)?;
+    let mut session = Session::new(inner)?;
+    let mut total = 0;
+    loop {
+        let line = read_line(shape, from, total)?;
+        let count = line[0];
+        if count == 0 {
+            let claimed = line[1];
+            return match claimed == total {
+                true => Ok(total),
+                false => Err(StreamError::Format(format!("it says it has {claimed} rows but had {total}"))),
+            };
+        }
+        let inserted = session.run_body(&mut |tx| insert(tx, &line[1..]));
+        inserted.map_err(|cause| Error::Load { rows: total as usize, cause })?;
+        total += count;
+    }
+}
+
+/// Reads the beginning of a stream, which is to be one of such rows.
+fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
+    if read_word(from)? != MAGIC {
+        return Err(StreamError::Format("it does not begin like one".into()));
+    }
+    let found = read_word(from)?;
+    if found != shape.schema {
+        return Err(StreamError::Schema { wanted: shape.schema, found });
+    }
+    if [read_word(from)?, read_word(from)?] != [shape.key_words as u64, shape.row_words as u64] {
+        return Err(StreamError::Format("its rows have another size than their schema says".into()));
+    }
+    Ok(())
+}
+
+/// Reads a line after so many rows: the number of rows in it, and their words; or zero, and the
+/// number of all rows.
+fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>, StreamError> {
+    let mut line = vec![read_word(from)?];
+    let count = line[0];
+    if count > ROWS_AT_ONCE as u64 {
+        return Err(StreamError::Format(format!("a piece of {count} rows, where {ROWS_AT_ONCE} is the most")));
+    }
+    let words = if count == 0 { 1 } else { count as usize * (shape.key_words + shape.row_words) };
+    read_words(from, words, &mut line)?;
+    if read_word(from)? != checksum(&line) {
+        return Err(StreamError::Format(format!("the checksum after row {} is wrong", total + count)));
+    }
+    Ok(line)
 }

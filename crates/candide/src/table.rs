@@ -2,20 +2,17 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::Intent;
-use crate::db::{CollectorGuard, Inner};
+use crate::db::Inner;
 use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
+use crate::quiescent::for_each_row;
 use crate::record::{
-    CellAt, ImageSink, Key, KeyPacking, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater,
-    Whole, Words, image_words,
+    Buffer, ImageSink, Key, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater, Words,
 };
 use crate::session::Session;
-use crate::sync::{Mutant, mutant, thread};
-use crate::txn::{Core, Effects, FreeColumnsOnly, Home, Mark, Stager, State, Tx};
+use crate::txn::{FreeColumnsOnly, Home, Stager, State, Tx};
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// A table of rows of type `R`, in a database of protocol `P`.
@@ -176,7 +173,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: &R::Key,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        session.run(|tx| self.get(tx, key, projection))
+        if !P::READS_ALONE {
+            return session.run(|tx| self.get(tx, key, projection));
+        }
+        let mut value = None;
+        session.run_body(&mut |tx| {
+            value = self.get(tx, key, projection)?;
+            Ok(())
+        })?;
+        Ok(value)
     }
 
     /// Reads columns of a row.
@@ -266,19 +271,25 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn insert_many(&self, tx: &Tx<'_, P>, rows: impl IntoIterator<Item = R>) -> Result<(), Abort> {
         let mut place = Place::default();
         for row in rows {
-            let state = &mut *tx.state.borrow_mut();
-            state.admit(tx.engine, &self.core)?;
-            // Not `in_words`, as in `find_found`.
-            let key = row.key();
-            let home = match self.core.layout.packing::<R::Key>() {
-                None => state.link(tx.engine, &self.core, key.words().as_ref(), &mut place)?,
-                Some(packing) => self.link_packed(tx, state, packing, &key, &mut place)?,
-            };
-            if !self.insert_at(tx, state, home, &row)? {
+            if !self.insert_near(tx, &row, &mut place)? {
                 return Err(Abort::Duplicate);
             }
         }
         Ok(())
+    }
+
+    /// Inserts a row, if possible where the last one was linked, unless there is one with its key;
+    /// says whether it did.
+    fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        state.admit(tx.engine, &self.core)?;
+        // Not `in_words`, as in `find_found`.
+        let key = row.key();
+        let home = match self.core.layout.packing::<R::Key>() {
+            None => state.link(tx.engine, &self.core, key.words().as_ref(), place)?,
+            Some(packing) => state.link_packed(tx.engine, &self.core, packing, key.words().as_ref(), place)?,
+        };
+        self.insert_at(tx, state, home, row)
     }
 
     /// Inserts a row unless there is one with this key; says whether it did.
@@ -297,9 +308,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if !home.is_new {
             return self.insert_again(tx, state, home.record, row);
         }
-        if !self.core.indexes.is_empty()
-            && !self.enter_unless_there(tx, state, self.core.layout.first_of(home.record), row)?
-        {
+        if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, home.record, row)? {
             return Ok(false);
         }
         self.stager(tx, state, home.record).stage_new_row(row)?;
@@ -309,28 +318,23 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// As [`Table::insert_at`], where there was a record before.
     #[inline(never)]
     fn insert_again(&self, tx: &Tx<'_, P>, state: &mut State<P>, record: RecordAt, row: &R) -> Result<bool, Abort> {
-        let first = self.core.layout.first_of(record);
-        let can_insert = state.can_insert(tx.engine, first)?;
-        if can_insert {
-            state.make_room(tx.engine, &self.core)?;
-            if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, first, row)? {
-                return Ok(false);
-            }
-            self.stager(tx, state, record).stage_row(row, Intent::Insert)?;
-        }
-        Ok(can_insert)
+        let mut image = R::Image::ZERO;
+        row.store(image.words());
+        state.insert_again(tx.engine, &self.core, record, image.words())
     }
 
     /// Stages the entries of a row that seems not to be there; says whether it is not.
-    fn enter_unless_there(&self, tx: &Tx<'_, P>, state: &mut State<P>, first: CellAt, row: &R) -> Result<bool, Abort> {
-        let store = |words: &mut Vec<u64>| store_row(row, words);
-        let entered = self.in_words(&row.key(), |key| state.enter_row(tx.engine, &self.core, key, store));
-        // That it is not there was not observed, since the commit asks for it anyway. This outcome may be the last, and the key that
-        // is taken may be by this very row.
-        if entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved) && state.is_there(tx.engine, first)? {
-            return Ok(false);
-        }
-        entered.map(|()| true)
+    #[inline(never)]
+    fn enter_unless_there(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        record: RecordAt,
+        row: &R,
+    ) -> Result<bool, Abort> {
+        let mut image = R::Image::ZERO;
+        row.store(image.words());
+        state.enter_unless_there(tx.engine, &self.core, record, image.words())
     }
 
     /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has secondary indexes: then it
@@ -339,19 +343,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the same key.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
+        let mut image = R::Image::ZERO;
+        row.store(image.words());
         let state = &mut *tx.state.borrow_mut();
-        let Home { record, is_new } = self.record_for(tx, state, &row.key())?;
-        if !is_new {
-            state.make_room(tx.engine, &self.core)?;
-        }
-        if !self.core.indexes.is_empty() {
-            let store = |words: &mut Vec<u64>| {
-                store_row(&row, words);
-                Ok(())
-            };
-            self.in_words(&row.key(), |key| state.change_row(tx.engine, &self.core, key, (record, false), store))?;
-        }
-        self.stager(tx, state, record).stage_row(&row, Intent::Put)
+        self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, image.words()))
     }
 
     /// Inserts `row` if there is none with its key, otherwise applies `update` to the one there is; says whether it
@@ -455,7 +450,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub(crate) fn linked_keys(&self, tx: &Tx<'_, P>) -> Result<Vec<R::Key>, Abort> {
         tx.state.borrow_mut().admit(tx.engine, &self.core)?;
         let mut keys = Vec::new();
-        self.core.index.for_each(|record| keys.push(self.core.layout.key_of(record)));
+        self.core.index.for_each(&mut |record| keys.push(self.core.layout.key_of(record)));
         Ok(keys)
     }
 
@@ -465,35 +460,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Error::NotQuiescent`] if a transaction is running.
     pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
-        let mut visitor = Visitor::new(&self.inner)?;
-        let core = visitor.core.as_mut().expect("taken only on drop");
-        let engine = &self.inner.engine;
-        let effects = Effects::default();
-        let tx = Tx::new(engine, &core.state, &effects);
-        let mut count = 0;
-        let mut failed = false;
-        self.core.index.for_each(|record| {
-            let key = self.core.layout.key_of(record);
-            // An attempt for each record, over before `each` sees it: nothing piles up, nothing is held.
-            let row = P::enter(&engine.clock).and_then(|()| {
-                let state = &mut *core.state.borrow_mut();
-                state.begin(engine);
-                // The row type's own code runs there; if it panics, the attempt has to end all the same.
-                let get = || self.get_found(&tx, state, &key, Found::Record(record), Whole);
-                let row = catch_unwind(AssertUnwindSafe(get));
-                state.abort(engine);
-                P::leave(&engine.clock);
-                row.unwrap_or_else(|panic| resume_unwind(panic))
-            });
-            match row {
-                Ok(row) => row.iter().for_each(|row| {
-                    count += 1;
-                    each(row);
-                }),
-                Err(_) => failed = true,
-            }
-        });
-        if failed { Err(Error::NotQuiescent) } else { Ok(count) }
+        for_each_row(&self.inner, &self.core, &mut |key, words| each(&R::load(&R::Key::from_words(key), words)))
     }
 
     pub(crate) fn core(&self) -> &TableCore {
@@ -509,27 +476,6 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
-    /// Reads columns of a record, which lie in `units`, as the transaction saw it at a mark. Whoever uses this has entered.
-    #[inline]
-    pub(crate) fn read_at_mark<Pr: Projection<R>>(
-        &self,
-        tx: &Tx<'_, P>,
-        state: &mut State<P>,
-        (key, record): (&R::Key, RecordAt),
-        mark: Mark,
-        units: Units,
-        projection: &Pr,
-    ) -> Result<Option<Pr::Value>, Abort> {
-        let mut words = Pr::EMPTY;
-        for unit in units {
-            let (at, into) = (self.core.layout.at(record, unit), &mut words);
-            if !state.read_at_mark(tx.engine, at, mark, move |from| projection.copy(unit, from, into))? {
-                return Ok(None);
-            }
-        }
-        Ok(Some(projection.value(key, &words)))
-    }
-
     /// Reads what a lookup found. Whoever uses this has entered.
     #[inline(always)]
     fn get_found<Pr: Projection<R>>(
@@ -540,7 +486,21 @@ impl<R: Record, P: Protocol> Table<R, P> {
         found: Found,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        let Some(record) = self.present(tx, state, key, found)? else { return Ok(None) };
+        match self.present(tx, state, key, found)? {
+            Some(record) => self.get_record(tx, state, (key, record), projection),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Table::get_found`], of a record.
+    #[inline(always)]
+    fn get_record<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
         if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
             let mut words = Pr::EMPTY;
             let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
@@ -548,10 +508,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
         }
-        self.get_units(tx, state, (key, record), projection)
+        match Pr::ONE_GROUP {
+            true => self.get_slowly(tx, state, (key, record), projection),
+            false => self.get_units(tx, state, (key, record), projection),
+        }
     }
 
-    /// As [`Table::get_found`], of a record. Apart for the same reason as above.
+    /// As [`Table::get_record`], of several units. Apart, so that reads of one are short.
     #[inline(never)]
     fn get_units<Pr: Projection<R>>(
         &self,
@@ -560,14 +523,42 @@ impl<R: Record, P: Protocol> Table<R, P> {
         (key, record): (&R::Key, RecordAt),
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        let mut words = Pr::EMPTY;
-        for unit in self.core.layout.units_of(projection.groups()) {
-            let (at, into) = (self.core.layout.at(record, unit), &mut words);
-            if !state.read(tx.engine, at, move |from| projection.copy(unit, from, into))? {
-                return Ok(None);
-            }
+        let (mut units, mut words) = (self.core.layout.units_of(projection.groups()), Pr::EMPTY);
+        let copy = |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        match state.read_units_at_once(&self.core, record, &mut units, copy) {
+            Some(is_there) => Ok(is_there.then(|| projection.value(key, &words))),
+            None => self.get_rest(tx, state, (key, record), projection, (units, words)),
         }
-        Ok(Some(projection.value(key, &words)))
+    }
+
+    /// As [`Table::get_record`], whatever it takes.
+    #[cold]
+    #[inline(never)]
+    fn get_slowly<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let units = self.core.layout.units_of(projection.groups());
+        self.get_rest(tx, state, (key, record), projection, (units, Pr::EMPTY))
+    }
+
+    /// As [`Table::get_slowly`], where these units are left to be read. The words of the others
+    /// have been copied.
+    #[cold]
+    fn get_rest<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+        (units, mut words): (Units, Pr::Words),
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        let is_there = state.read_units(tx.engine, &self.core, (record, units), copy)?;
+        Ok(is_there.then(|| projection.value(key, &words)))
     }
 
     /// The record a lookup found; none, and the absence observed, if it found nothing.
@@ -609,79 +600,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
         // Not `in_words`: lookups of keys taken as they are get code of their own, at each call.
         match self.core.layout.packing::<R::Key>() {
             None => state.find(tx.engine, &self.core, key.words().as_ref()),
-            Some(packing) => self.find_packed(tx, state, packing, key),
+            Some(packing) => state.find_packed(tx.engine, &self.core, packing, key.words().as_ref()),
         }
-    }
-
-    #[inline(never)]
-    fn find_packed(
-        &self,
-        tx: &Tx<'_, P>,
-        state: &mut State<P>,
-        packing: KeyPacking,
-        key: &R::Key,
-    ) -> Result<Found, Abort> {
-        state.find(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice())
-    }
-
-    #[inline(never)]
-    fn link_packed(
-        &self,
-        tx: &Tx<'_, P>,
-        state: &mut State<P>,
-        packing: KeyPacking,
-        key: &R::Key,
-        place: &mut Place,
-    ) -> Result<Home, Abort> {
-        state.link(tx.engine, &self.core, packing.pack(key.words().as_ref()).as_slice(), place)
     }
 
     #[inline(always)]
     fn stager<'a>(&'a self, tx: &Tx<'a, P>, state: &'a mut State<P>, record: RecordAt) -> Stager<'a, R, P> {
         Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
     }
-}
-
-/// A pinned session for raw iteration, during which the advancer collects no garbage of the database.
-struct Visitor<'a, P: Protocol> {
-    inner: &'a Inner<P>,
-    core: Option<Core<P>>,
-    _collector: CollectorGuard<'a>,
-}
-
-impl<'a, P: Protocol> Visitor<'a, P> {
-    fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
-        // Not by waiting: who has stopped it may be another iteration, further up the same stack, which is pinned.
-        let collector = loop {
-            let collector = inner.try_stop_collector();
-            if !inner.is_quiescent() {
-                return Err(Error::NotQuiescent);
-            }
-            match collector {
-                Some(collector) => break collector,
-                None => thread::yield_now(),
-            }
-        };
-        let core = inner.join();
-        inner.engine.epochs.pin(&core.public.slot);
-        Ok(Visitor { inner, core: Some(core), _collector: collector })
-    }
-}
-
-impl<P: Protocol> Drop for Visitor<'_, P> {
-    fn drop(&mut self) {
-        if let Some(mut core) = self.core.take() {
-            self.inner.engine.epochs.unpin(&core.public.slot);
-            self.inner.leave(&mut core);
-        }
-    }
-}
-
-/// Puts the words of a row outside its key in the place of `words`.
-fn store_row<R: Record>(row: &R, words: &mut Vec<u64>) {
-    words.clear();
-    words.resize(image_words(R::GROUPS), 0);
-    row.store(words);
 }
 
 /// Turns the outcome that there is no row into `None`.
@@ -738,13 +664,20 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
     }
 
-    /// What a lookup finds now: where it found nothing, this transaction may have inserted since.
+    /// The record that is there now: where a lookup found nothing, this transaction may have inserted
+    /// since. None, and the absence observed, if there is none.
     #[inline(always)]
-    fn found_now(&self, state: &mut State<P>) -> Result<Found, Abort> {
+    fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {
-            Found::Record(_) => Ok(self.found),
-            Found::Nothing { .. } => self.table.find_found(self.tx, state, &self.key),
+            Found::Record(record) => Ok(Some(record)),
+            Found::Nothing { .. } => self.look_again(state),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
+        self.table.in_words(&self.key, |key| state.look_again(self.tx.engine, &self.table.core, key))
     }
 
     /// Reads columns; `None` if there is no row.
@@ -755,8 +688,20 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
         state.enter(self.tx.engine)?;
-        let found = self.found_now(state)?;
-        self.table.get_found(self.tx, state, &self.key, found, projection)
+        match self.found {
+            Found::Record(record) => self.table.get_record(self.tx, state, (&self.key, record), projection),
+            Found::Nothing { .. } => self.get_again(state, projection),
+        }
+    }
+
+    /// As [`Row::get`], where a lookup found nothing.
+    #[cold]
+    #[inline(never)]
+    fn get_again<Pr: Projection<R>>(&self, state: &mut State<P>, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+        match self.look_again(state)? {
+            Some(record) => self.table.get_slowly(self.tx, state, (&self.key, record), projection),
+            None => Ok(None),
+        }
     }
 
     /// Reads columns.
@@ -777,17 +722,13 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         // Before it is looked for: the refusal must not tell whether it is there.
         state.enter(self.tx.engine)?;
         state.admit_write()?;
-        let found = self.found_now(state)?;
-        let Some(record) = self.table.present(self.tx, state, &self.key, found)? else { return Ok(None) };
-        let layout = &self.table.core.layout;
+        let Some(record) = self.record_now(state)? else { return Ok(None) };
+        let core = &self.table.core;
         let mut words = Pr::EMPTY;
-        for unit in layout.units_of(projection.groups()) {
-            let copy = |from: Words<'_>| projection.copy(unit, from, &mut words);
-            if !state.read_for_update(self.tx.engine, layout.at(record, unit), copy)? {
-                return Ok(None);
-            }
-        }
-        Ok(Some(projection.value(&self.key, &words)))
+        let units = core.layout.units_of(projection.groups());
+        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        let is_there = state.read_units_for_update(self.tx.engine, core, (record, units), copy)?;
+        Ok(is_there.then(|| projection.value(&self.key, &words)))
     }
 
     /// As [`Table::read_for_update`].
@@ -853,12 +794,12 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
         self.staging(|stager| {
             if indexed {
-                let assign = |words: &mut Vec<u64>| {
+                let assign = &mut |words: &mut Vec<u64>| {
                     projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
                 };
                 let Stager { state, engine, record, .. } = stager;
                 // What the user's code has done to the value may include removing its row.
-                self.table.in_words(&self.key, |key| state.change_row(engine, core, key, (*record, true), assign))?;
+                state.change_row(engine, core, (*record, true), assign)?;
             }
             projection.assign(&self.key, &value, stager)
         })?;
@@ -885,13 +826,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// # Errors
     /// [`Abort::NotFound`] if there is no row.
     pub fn delete(&self) -> Result<(), Abort> {
-        self.staging(|stager| {
-            if !self.table.core.indexes.is_empty() {
-                let Stager { state, engine, table, record, .. } = stager;
-                self.table.in_words(&self.key, |key| state.leave_row(engine, table, key, *record))?;
-            }
-            stager.stage_delete()
-        })
+        self.staging(|Stager { state, engine, table, record, .. }| state.delete_row(engine, table, *record))
     }
 
     /// As [`Table::delete_if_present`].
@@ -908,8 +843,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         let state = &mut *self.tx.state.borrow_mut();
         // Before the row is looked at: the refusal must not tell whether it is there.
         state.admit_write()?;
-        let found = self.found_now(state)?;
-        match self.table.present(self.tx, state, &self.key, found)? {
+        match self.record_now(state)? {
             Some(record) => stage(&mut self.table.stager(self.tx, state, record)),
             None => Err(Abort::NotFound),
         }

@@ -710,7 +710,7 @@ impl HashIndex {
     }
 
     /// Goes one record further, reporting each bucket's version to `observe` before any record of it is given out.
-    pub(crate) fn advance(&self, cursor: &mut BucketCursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<RecordAt> {
+    pub(crate) fn advance(&self, cursor: &mut BucketCursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<RecordAt> {
         let array = self.array_at(cursor.array).expect("arrays are never at zero");
         loop {
             if let Some(record) = cursor.at_hand() {
@@ -733,7 +733,7 @@ impl HashIndex {
         index: usize,
         wanted: Option<&Wanted>,
         found: &mut Vec<RecordAt>,
-        observe: &mut impl FnMut(NodeAt, u64),
+        observe: &mut dyn FnMut(NodeAt, u64),
     ) {
         let node = array.bucket(index);
         let mut spin = Spin::default();
@@ -786,7 +786,7 @@ impl HashIndex {
 
     /// Calls `each` with linked records, present or not, each once: all that are linked all the time, and some of those that
     /// come or go meanwhile. The caller is pinned.
-    pub(crate) fn for_each(&self, mut each: impl FnMut(RecordAt)) {
+    pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words));
         while let Some(record) = self.advance(&mut cursor, &mut |_, _| {}) {
             each(record);

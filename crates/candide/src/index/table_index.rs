@@ -190,10 +190,24 @@ impl TableIndex {
 
     /// Calls `each` with linked records, present or not, each once: all that are linked all the time, and some of those that
     /// come or go meanwhile. The caller is pinned; `each` may change the index.
-    pub(crate) fn for_each(&self, each: impl FnMut(RecordAt)) {
+    pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         match self {
             TableIndex::Hash(hash) => hash.for_each(each),
             TableIndex::Ordered(ordered) => ordered.for_each(each),
+        }
+    }
+
+    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have so many
+    /// words, and `node` with each node before any record of it.
+    pub(crate) fn go_through(&self, key_words: usize, node: &mut dyn FnMut(NodeAt), record: &mut dyn FnMut(RecordAt)) {
+        let mut cursor = self.cursor(WordRange::beginning_with(&[], key_words), Direction::Forward);
+        loop {
+            match self.advance(&mut cursor, &mut |at, _| node(at)) {
+                Advance::Next(at) => record(at),
+                Advance::End => return,
+                // A layer has ended under the cursor, so nothing in it is linked any more.
+                Advance::Doomed => {}
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::indexes::Indexes;
 use super::{LookBack, Properties, Protocol, PutAside};
 use crate::access::WriteSet;
 use crate::epoch::{Epoch, Epochs, Slot};
-use crate::error::Abort;
+use crate::error::{Abort, Error};
 use crate::factor::Factors;
 use crate::index::{Attic, NodeAt, NodeChange, Retire, TableIndex};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, SlabId};
@@ -91,6 +91,10 @@ impl Common {
     pub(crate) fn table(&self, number: u16) -> Arc<TableCore> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables[usize::from(number)].clone()
+    }
+
+    pub(crate) fn memory_limit_error(&self) -> Error {
+        Error::MemoryLimit { limit_bytes: self.options.memory_limit_bytes }
     }
 }
 

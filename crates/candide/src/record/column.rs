@@ -247,6 +247,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const COLUMNS: usize;
 
+    /// Whether any value of the type names columns of one group at most.
+    #[doc(hidden)]
+    const ONE_GROUP: bool;
+
     /// The set of groups that hold its columns; empty if the key holds them all.
     #[doc(hidden)]
     fn column_groups(&self) -> u64;
@@ -318,6 +322,7 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     const EMPTY: T::Buffer = T::Buffer::ZERO;
     const INDEXED: bool = A::INDEXED;
     const COLUMNS: usize = 1;
+    const ONE_GROUP: bool = true;
 
     #[inline(always)]
     fn column_groups(&self) -> u64 {
@@ -364,6 +369,7 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
     const EMPTY: () = ();
     const INDEXED: bool = false;
     const COLUMNS: usize = 0;
+    const ONE_GROUP: bool = true;
 
     #[inline(always)]
     fn column_groups(&self) -> u64 {
@@ -407,6 +413,7 @@ impl<R: Record> Projection<R> for Whole {
     const EMPTY: R::Image = R::Image::ZERO;
     const INDEXED: bool = !R::INDEXES.is_empty();
     const COLUMNS: usize = 1;
+    const ONE_GROUP: bool = R::GROUPS.len() == 1;
 
     fn column_groups(&self) -> u64 {
         u64::MAX >> (64 - R::GROUPS.len())
@@ -461,6 +468,7 @@ impl<R: Record> Projection<R> for () {
     const EMPTY: () = ();
     const INDEXED: bool = false;
     const COLUMNS: usize = 0;
+    const ONE_GROUP: bool = true;
 
     fn column_groups(&self) -> u64 {
         0
@@ -491,6 +499,7 @@ macro_rules! tuple_projections {
             const EMPTY: Self::Words = ($($name::EMPTY,)+);
             const INDEXED: bool = $($name::INDEXED)||+;
             const COLUMNS: usize = 0 $(+ $name::COLUMNS)+;
+            const ONE_GROUP: bool = R::GROUPS.len() == 1 || Self::COLUMNS < 2 && $($name::ONE_GROUP)&&+;
 
             #[inline(always)]
             fn column_groups(&self) -> u64 {

@@ -519,6 +519,12 @@ impl Layout {
         key_of(record, self.packing::<K>())
     }
 
+    /// The key of a record in the words of its type.
+    pub(crate) fn unpacked_key(&self, record: RecordAt) -> KeyWords {
+        let kept = record.key_words(self.key_words());
+        self.packing.map_or(kept, |packing| packing.unpack(kept.as_slice()))
+    }
+
     /// Words of a whole record.
     pub(crate) fn total_words(&self) -> usize {
         self.total_words
@@ -527,6 +533,11 @@ impl Layout {
     /// All units.
     pub(crate) fn units(&self) -> Units {
         Units { split: self.split, left: u64::MAX >> (64 - self.units.len()) }
+    }
+
+    /// Where all units lie.
+    pub(crate) fn placed_units(&self) -> &[PlacedUnit] {
+        &self.units
     }
 
     /// The units that guard a set of groups.

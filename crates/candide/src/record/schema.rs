@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+use super::key_text::Show;
 use super::{Buffer, IndexKind, IndexSpec, Key};
+use std::any::TypeId;
 
 /// A column group: the unit of conflict. Reading one group never conflicts with writing another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,6 +102,40 @@ pub trait Record: Copy + Send + Sync + 'static {
 
     /// The row with `key` whose other columns are in `words`.
     fn load(key: &Self::Key, words: &[u64]) -> Self;
+}
+
+/// What a database has to know of a row type, as a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowType {
+    pub(crate) id: TypeId,
+    pub(crate) name: &'static str,
+    pub(crate) groups: &'static [Group],
+    pub(crate) indexes: &'static [IndexSpec],
+    /// Words of the key, and how many bits of each are used.
+    pub(crate) key_words: usize,
+    pub(crate) key_widths: &'static [u32],
+    pub(crate) show_key: Show,
+    /// Whether tables keep keys in order.
+    pub(crate) ordered: bool,
+    /// Words of [`Record::Image`].
+    pub(crate) image_words: usize,
+}
+
+impl RowType {
+    pub(crate) fn of<R: Record>() -> RowType {
+        let mut image = R::Image::ZERO;
+        RowType {
+            id: TypeId::of::<R>(),
+            name: R::NAME,
+            groups: R::GROUPS,
+            indexes: R::INDEXES,
+            key_words: R::Key::WORDS,
+            key_widths: R::Key::WIDTHS,
+            show_key: R::Key::show,
+            ordered: R::Index::ORDERED,
+            image_words: image.words().len(),
+        }
+    }
 }
 
 impl Group {

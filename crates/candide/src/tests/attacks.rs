@@ -587,7 +587,7 @@ fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
     let slot = epochs.register();
     epochs.pin(&slot);
     let mut halls = Vec::new();
-    table.core().index.for_each(|record| {
+    table.core().index.for_each(&mut |record| {
         halls.push(record.key_word(0));
         if halls.ends_with(&[1]) {
             (0..4).for_each(|_| ok(owner.run(|_| Ok(()))));

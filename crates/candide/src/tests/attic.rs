@@ -267,7 +267,7 @@ fn the_first_row_of_a_queue_is_found_at_once() {
     let snapshot = store.db.snapshot();
     let records = || {
         let mut records = 0;
-        parcels.core().index.for_each(|_| records += 1);
+        parcels.core().index.for_each(&mut |_| records += 1);
         records
     };
     for number in 0..900 {

@@ -38,7 +38,7 @@ const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 fn locked<P: Protocol>(table: &Table<Item, P>) -> Vec<u64> {
     let core = table.core();
     let mut keys = Vec::new();
-    core.index.for_each(|record| {
+    core.index.for_each(&mut |record| {
         let mut cells = core.layout.units().map(|unit| core.layout.at(record, unit));
         if cells.any(|at| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK | Tid::INSTALL)) {
             keys.push(record.key_words(1).as_slice()[0]);
@@ -479,7 +479,7 @@ fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
     pass(&mut first);
     assert_eq!(db.memory().garbage, 0);
     let mut records = 0;
-    table.core().index.for_each(|_| records += 1);
+    table.core().index.for_each(&mut |_| records += 1);
     assert_eq!(records, 3);
 }
 

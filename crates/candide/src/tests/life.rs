@@ -65,7 +65,7 @@ impl ForProtocol for AbortedInsertsComeBack {
         eventually("burial of what was never inserted", || db.memory().garbage == 0);
         assert_eq!(table.for_each_quiescent(|row| panic!("{row:?}")), Ok(0));
         let mut linked = 0;
-        table.core().index.for_each(|_| linked += 1);
+        table.core().index.for_each(&mut |_| linked += 1);
         assert_eq!(linked, 0);
     }
 }

@@ -35,39 +35,36 @@ struct Change {
 type Image<'a> = Option<&'a [u64]>;
 
 impl<P: Protocol> State<P> {
-    /// Stages what the insertion of a row means for the indexes of its table.
+    /// Stages what the insertion of a row, with these words outside its key, means for the indexes
+    /// of its table.
     ///
     /// # Errors
     /// [`Abort::NotUnique`], before anything is staged.
+    #[inline(never)]
     pub(crate) fn enter_row(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
-        primary: &[u64],
-        row: impl FnOnce(&mut Vec<u64>),
+        record: RecordAt,
+        image: &[u64],
     ) -> Result<(), Abort> {
+        let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
-            bench.after.clear();
-            row(&mut bench.after);
-            let Workbench { after, keys, changes, .. } = bench;
-            state.change_entries(engine, table, primary, (None, Some(after)), keys, changes)
+            let Workbench { keys, changes, .. } = bench;
+            state.change_entries(engine, table, primary.as_slice(), (None, Some(image)), keys, changes)
         })
     }
 
     /// Stages what the removal of a row, if it exists, means for the indexes of its table.
-    pub(crate) fn leave_row(
-        &mut self,
-        engine: &Engine<P>,
-        table: &TableCore,
-        primary: &[u64],
-        record: RecordAt,
-    ) -> Result<(), Abort> {
+    #[inline(never)]
+    pub(crate) fn leave_row(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<(), Abort> {
+        let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
             if !state.read_indexed(engine, table, record, &mut bench.before)? {
                 return Ok(());
             }
             let Workbench { before, keys, changes, .. } = bench;
-            state.change_entries(engine, table, primary, (Some(before), None), keys, changes)
+            state.change_entries(engine, table, primary.as_slice(), (Some(before), None), keys, changes)
         })
     }
 
@@ -76,14 +73,15 @@ impl<P: Protocol> State<P> {
     ///
     /// # Errors
     /// [`Abort::NotFound`] if it `must_exist` and does not, and [`Abort::NotUnique`], before anything is staged.
+    #[inline(never)]
     pub(crate) fn change_row(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
-        primary: &[u64],
         (record, must_exist): (RecordAt, bool),
-        change: impl FnOnce(&mut Vec<u64>) -> Result<(), Abort>,
+        change: &mut dyn FnMut(&mut Vec<u64>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
+        let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
             let Workbench { before, after, keys, changes } = bench;
             let was_there = state.read_indexed(engine, table, record, before)?;
@@ -92,7 +90,8 @@ impl<P: Protocol> State<P> {
             }
             after.clone_from(before);
             change(after)?;
-            state.change_entries(engine, table, primary, (was_there.then_some(before), Some(after)), keys, changes)
+            let images = (was_there.then_some(&before[..]), Some(&after[..]));
+            state.change_entries(engine, table, primary.as_slice(), images, keys, changes)
         })
     }
 

@@ -15,6 +15,7 @@ use crate::stats::Counters;
 use crate::sync::{Duration, Instant, MODELLED, Mutex, Point, Random, lock, pass, thread};
 use std::any::Any;
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -206,28 +207,10 @@ impl<P: Protocol> Core<P> {
                 Ok(value) => return Ok(value),
                 Err(ended) => ended,
             };
-            // The attempt is over and nothing is held any more: from here on the user's code may run, and panic.
-            let unwanted = effects.take_back();
-            let cause = match verdict {
-                Verdict::Conflict(cause) => cause,
-                Verdict::Outcome(abort) => {
-                    drop(result);
-                    drop(unwanted);
-                    return Err(abort.into());
-                }
-                // What is the user's is dropped first: a panic of that, while another one is passed on, would end the process.
-                Verdict::Panic(panic) => {
-                    drop(result);
-                    drop(unwanted);
-                    resume_unwind(panic)
-                }
-                Verdict::Stands => {
-                    drop(unwanted);
-                    return result.unwrap_or_else(|panic| resume_unwind(panic));
-                }
+            let cause = match settle(verdict, result, effects) {
+                ControlFlow::Continue(cause) => cause,
+                ControlFlow::Break(result) => return result,
             };
-            drop(result);
-            drop(unwanted);
             failed += 1;
             if let Some(refusal) = self.after_conflict(engine, options, cause, failed, &mut starvation) {
                 return Err(refusal.into());
@@ -400,6 +383,40 @@ impl<P: Protocol> Core<P> {
             thread::yield_now();
         }
         self.state.get_mut().local.has_yielded = engine.token.is_others(id);
+    }
+}
+
+/// What `run` gives after an attempt that has not committed; or the conflict after which it goes
+/// on. The attempt is over and nothing is held any more: the user's code may run here, and panic.
+#[cold]
+#[inline(never)]
+fn settle<T, E: From<Abort>>(
+    verdict: Verdict,
+    result: Result<Result<T, E>, Panic>,
+    effects: &Effects,
+) -> ControlFlow<Result<T, E>, Abort> {
+    let unwanted = effects.take_back();
+    // What is the user's is dropped first: a panic of that, while another one is passed on, would end the process.
+    match verdict {
+        Verdict::Conflict(cause) => {
+            drop(result);
+            drop(unwanted);
+            ControlFlow::Continue(cause)
+        }
+        Verdict::Outcome(abort) => {
+            drop(result);
+            drop(unwanted);
+            ControlFlow::Break(Err(abort.into()))
+        }
+        Verdict::Panic(panic) => {
+            drop(result);
+            drop(unwanted);
+            resume_unwind(panic)
+        }
+        Verdict::Stands => {
+            drop(unwanted);
+            ControlFlow::Break(result.unwrap_or_else(|panic| resume_unwind(panic)))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::State;
+use super::{Home, State};
 use crate::access::Intent;
 use crate::error::Abort;
 use crate::protocol::{Engine, Indexes, Protocol, TableCore};
@@ -28,9 +28,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     fn stage(&mut self, place: Place, op: Op, push: impl FnOnce(&mut State<P>) -> u32) -> Result<(), Abort> {
         let unit = self.table.layout.unit_of(place.group);
         let at = self.table.layout.at(self.record, unit);
-        if !self.state.can_update(self.engine, at)? {
-            return Err(Abort::NotFound);
-        }
+        self.state.admit_update(self.engine, at)?;
         let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
         let op = Op { word, operand: push(self.state), ..op };
         self.state.stage(self.engine, at, Intent::Update, op)
@@ -51,51 +49,114 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         let unit = self.table.layout.unit_of(group);
         let words = self.table.layout.at(self.record, unit).payload_words() as u16;
         let at = self.table.layout.at(self.record, unit);
-        if !self.state.can_update(self.engine, at)? {
-            return Err(Abort::NotFound);
-        }
+        self.state.admit_update(self.engine, at)?;
         let is_packed = self.table.layout.packing::<R::Key>().is_some();
         let operand = self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, is_packed));
         let op = Op { code: Code::User, operand, ..Op::set_words(0, words) };
         self.state.stage(self.engine, at, Intent::Update, op)
     }
 
-    /// Makes all words of a row operands; gives where they begin.
-    #[inline(always)]
-    fn push_row(&mut self, row: &R) -> u32 {
-        let mut image = R::Image::ZERO;
-        row.store(image.words());
-        self.state.writes.push_operands(image.words().iter().copied())
-    }
-
     /// Stages the insertion of a row whose record the attempt has just linked.
     #[inline(always)]
     pub(crate) fn stage_new_row(&mut self, row: &R) -> Result<(), Abort> {
-        let first = self.push_row(row);
+        let mut image = R::Image::ZERO;
+        row.store(image.words());
+        let first = self.state.writes.push_operands(image.words().iter().copied());
         self.state.stage_new(self.engine, self.table, self.record, first)
+    }
+}
+
+/// What is done to whole rows, given their words outside the key.
+impl<P: Protocol> State<P> {
+    /// Inserts a row in a record that was there before, unless that holds one; says whether it did.
+    #[inline(never)]
+    pub(crate) fn insert_again(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+    ) -> Result<bool, Abort> {
+        if !self.can_insert(engine, table.layout.first_of(record))? {
+            return Ok(false);
+        }
+        self.make_room(engine, table)?;
+        if !table.indexes.is_empty() && !self.enter_unless_there(engine, table, record, image)? {
+            return Ok(false);
+        }
+        self.stage_image(engine, table, record, image, Intent::Insert)?;
+        Ok(true)
+    }
+
+    /// Stages the entries of a row that seems not to be there; says whether it is not.
+    #[inline(never)]
+    pub(crate) fn enter_unless_there(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+    ) -> Result<bool, Abort> {
+        let entered = self.enter_row(engine, table, record, image);
+        // That it is not there was not observed, since the commit asks for it anyway. This outcome may be the last, and the key that
+        // is taken may be by this very row.
+        let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
+        if is_refused && self.is_there(engine, table.layout.first_of(record))? {
+            return Ok(false);
+        }
+        entered.map(|()| true)
+    }
+
+    /// Inserts a row, or replaces the one with its key.
+    pub(crate) fn put(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+        image: &[u64],
+    ) -> Result<(), Abort> {
+        let Home { record, is_new } = self.record_for(engine, table, key)?;
+        if !is_new {
+            self.make_room(engine, table)?;
+        }
+        if !table.indexes.is_empty() {
+            self.change_row(engine, table, (record, false), &mut |words| {
+                words.copy_from_slice(image);
+                Ok(())
+            })?;
+        }
+        self.stage_image(engine, table, record, image, Intent::Put)
     }
 
     /// Stages all words of a row.
-    pub(crate) fn stage_row(&mut self, row: &R, intent: Intent) -> Result<(), Abort> {
-        let first = self.push_row(row);
-        for unit in self.table.layout.units() {
-            let at = self.table.layout.at(self.record, unit);
-            let (start, count) = unit.image_range(R::GROUPS);
-            let op = Op { operand: first + start as u32, ..Op::set_words(0, count as u16) };
-            self.state.stage(self.engine, at, intent, op)?;
+    fn stage_image(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+        intent: Intent,
+    ) -> Result<(), Abort> {
+        let first = self.writes.push_operands(image.iter().copied());
+        for unit in table.layout.placed_units() {
+            let at = unit.of(record);
+            let op = Op { operand: first + unit.start() as u32, ..Op::set_words(0, at.payload_words() as u16) };
+            self.stage(engine, at, intent, op)?;
         }
         Ok(())
     }
 
-    /// Stages the removal of the row, if it exists.
-    pub(crate) fn stage_delete(&mut self) -> Result<(), Abort> {
-        let first = self.table.layout.first_of(self.record);
-        if !self.state.can_delete(self.engine, first)? {
+    /// Stages the removal of the row of a record, if it exists, and of its entries.
+    pub(crate) fn delete_row(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<(), Abort> {
+        if !table.indexes.is_empty() {
+            self.leave_row(engine, table, record)?;
+        }
+        let first = table.layout.first_of(record);
+        if !self.can_delete(engine, first)? {
             return Err(Abort::NotFound);
         }
-        for unit in self.table.layout.units() {
-            let at = self.table.layout.at(self.record, unit);
-            self.state.stage(self.engine, at, Intent::Delete, Op::DELETE)?;
+        for at in table.layout.cells(record) {
+            self.stage(engine, at, Intent::Delete, Op::DELETE)?;
             if mutant(Mutant::DeleteOneGroup) {
                 break;
             }

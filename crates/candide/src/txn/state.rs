@@ -20,7 +20,7 @@ use crate::factor::Factor;
 use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore};
-use crate::record::{CellAt, Op, RecordAt, Words};
+use crate::record::{CellAt, KeyPacking, Op, RecordAt, Unit, Units, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;
@@ -196,23 +196,88 @@ impl<P: Protocol> State<P> {
         P::read_at_once(&mut self.attempt, at, copy).map(|seen| seen.present)
     }
 
+    /// As [`State::read_at_once`], of units one after another, which it takes out; those are left
+    /// that have to be read otherwise.
+    #[inline(always)]
+    pub(crate) fn read_units_at_once(
+        &mut self,
+        table: &TableCore,
+        record: RecordAt,
+        units: &mut Units,
+        mut copy: impl FnMut(Unit, Words<'_>),
+    ) -> Option<bool> {
+        loop {
+            let left = *units;
+            let Some(unit) = units.next() else { return Some(true) };
+            match self.read_at_once(table.layout.at(record, unit), |from| copy(unit, from)) {
+                Some(true) => {}
+                Some(false) => return Some(false),
+                None => {
+                    *units = left;
+                    return None;
+                }
+            }
+        }
+    }
+
     /// Reads a unit as the transaction sees it; false if the row does not exist. Whoever uses this has entered.
     #[inline(always)]
-    pub(crate) fn read(&mut self, engine: &Engine<P>, at: CellAt, copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
+    pub(crate) fn read(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
         match self.writes.find(at) {
             None => self.observe(engine, at, copy),
-            Some(item) if self.writes.items()[item].present => self.read_own(engine, item, access::Mark::NOW, copy),
+            Some(item) if self.writes.items()[item].present => {
+                self.read_own(engine, item, access::Mark::NOW, &mut copy)
+            }
             Some(_) => Ok(false),
         }
     }
 
+    /// Reads units of a record as [`State::read`] does, and calls `copy` with the words of each,
+    /// perhaps several times; what the last call was given belongs together.
+    #[inline(never)]
+    pub(crate) fn read_units(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        (record, units): (RecordAt, Units),
+        copy: &mut dyn FnMut(Unit, Words<'_>),
+    ) -> Result<bool, Abort> {
+        for unit in units {
+            if !self.read(engine, table.layout.at(record, unit), |from| copy(unit, from))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// As [`State::read_units`], having locked the units as [`State::read_for_update`] does.
+    pub(crate) fn read_units_for_update(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        (record, units): (RecordAt, Units),
+        copy: &mut dyn FnMut(Unit, Words<'_>),
+    ) -> Result<bool, Abort> {
+        for unit in units {
+            if !self.read_for_update(engine, table.layout.at(record, unit), |from| copy(unit, from))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// As [`State::read`], having locked the unit if the protocol can; whoever uses this has been admitted to write. Where the transaction's
     /// own writes say what the unit will be, whatever it is now, there is nothing to lock before they are committed.
-    pub(crate) fn read_for_update(
+    fn read_for_update(
         &mut self,
         engine: &Engine<P>,
         at: CellAt,
-        copy: impl FnMut(Words<'_>),
+        mut copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
         let Some(item) = self.writes.find(at) else { return self.observe_for_update(engine, at, copy) };
         if !self.writes.items()[item].present {
@@ -225,7 +290,7 @@ impl<P: Protocol> State<P> {
                 _ => {}
             }
         }
-        self.read_own(engine, item, access::Mark::NOW, copy)
+        self.read_own(engine, item, access::Mark::NOW, &mut copy)
     }
 
     fn observe_for_update(
@@ -250,7 +315,7 @@ impl<P: Protocol> State<P> {
         engine: &Engine<P>,
         index: usize,
         mark: access::Mark,
-        mut copy: impl FnMut(Words<'_>),
+        copy: &mut dyn FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
         let item = self.writes.items()[index];
         let mut image = std::mem::take(&mut self.scratch);
@@ -343,13 +408,13 @@ impl<P: Protocol> State<P> {
         engine: &Engine<P>,
         at: CellAt,
         mark: Mark,
-        copy: impl FnMut(Words<'_>),
+        mut copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
         let mark = if mutant(Mutant::MarkIgnored) { self.mark() } else { mark };
         if let Some(item) = self.writes.find(at)
             && let Some(present) = self.writes.present_at(item, mark.writes)
         {
-            return if present { self.read_own(engine, item, mark.writes, copy) } else { Ok(false) };
+            return if present { self.read_own(engine, item, mark.writes, &mut copy) } else { Ok(false) };
         }
         if mutant(Mutant::AbsentSkippedByScan) && !P::peek(&self.attempt, at) {
             return Ok(false);
@@ -359,6 +424,25 @@ impl<P: Protocol> State<P> {
             Ok(seen) => Ok(seen.present),
             Err(abort) => Err(self.doom(abort)),
         }
+    }
+
+    /// Reads units of a record as [`State::read_at_mark`] does, and calls `copy` as
+    /// [`State::read_units`] does.
+    #[inline]
+    pub(crate) fn read_units_at_mark(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        (record, units): (RecordAt, Units),
+        mark: Mark,
+        copy: &mut dyn FnMut(Unit, Words<'_>),
+    ) -> Result<bool, Abort> {
+        for unit in units {
+            if !self.read_at_mark(engine, table.layout.at(record, unit), mark, |from| copy(unit, from))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the row exists as the transaction sees it; observed only if it is not `expected` to.
@@ -379,14 +463,28 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Whether an update may be staged on this unit: whether the row exists.
+    /// Enters, and checks that an update may be staged on this unit.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if the row does not exist.
     #[inline(always)]
-    pub(crate) fn can_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<bool, Abort> {
-        let exists = self.exists(engine, at, true)?;
-        if exists && !engine.options.commit_time_updates && self.writes.find(at).is_none() {
-            return self.observe_existence(engine, at);
+    pub(crate) fn admit_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
+        self.enter(engine)?;
+        match self.writes.find(at) {
+            None if P::peek(&self.attempt, at) && engine.options.commit_time_updates => Ok(()),
+            own => self.look_before_update(engine, at, own),
         }
-        Ok(exists)
+    }
+
+    /// The rest of [`State::admit_update`], for a unit that this item is of, or that has to be
+    /// observed.
+    #[inline(never)]
+    fn look_before_update(&mut self, engine: &Engine<P>, at: CellAt, own: Option<usize>) -> Result<(), Abort> {
+        let exists = match own {
+            Some(item) => self.writes.items()[item].present,
+            None => self.observe_existence(engine, at)?,
+        };
+        if exists { Ok(()) } else { Err(Abort::NotFound) }
     }
 
     /// Whether a delete may be staged on the row with this first unit: whether it exists.
@@ -460,6 +558,37 @@ impl<P: Protocol> State<P> {
             return Ok(self.find_back(table, key));
         }
         Ok(table.index.find(key))
+    }
+
+    /// As [`State::find`], of a key that is packed.
+    #[inline(never)]
+    pub(crate) fn find_packed(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        packing: KeyPacking,
+        words: &[u64],
+    ) -> Result<Found, Abort> {
+        self.find(engine, table, packing.pack(words).as_slice())
+    }
+
+    /// The record of a key, which had none a moment ago; none, and the absence observed, if it still
+    /// has none.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look_again(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+    ) -> Result<Option<RecordAt>, Abort> {
+        match self.find(engine, table, key)? {
+            Found::Record(record) => Ok(Some(record)),
+            Found::Nothing { node, version } => {
+                self.absent(engine, Missing { table: table.number, key: Some(key), node, version })?;
+                Ok(None)
+            }
+        }
     }
 
     /// Apart, so that looking up what there is now is short.
@@ -545,6 +674,19 @@ impl<P: Protocol> State<P> {
             Ok(linked) => Ok(self.note_link(table, record, linked)),
             Err(start) => self.link_afar(engine, table, (record, key), place, start),
         }
+    }
+
+    /// As [`State::link`], of a key that is packed.
+    #[inline(never)]
+    pub(crate) fn link_packed(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        packing: KeyPacking,
+        words: &[u64],
+        place: &mut Place,
+    ) -> Result<Home, Abort> {
+        self.link(engine, table, packing.pack(words).as_slice(), place)
     }
 
     /// The rest of [`State::link`] for a key that belongs somewhere else.

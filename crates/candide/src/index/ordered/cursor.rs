@@ -506,7 +506,7 @@ impl OrderedIndex {
     /// Goes on where there is not just another leaf of the same layer to come: begins, looks at what is in the hand and not simply a
     /// record, or leaves the layer. The record that it has come to, or the end, if it has. Apart, so that what is left is short.
     #[inline(never)]
-    fn turn(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<Advance> {
+    fn turn(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<Advance> {
         if !cursor.has_begun
             && let Some(record) = self.begin(cursor, observe)
         {
@@ -549,7 +549,7 @@ impl OrderedIndex {
 
     /// Goes to the layer in which the ends of the range part. If it is missing, observes the leaf that says so, and gives
     /// out what is there instead.
-    fn begin(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Option<RecordAt> {
+    fn begin(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<RecordAt> {
         let mut spin = Spin::default();
         cursor.has_begun = true;
         let mut at_end = (true, true);

@@ -386,7 +386,7 @@ impl OrderedIndex {
 
     /// Calls `each` with the linked records, present or not, in the order of their keys: all that are linked all the time, and
     /// some of those that come or go meanwhile. The caller is pinned.
-    pub(crate) fn for_each(&self, mut each: impl FnMut(RecordAt)) {
+    pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor = self.cursor(WordRange::beginning_with(&[], self.key_words), Direction::Forward);
         loop {
             match self.advance(&mut cursor, &mut |_, _| {}) {

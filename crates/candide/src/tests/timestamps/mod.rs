@@ -175,7 +175,7 @@ fn buried_tombstone<P: Protocol>() -> Script<P> {
         before: vec![|scene, tx| scene.items.insert(tx, Item::new(9, 1)), |scene, tx| scene.items.delete(tx, &9)],
         between: vec![|scene, _| {
             let mut linked = 0;
-            scene.items.core().index.for_each(|_| linked += 1);
+            scene.items.core().index.for_each(&mut |_| linked += 1);
             assert_eq!(linked, 3, "it is buried");
             Ok(())
         }],
@@ -464,7 +464,7 @@ fn who_misses_a_key_comes_after_the_delete() {
             scene.pass();
             run(&mut other, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
             let mut linked = 0;
-            scene.items.core().index.for_each(|_| linked += 1);
+            scene.items.core().index.for_each(&mut |_| linked += 1);
             assert_eq!(linked, 3, "it is buried");
             assert_eq!(scene.items.get(tx, &9, ())?, None);
             Ok(())
@@ -586,7 +586,7 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
     scene.pass();
     let linked = || {
         let mut linked = 0;
-        scene.items.core().index.for_each(|_| linked += 1);
+        scene.items.core().index.for_each(&mut |_| linked += 1);
         linked
     };
     run(&mut r, |tx| {

@@ -54,7 +54,7 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
         }
     }
     let mut linked = Vec::new();
-    rows.index.for_each(|record| linked.push(rows.key(record)));
+    rows.index.for_each(&mut |record| linked.push(rows.key(record)));
     assert!(linked.iter().eq(model.keys()));
     let nodes = rows.check();
     println!("{key_words} words, {domain:?}: at most {most} rows; {nodes} nodes for {} at the end", model.len());

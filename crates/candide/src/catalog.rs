@@ -1,0 +1,287 @@
+//! How tables come to be, whatever the types of their rows.
+
+#![forbid(unsafe_code)]
+
+use crate::db::TableOptions;
+use crate::error::Error;
+use crate::factor::Factor;
+use crate::index::{Attic, HashIndex, OrderedIndex, Size, TableIndex};
+use crate::memory::{Memory, Slab, SlabId};
+use crate::protocol::{Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore};
+use crate::record::{Group, KEY_WORDS_MAX, KeyPacking, Layout, RECORD_WORDS_MAX, RowType, Show, image_words};
+use crate::stats::Tally;
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use std::any::TypeId;
+use std::sync::{Arc, PoisonError};
+
+/// The tables of a database by name, and what new ones are made with.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    /// Row types of the tables, by number.
+    types: Mutex<Vec<TypeId>>,
+    slabs_made: AtomicU64,
+    /// Overflow lines of hash indexes.
+    lines: Arc<Slab>,
+    seed: u64,
+}
+
+/// What a table is to be.
+struct Plan {
+    name: Box<str>,
+    number: usize,
+    row_type: &'static str,
+    /// Whether it holds the entries of a secondary index.
+    is_index: bool,
+    groups: &'static [Group],
+    split: bool,
+    packing: Option<KeyPacking>,
+    /// Words of the keys it keeps, and those of them that a hash index hashes.
+    key_words: usize,
+    hashed_words: usize,
+    show_key: Show,
+    ordered: bool,
+    capacity: usize,
+}
+
+/// The groups of entries, by the number of their words.
+static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
+    let mut groups = [Group::new("entry", 0); KEY_WORDS_MAX + 1];
+    let mut words = 0;
+    while words < groups.len() {
+        groups[words].words = words;
+        words += 1;
+    }
+    groups
+};
+
+impl Catalog {
+    pub(crate) fn new(memory: &Arc<Memory>, seed: u64) -> Catalog {
+        let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
+        Catalog { types: Mutex::new(Vec::new()), slabs_made: AtomicU64::new(1), lines, seed }
+    }
+
+    /// The table of this name, made if there is none.
+    pub(crate) fn table(
+        &self,
+        common: &Common,
+        name: &str,
+        options: TableOptions,
+        row: &RowType,
+    ) -> Result<Arc<TableCore>, Error> {
+        let mut types = lock(&self.types);
+        let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(core) = tables.iter().find(|core| *core.name == *name && !core.is_index) {
+            if types[usize::from(core.number)] != row.id {
+                let (table, existing) = (name.to_owned(), core.row_type);
+                return Err(Error::TableType { table, wanted: row.name, existing });
+            }
+            return Ok(core.clone());
+        }
+        let cores = self.new_table(common, name, options, row, &tables)?;
+        let core = cores[0].clone();
+        types.resize(tables.len() + cores.len(), row.id);
+        tables.extend(cores);
+        Ok(core)
+    }
+
+    /// A table and its indexes, with the numbers that follow those of the tables there are; the table comes first.
+    fn new_table(
+        &self,
+        common: &Common,
+        name: &str,
+        options: TableOptions,
+        row: &RowType,
+        tables: &[Arc<TableCore>],
+    ) -> Result<Vec<Arc<TableCore>>, Error> {
+        if name.is_empty() {
+            return Err(Error::EmptyTableName);
+        }
+        check_row_type(row)?;
+        let contended = options.components_share_words || common.options.factors.has(Factor::ContendedKeys);
+        let packing = if contended { KeyPacking::new(row.key_widths) } else { None };
+        let key_words = packing.map_or(row.key_words, |packing| packing.words());
+        // Before anything is reserved, which would not be given back.
+        row.indexes.iter().try_for_each(|spec| check_index(row.name, &IndexPlan::of_spec(spec), key_words))?;
+        let table = Arc::new(self.new_core(
+            common,
+            Plan {
+                name: name.into(),
+                number: tables.len(),
+                row_type: row.name,
+                is_index: false,
+                groups: row.groups,
+                split: common.options.splitting && common.properties.cell_words > 0,
+                packing,
+                key_words,
+                hashed_words: key_words,
+                show_key: row.show_key,
+                ordered: row.ordered || options.ordered || common.options.factors.has(Factor::OrderedOnly),
+                capacity: options.capacity,
+            },
+        )?);
+        let mut cores = vec![table.clone()];
+        for (number, spec) in row.indexes.iter().enumerate() {
+            let index = IndexPlan::of_spec(spec);
+            let entries = self.new_entries(common, &table, &index, tables.len() + cores.len(), options.capacity)?;
+            cores.push(entries.clone());
+            let index = table.indexes.add(index.with_entries(number, entries));
+            for stage in [Stage::Kept, Stage::Enforced, Stage::Readable] {
+                table.indexes.set(index, stage, true);
+            }
+        }
+        Ok(cores)
+    }
+
+    /// The table of an index's entries.
+    fn new_entries(
+        &self,
+        common: &Common,
+        table: &TableCore,
+        index: &IndexPlan,
+        number: usize,
+        capacity: usize,
+    ) -> Result<Arc<TableCore>, Error> {
+        let primary_words = table.layout.key_words();
+        check_index(table.row_type, index, primary_words)?;
+        let (key_words, words) = index.entry_words(primary_words);
+        let entries = self.new_core(
+            common,
+            Plan {
+                name: format!("{}.{}", table.name, index.name).into(),
+                number,
+                row_type: table.row_type,
+                is_index: true,
+                groups: &ENTRY_GROUPS[words..=words],
+                split: false,
+                packing: None,
+                key_words,
+                hashed_words: index.key_words,
+                show_key: index.show_key,
+                ordered: index.ordered || common.options.factors.has(Factor::OrderedOnly),
+                capacity,
+            },
+        )?;
+        Ok(Arc::new(entries))
+    }
+
+    /// Adds an index to a table, at no stage yet. The caller keeps others from doing so.
+    pub(crate) fn add_index<'t>(
+        &self,
+        common: &Common,
+        table: &'t TableCore,
+        plan: IndexPlan,
+    ) -> Result<&'t IndexCore, Error> {
+        if table.indexes.kept().any(|index| index.name == plan.name) {
+            return Err(Error::IndexExists { table: table.name.to_string(), index: plan.name.to_string() });
+        }
+        if plan.name.is_empty() {
+            return Err(Error::EmptyTableName);
+        }
+        if let Some(dropped) = table.indexes.dropped_like(&plan) {
+            return Ok(dropped);
+        }
+        let number = table.indexes.next_number().ok_or(Error::TooManyIndexes)?;
+        let mut types = lock(&self.types);
+        let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.new_entries(common, table, &plan, tables.len(), 0)?;
+        tables.push(entries.clone());
+        types.push(TypeId::of::<IndexCore>());
+        Ok(table.indexes.add(plan.with_entries(number, entries)))
+    }
+
+    fn new_core(&self, common: &Common, plan: Plan) -> Result<TableCore, Error> {
+        let Plan { name, row_type, is_index, groups, split, key_words, .. } = plan;
+        let protocol = &common.properties;
+        let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
+        let layout =
+            Layout::new(number, key_words, plan.packing, groups, split, protocol.cell_words).map_err(|words| {
+                let problem = format!("its records would have {words} words; 65,535 is the most");
+                Error::RowType { row: row_type, problem }
+            })?;
+        let new_slab = |words: usize| {
+            let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
+            Slab::new(slab, words, &common.memory)
+        };
+        let records = new_slab(layout.total_words());
+        let versions = (protocol.version_words > 0).then(|| {
+            let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
+            let payload = if split { largest } else { image_words(groups) };
+            new_slab(protocol.version_words + payload + protocol.spare_words)
+        });
+        let short_versions = versions.as_ref().filter(|_| protocol.short_version_words > 0).map(|versions| {
+            let are_short = versions.block_words() <= protocol.short_version_words;
+            if are_short { versions.clone() } else { new_slab(protocol.short_version_words) }
+        });
+        let index = if plan.ordered {
+            let nodes = new_slab(OrderedIndex::NODE_WORDS);
+            OrderedIndex::new(nodes, key_words, protocol.node_words).map(TableIndex::Ordered)
+        } else {
+            let of_key = (key_words, plan.hashed_words);
+            let size = Size { capacity: plan.capacity, grows: !common.options.factors.has(Factor::FixedHash) };
+            HashIndex::new(&common.memory, &self.lines, of_key, protocol.node_words, size, self.seed)
+                .map(TableIndex::Hash)
+        };
+        let index = index.map_err(|_| common.memory_limit_error())?;
+        let attic = match &index {
+            TableIndex::Ordered(index) if protocol.stows => {
+                Some(Attic::beside(index).map_err(|_| common.memory_limit_error())?)
+            }
+            _ => None,
+        };
+        Ok(TableCore {
+            database: common.id,
+            number,
+            name,
+            row_type,
+            is_index,
+            groups,
+            layout,
+            show_key: plan.show_key,
+            index,
+            attic,
+            records,
+            indexes: Indexes::default(),
+            linked: Tally::default(),
+            versions,
+            short_versions,
+        })
+    }
+}
+
+/// Checks that an index of a row type whose tables have keys of so many words can be made.
+fn check_index(row: &'static str, index: &IndexPlan, primary_words: usize) -> Result<(), Error> {
+    if index.fits(primary_words) {
+        return Ok(());
+    }
+    let (name, own, all) = (&index.name, index.key_words, index.entry_words(primary_words).0);
+    let problem = format!(
+        "the entries of its index {name:?} would have a key of {all} words, {own} of them the index's own; 1 is the least of these, \
+         {KEY_WORDS_MAX} the most of all"
+    );
+    Err(Error::RowType { row, problem })
+}
+
+/// Checks what a `Record` implementation says about itself.
+fn check_row_type(row: &RowType) -> Result<(), Error> {
+    let problem = |problem: String| Err(Error::RowType { row: row.name, problem });
+    let groups = row.groups;
+    if groups.is_empty() || groups.len() > Group::COUNT_MAX {
+        return problem(format!("it has {} groups; 1 to {} are possible", groups.len(), Group::COUNT_MAX));
+    }
+    if let Some(group) = groups.iter().find(|group| !(1..=RECORD_WORDS_MAX).contains(&group.words)) {
+        let (name, words) = (group.name, group.words);
+        return problem(format!("group {name:?} has {words} words; 1 to {RECORD_WORDS_MAX} are possible"));
+    }
+    if !(1..=KEY_WORDS_MAX).contains(&row.key_words) {
+        let words = row.key_words;
+        return problem(format!("its key has {words} words; 1 to {KEY_WORDS_MAX} are possible"));
+    }
+    if row.indexes.len() > INDEXES_MAX {
+        return problem(format!("it has {} indexes; {INDEXES_MAX} are possible", row.indexes.len()));
+    }
+    let (image, words) = (row.image_words, image_words(groups));
+    if image != words {
+        return problem(format!("its image has {image} words but its groups have {words}; use [u64; {words}]"));
+    }
+    Ok(())
+}
