@@ -29,7 +29,7 @@ mod table;
 mod uncontrolled;
 mod zombie;
 
-use super::{ForProtocol, for_each, for_each_by_the_clock};
+use super::{ForProtocol, for_each, for_each_by_the_clock, properties};
 use crate::protocol::Protocol;
 use judge::keeps;
 use script::{Anomaly, End, Promise, Run, rows_of};
@@ -88,7 +88,7 @@ fn promises<P: Protocol>(promise: Promise) -> bool {
 fn observe<P: Protocol>(anomaly: &Anomaly) -> Fate {
     let run = stage::run::<P>(anomaly);
     let before = rows_of(anomaly.rows);
-    let told = || format!("{} under {}: {run:#?}", anomaly.name, P::NAME);
+    let told = || format!("{} under {}: {run:#?}", anomaly.name, properties::<P>().name);
     for promise in Promise::ALL {
         assert!(!promises::<P>(promise) || keeps(&run, &before, promise), "not {promise:?}: {}", told());
     }
@@ -120,7 +120,7 @@ impl ForProtocol for Matrix {
     fn run<P: Protocol>(&self) {
         assert!(P::STRICT || !P::OPAQUE, "{}: only a strict protocol is called opaque", P::NAME);
         self.columns.borrow_mut().push(Column {
-            name: P::NAME,
+            name: properties::<P>().name,
             promises: Promise::ALL.map(promises::<P>),
             fates: ANOMALIES.iter().map(|anomaly| observe::<P>(anomaly)).collect(),
         });

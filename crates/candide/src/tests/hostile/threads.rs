@@ -4,7 +4,7 @@ use super::{Deliberate, Scene, Watchdog, deliberate};
 use crate::protocol::Protocol;
 use crate::sync::{Duration, Instant};
 use crate::tests::parcels::Parcel;
-use crate::tests::{ForProtocol, for_each, for_each_concurrent, properties};
+use crate::tests::{ForProtocol, for_each, for_each_concurrent};
 use crate::{Abort, Database, Session, Table, Whole};
 use std::cell::RefCell;
 use std::thread::JoinHandle;
@@ -156,7 +156,7 @@ impl<P: Protocol> Drop for LastWill<P> {
     fn drop(&mut self) {
         let add = |tx: &crate::Tx<'_, P>| self.parcels.update(tx, &(1, 1), Parcel::NOTE.add(1));
         assert_eq!(self.session.get_mut().run(add), Ok::<_, Abort>(()));
-        if !properties::<P>().one_session {
+        if !self.db.properties().one_session {
             assert_eq!(self.db.run(add), Ok::<_, Abort>(()));
         }
     }
@@ -178,13 +178,13 @@ impl ForProtocol for EndingThreads {
                 }
                 let used = |db: &Database<P>| db.run(|tx| parcels.read(tx, &(1, 1), Parcel::NOTE));
                 // Made before or after the list of sessions that the thread keeps, so destroyed after or before it.
-                if number % 2 == 0 && !properties::<P>().one_session {
+                if number % 2 == 0 && !db.properties().one_session {
                     used(&db).unwrap_or_else(|e: Abort| panic!("{e}"));
                 }
                 let session = RefCell::new(db.session().unwrap());
                 let will = LastWill { session, db: db.clone(), parcels: parcels.clone() };
                 WILL.with(|slot| *slot.borrow_mut() = Some(Box::new(will)));
-                if properties::<P>().one_session {
+                if db.properties().one_session {
                     deliberate()
                 }
                 let _: Result<(), Abort> = db.run(|tx| {
@@ -192,7 +192,7 @@ impl ForProtocol for EndingThreads {
                     deliberate()
                 });
             }));
-            let wills = if properties::<P>().one_session { 1 } else { 2 };
+            let wills = if scene.db.properties().one_session { 1 } else { 2 };
             rows.0.iter_mut().find(|row| (row.district, row.number) == (1, 1)).expect("it is there").note += wills;
             scene.assert_unharmed(&rows, "a thread that ended in a panic with a session in its storage");
         }
