@@ -37,8 +37,8 @@
 
 use crate::error::Error;
 use crate::sync::{
-    AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, full_fence, lock, mutant, store_then_full_fence,
-    thread,
+    AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, Point, full_fence, lock, mutant, pass,
+    store_then_full_fence, thread,
 };
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
@@ -46,8 +46,8 @@ use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 /// Time between two passes.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The longest anyone waits for running transactions to end.
-const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The longest anyone waits for running transactions to end. Tests do not count on it, and those of other tests may be long.
+const WAIT_MAX: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 });
 
 /// Passes without any pin before the advancer parks: long enough that a busy program never wakes it.
 const IDLE_PASSES: u64 = 64;
@@ -194,11 +194,17 @@ impl Epochs {
         if let Some(epochs) = current.upgrade() {
             return epochs;
         }
+        let epochs = Epochs::advancing();
+        *current = Arc::downgrade(&epochs);
+        epochs
+    }
+
+    /// Epochs with an advancer of their own.
+    fn advancing() -> Arc<Epochs> {
         let epochs = Epochs::manual(1);
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
         let advancer = std::thread::Builder::new().name("candide-epoch".into()).spawn(move || advance(&weak, &alarm));
         *std_lock(&epochs.advancer) = Some(advancer.expect("the operating system starts a thread"));
-        *current = Arc::downgrade(&epochs);
         epochs
     }
 
@@ -347,6 +353,7 @@ impl Epochs {
             if begun.elapsed() > WAIT_MAX {
                 return Err(Error::Busy);
             }
+            pass(Point::Awaiting);
             thread::yield_now();
         }
     }
@@ -433,6 +440,7 @@ fn std_lock<T: ?Sized>(mutex: &StdMutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::tests::patience::eventually;
 
     #[test]
     fn a_pin_holds_the_bound_and_nothing_else_does() {
@@ -483,20 +491,13 @@ mod tests {
 
     #[test]
     fn the_advancer_parks_when_idle_and_wakes_for_a_pin() {
-        let epochs = Epochs::of_process();
+        // Those of the process are other tests', too, which need not all be idle at any time.
+        let epochs = Epochs::advancing();
         let slot = epochs.register();
-        let wait_for = |what: &dyn Fn() -> bool| {
-            let begun = std::time::Instant::now();
-            while !what() {
-                assert!(begun.elapsed() < Duration::from_secs(20), "waited too long");
-                std::thread::sleep(Duration::from_millis(2));
-            }
-        };
-        // Other tests of this process share the advancer; they end.
-        wait_for(&|| epochs.clock.parked.load(Ordering::Relaxed));
+        eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed));
         let before = epochs.now();
         epochs.pin(&slot);
-        wait_for(&|| epochs.now() > before + 2);
+        eventually("it wakes", || epochs.now() > before + 2);
         epochs.unpin(&slot);
         epochs.unregister(&slot);
     }

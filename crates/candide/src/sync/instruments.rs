@@ -1,18 +1,20 @@
-//! Two instruments of the tests: points where a test can step in, and mutants that a test must catch.
+//! Three instruments of the tests: points where a test can step in, mutants that a test must catch, and patience.
 //!
-//! Outside the crate's own tests both are empty: a point does nothing and no mutant is ever active.
+//! Outside the crate's own tests all are empty: a point does nothing, no mutant is ever active, and nothing is waited for longer.
 
 #[cfg(all(test, shuttle))]
 pub(crate) use active::was_met;
+pub(crate) use active::{mutant, pass, patience};
 #[cfg(test)]
-pub(crate) use active::with_hook;
-pub(crate) use active::{mutant, pass};
+pub(crate) use active::{with_hook, with_patience};
 
 /// A place in a protocol where a test may run code of its own (an exact interleaving without luck).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
     /// Before a transaction: another one has the database to itself, and this one waits.
     Excluded,
+    /// Others' transactions, or their commits, go on, and are waited for; which ones is settled.
+    Awaiting,
     /// Commit: the closure is done, nothing is locked.
     Unlocked,
     /// Commit: the write set is locked, nothing validated.
@@ -229,6 +231,7 @@ pub(crate) enum Mutant {
 #[cfg(not(test))]
 mod active {
     use super::{Mutant, Point};
+    use std::time::Duration;
 
     #[inline(always)]
     pub(crate) const fn pass(_: Point) {}
@@ -237,19 +240,40 @@ mod active {
     pub(crate) const fn mutant(_: Mutant) -> bool {
         false
     }
+
+    #[inline(always)]
+    pub(crate) const fn patience(usual: Duration) -> Duration {
+        usual
+    }
 }
 
 #[cfg(test)]
 mod active {
     use super::{Mutant, Point};
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     // No model is to see it.
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     type Hook = Box<dyn FnMut(Point)>;
 
     thread_local! {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+        static PATIENT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Runs `body`, in which this thread waits for others for as long as it takes.
+    pub(crate) fn with_patience<T>(body: impl FnOnce() -> T) -> T {
+        PATIENT.set(true);
+        let result = body();
+        PATIENT.set(false);
+        result
+    }
+
+    /// How long this thread waits for others that it `usual`ly waits for so long.
+    pub(crate) fn patience(usual: Duration) -> Duration {
+        // A thread that is ending may have lost it already.
+        if PATIENT.try_with(Cell::get).unwrap_or(false) { Duration::MAX } else { usual }
     }
 
     /// Runs `body` with `hook` called at every point this thread passes; the hook itself passes points unhooked.

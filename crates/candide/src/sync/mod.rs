@@ -15,9 +15,9 @@ mod weaken;
 
 #[cfg(all(test, shuttle))]
 pub(crate) use instruments::was_met;
+pub(crate) use instruments::{Mutant, Point, mutant, pass, patience};
 #[cfg(test)]
-pub(crate) use instruments::with_hook;
-pub(crate) use instruments::{Mutant, Point, mutant, pass};
+pub(crate) use instruments::{with_hook, with_patience};
 pub(crate) use random::Random;
 pub(crate) use spin::{Exclusive, Spin};
 pub(crate) use system_clock::{SystemClock, TICK_BITS};

@@ -1,11 +1,12 @@
 //! How many versions a row is said to have.
 
+use super::patience::eventually;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
 use super::{ForProtocol, for_each, for_each_concurrent, properties};
 use crate::history::Recorded;
 use crate::protocol::{Mvcc, Mvto, Occ, Protocol, Serial, Versioned};
-use crate::sync::{AtomicBool, Duration, Instant, Ordering, Point};
+use crate::sync::{AtomicBool, Ordering, Point};
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 
 type Items<P> = Table<Item, P>;
@@ -250,11 +251,7 @@ fn nobody_is_in_its_way_under<P: Versioned>() {
     });
     assert!(longest >= 1);
     // The advancer collects what the sessions have left.
-    let begun = Instant::now();
-    while versions(&items, &mut session, 1) != Some(1) {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{:?} are left", versions(&items, &mut session, 1));
-        std::thread::yield_now();
-    }
+    eventually("one version is left", || versions(&items, &mut session, 1) == Some(1));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Versions in timestamp order: who is linked below whom, and whom that fails; and that nobody takes a time at which something goes on.
 
+use super::patience::receive;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
 use crate::protocol::Mvto;
-use crate::sync::{Duration, Point};
+use crate::sync::{Point, with_hook};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Table, Tx};
 use std::sync::Barrier;
@@ -11,9 +12,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 type Items = Table<Item, Mvto>;
-
-/// For what must not happen: so long it is waited for.
-const A_WHILE: Duration = Duration::from_millis(100);
 
 /// A database with rows 0 and 1, which count 0.
 fn database() -> (Database<Mvto>, Items) {
@@ -138,25 +136,36 @@ fn what_slips_in_below_a_commit_fails_it() {
     assert_eq!(counts(&db, &items), [added, 0]);
 }
 
+/// Tells, by the default value, whenever this thread waits for commits that go on.
+fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static {
+    move |point| {
+        if point == Point::Awaiting {
+            // Once is enough: the receiver may be gone.
+            let _ = told.send(T::default());
+        }
+    }
+}
+
 /// Has somebody look at both rows amid a commit that has drawn its timestamp and writes both; at the second when it is over.
 fn looks_amid_a_commit(
     look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort> + Send + 'static,
 ) {
     let (db, items) = database();
     let mut writer = db.session().unwrap();
-    let ((looked, has_looked), (over, is_over)) = (channel(), channel());
+    let ((looks, has_looked), (over, is_over)) = (channel(), channel());
     let (there, rows) = (db.clone(), items.clone());
     let reader = std::cell::RefCell::new(None);
     let handle = std::rc::Rc::new(reader);
     let kept = handle.clone();
     let meanwhile = move || {
+        let waits = looks.clone();
         let between = Box::new(move || {
-            let _ = looked.send(());
+            let _ = looks.send(());
             is_over.recv().unwrap();
         });
-        *kept.borrow_mut() = Some(thread::spawn(move || look(there, rows, between)));
-        // It must not get so far, but if it does, it has time to.
-        let _ = has_looked.recv_timeout(A_WHILE);
+        *kept.borrow_mut() = Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
+        // It must not get between the two rows, but if it does, it tells.
+        receive("it waits, or looks", &has_looked);
     };
     acting(Point::Unlocked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
     over.send(()).unwrap();
@@ -223,12 +232,13 @@ fn sessions_do_not_share_a_place_that_was_left() {
     let (opened, is_opened) = channel();
     let meanwhile = move || {
         run(&mut second, |tx| add(tx, &rows, 0));
+        let waits = opened.clone();
         thread::spawn(move || {
-            let snapshot = there.snapshot();
-            opened.send(snapshot.run(|tx| rows.read(tx, &1, Item::COUNT))).unwrap();
+            let snapshot = with_hook(telling(waits), || there.snapshot());
+            let _ = opened.send(Some(snapshot.run(|tx| rows.read(tx, &1, Item::COUNT))));
         });
-        // It must not be opened, but if it is, there is time for that.
-        assert!(is_opened.recv_timeout(A_WHILE).is_err(), "a commit that belongs to it is going on");
+        let first = receive("it waits, or is opened", &is_opened);
+        assert_eq!(first, None, "a commit that belongs to it is going on");
     };
     acting(Point::Unlocked, meanwhile, || run(&mut first, |tx| add(tx, &items, 1)));
     assert_eq!(counts(&db, &items), [4, 1]);

@@ -1,12 +1,13 @@
 //! Updates that are put off: in which order they come to be applied, who may be linked below them, and that they do not pile up.
 
+use super::patience::eventually;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
 use crate::index::Found;
 use crate::protocol::Mvto;
 use crate::protocol::mvto::DELTAS_MAX;
 use crate::record::{Key, Record};
-use crate::sync::{Duration, Instant, Point};
+use crate::sync::Point;
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Session, Table, Tx, Whole};
 use std::cell::RefCell;
@@ -51,15 +52,9 @@ pub(super) fn chain(items: &Items) -> Vec<bool> {
 
 /// Waits until the advancer has collected all but the newest version of row 1's groups.
 pub(super) fn await_one_version(db: &Database<Mvto>, items: &Items) {
-    let (mut session, begun) = (db.session().unwrap(), Instant::now());
-    loop {
-        let versions = items.versions_of(&mut session, &1).unwrap_or_else(|abort| panic!("{abort}"));
-        if versions == Some(1) {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(30), "{versions:?} are left");
-        std::thread::yield_now();
-    }
+    let mut session = db.session().unwrap();
+    let mut versions = || items.versions_of(&mut session, &1).unwrap_or_else(|abort| panic!("{abort}"));
+    eventually("one version is left", || versions() == Some(1));
 }
 
 fn count(db: &Database<Mvto>, items: &Items) -> i64 {

@@ -1,5 +1,6 @@
 //! Reads for update: who has to wait for the holder of a row, who does not, and that nothing stays locked.
 
+use super::patience::eventually_with;
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{Mvto, Occ, Protocol, TicToc};
@@ -9,8 +10,7 @@ use crate::{Abort, Database, Factor, RunOptions, Session, Table, Tx, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 /// A database with rows 0..4, and two sessions.
 struct Scene<P: Protocol> {
@@ -527,10 +527,10 @@ impl ForProtocol for OppositeOrders {
         let table = db.table::<Item>("rows").unwrap();
         db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
-        let (done, finished) = mpsc::channel();
+        let rounds = Arc::new(AtomicU64::new(0));
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
-                let (db, table, done) = (db.clone(), table.clone(), done.clone());
+                let (db, table, rounds) = (db.clone(), table.clone(), rounds.clone());
                 std::thread::spawn(move || {
                     let mut session = db.session().unwrap();
                     // Pairs in opposite orders, and a circle of three.
@@ -545,16 +545,13 @@ impl ForProtocol for OppositeOrders {
                                 table.update(tx, &keys[1], Item::COUNT.set(two + 1))
                             })
                             .unwrap_or_else(|e: Abort| panic!("{e}"));
+                        rounds.fetch_add(1, Ordering::Relaxed);
                     }
-                    done.send(()).unwrap();
                 })
             })
             .collect();
-        let begun = Instant::now();
-        for _ in 0..THREADS {
-            let left = Duration::from_secs(60).saturating_sub(begun.elapsed());
-            finished.recv_timeout(left).expect("nobody waits for ever");
-        }
+        let over = || rounds.load(Ordering::Relaxed);
+        eventually_with("all rounds are over", over, || over() == THREADS * ROUNDS);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         let mut sum = 0;
         table.for_each_quiescent(|row| sum += row.count as u64).unwrap();

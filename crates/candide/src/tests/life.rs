@@ -1,20 +1,12 @@
 //! Sessions, memory and databases come and go and leave nothing behind.
 
+use super::patience::eventually;
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{Exclusion, Occ, Protocol, Serial};
 use crate::{Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-
-/// Waits for what the advancer does in the background.
-fn eventually(what: &str, mut happens: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !happens() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
 
 struct DeletedRowsComeBack;
 

@@ -54,6 +54,8 @@ mod parcels;
 #[cfg(not(any(loom, shuttle)))]
 mod parked;
 #[cfg(not(any(loom, shuttle)))]
+pub(crate) mod patience;
+#[cfg(not(any(loom, shuttle)))]
 mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
 mod phases;

@@ -1,11 +1,12 @@
 //! What only an open snapshot keeps is put by until that closes: it is looked at no more, holds up nothing, and is all given back.
 
+use super::patience::eventually;
 use super::rows::Item;
 use super::snapshots::{Chained, Items, add, by_hand, collect, count, ok, versions};
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto};
-use crate::sync::{Duration, Instant, Point, Random, with_hook};
+use crate::sync::{Point, Random, with_hook};
 use crate::{Abort, Database, Session, Snapshot};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -89,19 +90,14 @@ fn who_goes_leaves_nothing_parked_for_ever_under<P: Chained>() {
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let eventually = |what: &str, is_so: &dyn Fn() -> bool| {
-        let begun = Instant::now();
         let (epochs, slot) = (&db.inner.engine.epochs, db.inner.engine.epochs.register());
-        let is_so_now = || {
+        eventually(what, || {
             // What it looks at is freed meanwhile.
             epochs.pin(&slot);
             let is_so = is_so();
             epochs.unpin(&slot);
             is_so
-        };
-        while !is_so_now() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        });
         epochs.unregister(&slot);
     };
     for goes in [false, true] {

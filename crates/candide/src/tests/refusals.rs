@@ -7,7 +7,6 @@ use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
 use crate::{Abort, Database, IndexOptions, RunOptions, Table};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 /// A row by its number and code.
 fn row(number: u16, code: u32) -> Parcel {
@@ -32,8 +31,26 @@ impl Step {
         self.0.fetch_max(step, Ordering::SeqCst);
     }
 
+    pub(super) fn has_reached(&self, step: usize) -> bool {
+        self.0.load(Ordering::SeqCst) >= step
+    }
+
     pub(super) fn wait_for(&self, step: usize) {
-        wait_until(|| self.0.load(Ordering::SeqCst) >= step);
+        wait_until(|| self.has_reached(step));
+    }
+}
+
+/// Tells that a change of the table's first index waits for transactions: by step 1 while the index is enforced, and by step 2 while it
+/// is not. That wait is not for transactions that begin from then on.
+pub(super) fn at_waits<P: Protocol>(parcels: &Table<Parcel, P>, waits: &Arc<Step>) -> impl FnMut(Point) + 'static {
+    let (parcels, waits) = (parcels.clone(), waits.clone());
+    move |point| {
+        let indexes = &parcels.core().indexes;
+        if point == Point::Awaiting
+            && let Some(index) = indexes.get(0)
+        {
+            waits.reach(if indexes.is_at(index, Stage::Enforced) { 1 } else { 2 });
+        }
     }
 }
 
@@ -126,16 +143,21 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
 }
 
 /// Inserts a row whose code row 2 has, waits, and lets row 2 take another code, if that is possible; asserts that this transaction sees
-/// no state in which it was refused for nothing. Others wait for `refused`.
-fn assert_refused_with_reason<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>, refused: impl Fn()) {
+/// no state in which it was refused for nothing. Others wait for `refused`; `waits` is of the change that gives the index up.
+fn assert_refused_with_reason<P: Protocol>(
+    db: &Database<P>,
+    parcels: &Table<Parcel, P>,
+    waits: &Step,
+    refused: impl Fn(),
+) {
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (inserted, codes) = session
         .run(|tx| {
             let inserted = parcels.insert(tx, row(3, 200));
             if tx.attempt() == 1 {
                 refused();
-                // Whoever is in a hurry has gone on by then.
-                thread::sleep(Duration::from_millis(50));
+                // A change that waits for nothing keeps it no more.
+                wait_until(|| waits.has_reached(2) || parcels.core().indexes.kept().count() == 0);
                 match other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(201))) {
                     Ok(()) | Err(Abort::Indexed) => {}
                     Err(abort) => return Err(abort),
@@ -156,7 +178,7 @@ fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
         fn run<P: Protocol>(&self) {
             let (db, parcels) = two_rows::<P>();
             let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-            let step = Step::default();
+            let (step, waits) = (Step::default(), Arc::new(Step::default()));
             thread::scope(|scope| {
                 // Whoever drops it waits for this one, after it can be read no more; so who begins then is not waited for.
                 scope.spawn(|| {
@@ -170,13 +192,11 @@ fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
                 });
                 scope.spawn(|| {
                     step.wait_for(1);
-                    parcels.drop_index("by_code").unwrap();
+                    with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
                 });
-                step.wait_for(1);
-                wait_until(|| db.run(|tx| by_code.get(tx, &100, Parcel::CODE)) == Err(Abort::NoIndex));
-                // An epoch later.
-                thread::sleep(Duration::from_millis(20));
-                assert_refused_with_reason(&db, &parcels, || step.reach(2));
+                waits.wait_for(1);
+                assert_eq!(db.run(|tx| by_code.get(tx, &100, Parcel::CODE)), Err(Abort::NoIndex));
+                assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));
             });
         }
     }
@@ -194,11 +214,16 @@ fn an_index_that_could_not_be_made_is_kept_for_whom_it_has_refused() {
             // The last row that is entered has a code that another one has.
             assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok::<_, Abort>(()));
             let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
+            let waits = Arc::new(Step::default());
             thread::scope(|scope| {
                 let own = step.clone();
                 scope.spawn(|| {
-                    let mut batches = 0;
+                    let (mut batches, mut at_waits) = (0, at_waits(&parcels, &waits));
                     let hook = move |point| {
+                        // Not when it waits before it is enforced.
+                        if batches >= 4 {
+                            at_waits(point);
+                        }
                         // It is enforced, and all rows are entered but the last ones.
                         if point == Point::Released {
                             batches += 1;
@@ -215,7 +240,7 @@ fn an_index_that_could_not_be_made_is_kept_for_whom_it_has_refused() {
                 step.wait_for(1);
                 let index = indexes.get(0).expect("it is being made");
                 assert!(indexes.is_at(index, Stage::Enforced));
-                assert_refused_with_reason(&db, &parcels, || step.reach(2));
+                assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));
             });
             assert_eq!(indexes.kept().count(), 0, "there is none afterwards");
         }

@@ -1,7 +1,8 @@
 //! What the layers above the protocols promise where they meet the user's code, each other, and a protocol's own order.
 
 use super::parcels::{Filed, Parcel};
-use super::refusals::{Step, wait_until};
+use super::patience::receive;
+use super::refusals::{Step, at_waits, wait_until};
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::protocol::{Protocol, Stage};
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
@@ -10,7 +11,6 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 /// The row that is changed goes while it is being changed.
 struct GoneWhileModified;
@@ -52,7 +52,7 @@ fn raw_iteration_within_raw_iteration_is_refused() {
         let outer = parcels.for_each_quiescent(|_| inner = Some(parcels.for_each_quiescent(|_| ())));
         sender.send((outer.ok(), matches!(inner, Some(Err(Error::NotQuiescent))))).unwrap();
     });
-    assert_eq!(receiver.recv_timeout(Duration::from_secs(10)), Ok((Some(1), true)));
+    assert_eq!(receive("the outer iteration ends", &receiver), (Some(1), true));
 }
 
 /// Calls back when it is first given something beyond its beginning.
@@ -249,13 +249,11 @@ fn be_refused<P: Protocol>(
     })
 }
 
-/// Reads row 1 when the index is not enforced any more, but waits for who has been refused; then, when it has gone and row 2 has got
-/// another code, that.
-fn look_in_between<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>, step: &Step) -> (u64, u32) {
+/// Reads row 1 when the index is not enforced any more, but who has been refused is waited for; then, when it has gone and row 2 has
+/// got another code, that.
+fn look_in_between<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>, step: &Step, waits: &Step) -> (u64, u32) {
     step.wait_for(2);
-    let index = parcels.core().indexes.get(0).unwrap();
-    wait_until(|| !parcels.core().indexes.is_at(index, Stage::Enforced));
-    thread::sleep(Duration::from_millis(20));
+    waits.wait_for(2);
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let seen = session.run(|tx| {
         let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
@@ -288,7 +286,7 @@ impl ForProtocol for RefusedByADroppedIndex {
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
         let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
         read_until_late(&db, &parcels);
-        let step = Step::default();
+        let (step, waits) = (Step::default(), Arc::new(Step::default()));
         thread::scope(|scope| {
             // Keeps the index from going further than being unreadable.
             scope.spawn(|| {
@@ -302,15 +300,14 @@ impl ForProtocol for RefusedByADroppedIndex {
             });
             scope.spawn(|| {
                 step.wait_for(1);
-                parcels.drop_index("by_code").unwrap();
+                with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
             });
             let refused = scope.spawn(|| {
-                step.wait_for(1);
-                wait_until(|| db.run(|tx| by_code.get(tx, &1_001, Parcel::CODE)) == Err(Abort::NoIndex));
-                thread::sleep(Duration::from_millis(20));
+                waits.wait_for(1);
+                assert_eq!(db.run(|tx| by_code.get(tx, &1_001, Parcel::CODE)), Err(Abort::NoIndex));
                 be_refused(&db, &parcels, &step)
             });
-            let seen = look_in_between(&db, &parcels, &step);
+            let seen = look_in_between(&db, &parcels, &step, &waits);
             assert_in_order::<P>(refused.join().unwrap(), seen);
         });
     }
@@ -348,9 +345,9 @@ impl ForProtocol for RefusedByAnUnfinishedIndex {
         let rows = (1..=LAST).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
         read_until_late(&db, &parcels);
-        let step = Arc::new(Step::default());
+        let (step, waits) = (Arc::new(Step::default()), Arc::new(Step::default()));
         thread::scope(|scope| {
-            let (parcels, db, step) = (&parcels, &db, &step);
+            let (parcels, db, step, waits) = (&parcels, &db, &step, &waits);
             scope.spawn(move || {
                 let at_last = step.clone();
                 AT_LAST.set(Some(Box::new(move || {
@@ -360,13 +357,20 @@ impl ForProtocol for RefusedByAnUnfinishedIndex {
                 })));
                 let options = IndexOptions::ordered().unique();
                 let create = || parcels.create_index("by_code", (Parcel::CODE, NOTHING), options).map(drop);
-                assert!(catch_unwind(AssertUnwindSafe(create)).is_err());
+                let (begun, mut at_waits) = (step.clone(), at_waits(parcels, waits));
+                let hook = move |point| {
+                    // Not when it waits before the index is enforced.
+                    if begun.has_reached(1) {
+                        at_waits(point);
+                    }
+                };
+                assert!(with_hook(hook, || catch_unwind(AssertUnwindSafe(create))).is_err());
             });
             let refused = scope.spawn(move || {
                 step.wait_for(1);
                 be_refused(db, parcels, step)
             });
-            let seen = look_in_between(db, parcels, step);
+            let seen = look_in_between(db, parcels, step, waits);
             assert_in_order::<P>(refused.join().unwrap(), seen);
         });
     }
@@ -460,7 +464,7 @@ impl ForProtocol for UnawareDelete {
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=129).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-        let (indexes, step) = (&parcels.core().indexes, Step::default());
+        let (indexes, step, waits) = (&parcels.core().indexes, Step::default(), Arc::new(Step::default()));
         let is_at = |stage| indexes.get(0).is_some_and(|index| indexes.is_at(index, stage));
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -475,11 +479,13 @@ impl ForProtocol for UnawareDelete {
             });
             scope.spawn(|| {
                 step.wait_for(1);
-                parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).map(drop).unwrap();
+                let options = IndexOptions::ordered();
+                let create = || parcels.create_index("by_code", Parcel::CODE, options).map(drop);
+                with_hook(at_waits(&parcels, &waits), create).unwrap();
             });
-            wait_until(|| is_at(Stage::Kept));
             // It waits for the one that does not know of it, and not for who begins now.
-            thread::sleep(Duration::from_millis(20));
+            waits.wait_for(2);
+            assert!(is_at(Stage::Kept));
             let by_code = Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);
             let (note, found) = db
                 .session()

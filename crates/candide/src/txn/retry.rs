@@ -12,7 +12,7 @@ use crate::index::Found;
 use crate::protocol::{Context, Engine, Local, LookBack, Protocol, TableCore, Token};
 use crate::record::{PlacedUnit, Words};
 use crate::stats::Counters;
-use crate::sync::{Duration, Instant, MODELLED, Mutex, Point, Random, lock, pass, thread};
+use crate::sync::{Duration, Instant, MODELLED, Mutex, Point, Random, lock, pass, patience, thread};
 use std::any::Any;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -379,7 +379,7 @@ impl<P: Protocol> Core<P> {
     fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
         let begun = Instant::now();
         let id = self.state.get_mut().local.id;
-        while engine.token.is_others(id) && begun.elapsed() < TOKEN_WAIT_MAX && options.refusal(0).is_none() {
+        while engine.token.is_others(id) && begun.elapsed() < patience(TOKEN_WAIT_MAX) && options.refusal(0).is_none() {
             thread::yield_now();
         }
         self.state.get_mut().local.has_yielded = engine.token.is_others(id);

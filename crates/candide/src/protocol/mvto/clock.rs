@@ -7,7 +7,7 @@ use super::ticks::Ticks;
 use crate::epoch::Epoch;
 use crate::protocol::snapshots::Snapshots;
 use crate::sync::{
-    AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Spin, full_fence, lock, mutant, store_then_full_fence,
+    AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Point, Spin, full_fence, lock, mutant, pass, store_then_full_fence,
 };
 use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
@@ -158,6 +158,7 @@ impl Clock {
     pub(super) fn await_settled(&self, others: &mut Others, time: u64) {
         let mut spin = Spin::default();
         while !self.is_settled(others, time) {
+            pass(Point::Awaiting);
             spin.wait();
         }
     }

@@ -6,7 +6,8 @@
 use super::rows::{Placed, Row};
 use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where};
 use crate::protocol::Protocol;
-use crate::sync::{Duration, Point, with_hook};
+use crate::sync::{Point, with_hook};
+use crate::tests::patience::receive;
 use crate::tests::rows::Item;
 use crate::{Abort, Database, Error, RunOptions, Session, Table, Tx};
 use std::cell::Cell;
@@ -14,9 +15,6 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
-
-/// Nothing here waits for time to pass; this ends a test that would hang.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a transaction's thread says.
 #[derive(Debug)]
@@ -114,7 +112,7 @@ impl Stage {
             if let Some(index) = heard {
                 break self.early.remove(index);
             }
-            self.early.push(self.heard.recv_timeout(PATIENCE).expect("somebody can go on"));
+            self.early.push(receive("a transaction goes on", &self.heard));
         };
         self.time += 1;
         let actor = &mut self.actors[who];

@@ -11,8 +11,9 @@ mod threads;
 
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Parcel};
+use super::patience::eventually;
 use crate::protocol::Protocol;
-use crate::sync::{Duration, Instant};
+use crate::sync::Duration;
 use crate::{
     Abort, Column, Database, Hashed, Index, IndexOptions, Ordered, Record, RunOptions, Session, Table, Tx, Whole,
 };
@@ -37,36 +38,42 @@ fn demand_panic<T: std::fmt::Debug>(what: &str, body: impl FnOnce() -> T) {
     }
 }
 
-/// The longest that one step of a test may take on a busy machine.
-const STEP_MAX: Duration = Duration::from_secs(120);
+/// How often the watchdog looks.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Looks in one step of a test after which it hangs: two minutes of them, and more on a busy machine.
+const LOOKS_MAX: u32 = 600;
 
 /// Ends the process if a step takes too long: a test that hangs says nothing.
 struct Watchdog {
-    /// What is going on, and since when; `None` when the test is over.
-    step: Arc<Mutex<Option<(String, Instant)>>>,
+    /// What is going on, and how often that was so; `None` when the test is over.
+    step: Arc<Mutex<Option<(String, u32)>>>,
 }
 
 impl Watchdog {
     fn new() -> Watchdog {
-        let step = Arc::new(Mutex::new(Some(("the first step".to_string(), Instant::now()))));
+        let step = Arc::new(Mutex::new(Some(("the first step".to_string(), 0))));
         let watched = step.clone();
         std::thread::spawn(move || {
             loop {
-                let step = watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let Some((what, begun)) = step else { return };
-                if begun.elapsed() > STEP_MAX {
-                    // Not by a macro, which would write to where a test's output is kept until it ends.
-                    let _ = writeln!(std::io::stderr(), "hostile: nothing happens at {what}; giving up");
-                    std::process::abort();
+                if let Some((what, looks)) = &mut *watched.lock().unwrap_or_else(PoisonError::into_inner) {
+                    *looks += 1;
+                    if *looks > LOOKS_MAX {
+                        // Not by a macro, which would write to where a test's output is kept until it ends.
+                        let _ = writeln!(std::io::stderr(), "hostile: nothing happens at {what}; giving up");
+                        std::process::abort();
+                    }
+                } else {
+                    return;
                 }
-                std::thread::sleep(Duration::from_millis(200));
+                std::thread::sleep(LOOK);
             }
         });
         Watchdog { step }
     }
 
     fn step(&self, what: impl Into<String>) {
-        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), Instant::now()));
+        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), 0));
     }
 }
 
@@ -262,8 +269,18 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-/// Runs a transaction that nothing stands in the way of: soon, in few attempts. (The advancer may be burying what it meets.)
-fn commits<T, P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
-    let options = RunOptions::new().attempts_max(50).deadline(Instant::now() + Duration::from_secs(20));
-    session.run_with(options, body).unwrap_or_else(|abort| panic!("a later transaction: {abort}"))
+/// Runs a transaction that nothing stands in the way of: in few attempts. But the advancer may be burying what it meets, and be stopped
+/// amid that by a busy machine; then it is tried again.
+fn commits<T, P: Protocol>(session: &mut Session<P>, mut body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
+    let options = RunOptions::new().attempts_max(50);
+    let mut committed = None;
+    eventually("a later transaction commits", || {
+        match session.run_with(options, &mut body) {
+            Ok(value) => committed = Some(value),
+            Err(Abort::AttemptsExhausted) => {}
+            Err(abort) => panic!("a later transaction: {abort}"),
+        }
+        committed.is_some()
+    });
+    committed.expect("it has committed")
 }

@@ -2,8 +2,8 @@
 
 use super::{Deliberate, Scene, Watchdog, deliberate};
 use crate::protocol::Protocol;
-use crate::sync::{Duration, Instant};
 use crate::tests::parcels::Parcel;
+use crate::tests::patience::eventually_with;
 use crate::tests::{ForProtocol, for_each, for_each_concurrent};
 use crate::{Abort, Database, Session, Table, Whole};
 use std::cell::RefCell;
@@ -132,11 +132,7 @@ impl ForProtocol for Forgotten {
         }
         // Whoever forgets a session leaks it, but not what it has deleted.
         watchdog.step(format!("collection for forgotten sessions under {}", P::NAME));
-        let begun = Instant::now();
-        while scene.db.memory().garbage > 0 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", scene.db.health());
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        eventually_with("what they left", || scene.db.memory().garbage, || scene.db.memory().garbage == 0);
     }
 }
 
@@ -265,11 +261,7 @@ impl ForProtocol for NoGarbage {
             }));
         }
         watchdog.step(format!("burial behind dead threads under {}", P::NAME));
-        let begun = Instant::now();
-        while scene.db.memory().garbage > 0 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", scene.db.health());
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        eventually_with("what they left", || scene.db.memory().garbage, || scene.db.memory().garbage == 0);
         let mut session = scene.db.session().unwrap();
         let linked = crate::tests::entries::linked_records(&mut session, &scene.parcels);
         assert_eq!(linked, 3 * usize::from(super::ROWS), "rows and their entries in two indexes");
