@@ -5,7 +5,7 @@ use super::patience::eventually_with;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each_overlapping};
-use crate::protocol::{GlobalLock, Protocol};
+use crate::protocol::{Protocol, Serial, under_a_lock};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
@@ -105,7 +105,7 @@ impl Drop for StopAtEnd<'_> {
 
 #[test]
 fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers() {
-    Starving { overlapping: false }.run::<GlobalLock>();
+    under_a_lock(|| Starving { overlapping: false }.run::<Serial>());
     for_each_overlapping(&Starving { overlapping: true });
 }
 
