@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// Rows entered into a new index in one transaction: long enough to be worth it, short enough not to be in anybody's way.
 const ROWS_AT_ONCE: usize = 64;
 
+/// Work on a record, in a transaction of a few.
+type Each<'a, P> = dyn Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort> + 'a;
+
 /// An index that is being built. If that ends early, by an error or by a panic of a row type's code, nobody keeps it any more; but
 /// as long as somebody may be at work whom it has refused it is kept, since who takes away the reason has to disturb him.
 struct Unfinished<'a> {
@@ -174,7 +177,7 @@ impl<P: Protocol> Work<'_, P> {
         session: &mut Session<P>,
         index: &IndexCore,
         table: &TableCore,
-        each: &dyn Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort>,
+        each: &Each<'_, P>,
     ) -> Result<(), Error> {
         let key_words = table.layout.key_words();
         let keys = session.linked_keys(table);
