@@ -402,7 +402,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Table::update`].
     ///
     /// # Panics
-    /// If `change` gives a [`Whole`] row, or a [`KeyColumn`](crate::KeyColumn), another key; nothing has been changed then.
+    /// If `change` gives a [`Whole`](crate::Whole) row, or a [`KeyColumn`](crate::KeyColumn), another key; nothing has been changed then.
     pub fn modify<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
