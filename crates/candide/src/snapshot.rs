@@ -252,7 +252,7 @@ impl<P: Versioned> Snapshot<P> {
     fn in_parts<K, V>(
         &self,
         range: WordRange,
-        some: &dyn Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort>,
+        some: &Part<'_, P, K, V>,
         mut each: impl FnMut(K, V),
     ) -> Result<usize, Abort> {
         let mut rest = Rest(range);
@@ -271,6 +271,9 @@ impl<P: Versioned> Snapshot<P> {
         }
     }
 }
+
+/// What reads the next rows of a range, and takes them from it.
+type Part<'a, P, K, V> = dyn Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort> + 'a;
 
 /// What is left of a range.
 #[derive(Clone)]

@@ -217,13 +217,16 @@ fn export<P: Protocol>(
     Ok(total)
 }
 
+/// What inserts the rows of a piece, given their words.
+type Insert<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + 'a;
+
 /// Reads what [`export`] has written, and has `insert` insert the rows of each piece, of which it
 /// is given the words.
 fn import<P: Protocol>(
     inner: &Arc<Inner<P>>,
     shape: &Shape,
     from: &mut dyn Read,
-    insert: &mut dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort>,
+    insert: &mut Insert<'_, P>,
 ) -> Result<u64, StreamError> {
     read_head(shape, from)?;
     let mut session = Session::new(inner)?;
