@@ -26,21 +26,8 @@ const LAYERS: &[&[&str]] = &[
     &["index"],
     &["access"],
     &["protocol"],
-    &["txn"],
-    &[
-        "db",
-        "catalog",
-        "indexing",
-        "quiescent",
-        "session",
-        "snapshot",
-        "table",
-        "scan",
-        "secondary",
-        "bulk",
-        "stream",
-        "health",
-    ],
+    &["txn", "catalog"],
+    &["db", "session", "snapshot", "table", "scan", "secondary", "indexing", "quiescent", "bulk", "stream", "health"],
 ];
 
 /// Places of the engine that may name the standard library's atomics.

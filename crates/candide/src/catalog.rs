@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use crate::db::TableOptions;
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{Attic, HashIndex, OrderedIndex, Size, TableIndex};
@@ -13,6 +12,37 @@ use crate::stats::Tally;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::any::TypeId;
 use std::sync::{Arc, PoisonError};
+
+/// Options of a table that is created.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TableOptions {
+    capacity: usize,
+    components_share_words: bool,
+    ordered: bool,
+}
+
+impl TableOptions {
+    /// Builds the index for about `rows` rows, so that it need not grow while they are inserted.
+    #[must_use]
+    pub fn capacity(self, rows: usize) -> TableOptions {
+        TableOptions { capacity: rows, ..self }
+    }
+
+    /// Keeps the keys in order though the row type does not ask for it; a basis factor for experiments.
+    #[must_use]
+    pub fn ordered(self) -> TableOptions {
+        TableOptions { ordered: true, ..self }
+    }
+
+    /// Whether each component of a composite key begins a word, and so a layer of an ordered index, of its own (default):
+    /// then keys that begin alike, where there are two or more, have leaves of their own, and a scan of them does not conflict
+    /// with inserts of keys that begin otherwise. Off, components are packed into fewer words; a basis factor for experiments. Secondary
+    /// indexes keep the components of their own keys apart either way.
+    #[must_use]
+    pub fn contention_aware_keys(self, on: bool) -> TableOptions {
+        TableOptions { components_share_words: !on, ..self }
+    }
+}
 
 /// The tables of a database by name, and what new ones are made with.
 #[derive(Debug)]

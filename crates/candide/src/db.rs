@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, TableOptions};
 use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
@@ -211,37 +211,6 @@ pub struct MemoryUse {
     pub reserved_bytes: usize,
     /// Deleted records and unlinked blocks that are waiting for the last transaction that could see them.
     pub garbage: usize,
-}
-
-/// Options of a table that is created.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TableOptions {
-    pub(crate) capacity: usize,
-    pub(crate) components_share_words: bool,
-    pub(crate) ordered: bool,
-}
-
-impl TableOptions {
-    /// Builds the index for about `rows` rows, so that it need not grow while they are inserted.
-    #[must_use]
-    pub fn capacity(self, rows: usize) -> TableOptions {
-        TableOptions { capacity: rows, ..self }
-    }
-
-    /// Keeps the keys in order though the row type does not ask for it; a basis factor for experiments.
-    #[must_use]
-    pub fn ordered(self) -> TableOptions {
-        TableOptions { ordered: true, ..self }
-    }
-
-    /// Whether each component of a composite key begins a word, and so a layer of an ordered index, of its own (default):
-    /// then keys that begin alike, where there are two or more, have leaves of their own, and a scan of them does not conflict
-    /// with inserts of keys that begin otherwise. Off, components are packed into fewer words; a basis factor for experiments. Secondary
-    /// indexes keep the components of their own keys apart either way.
-    #[must_use]
-    pub fn contention_aware_keys(self, on: bool) -> TableOptions {
-        TableOptions { components_share_words: !on, ..self }
-    }
 }
 
 /// Builds a [`Database`]. The switches are the basis factors that experiments vary; the defaults are the good choices.

@@ -15,14 +15,13 @@ use crate::txn::{State, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// Rows entered into a new index in one transaction: long enough to be worth it, short enough not to be in anybody's way.
+/// Rows entered into a new index in one transaction: enough to be worth it, and few enough not to
+/// delay other transactions.
 const ROWS_AT_ONCE: usize = 64;
 
-/// Work on a record, in a transaction of a few.
-type Each<'a, P> = dyn Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort> + 'a;
-
-/// An index that is being built. If that ends early, by an error or by a panic of a row type's code, nobody keeps it any more; but
-/// as long as somebody may be at work whom it has refused it is kept, since who takes away the reason has to disturb him.
+/// An index that is being built. If that ends early, by an error or by a panic of a row type's code,
+/// transactions do not keep it any more. But it is kept as long as a transaction may be running that
+/// it has refused, since a transaction that takes the reason away has to conflict with that one.
 struct Unfinished<'a> {
     indexes: &'a Indexes,
     index: &'a IndexCore,
@@ -56,7 +55,7 @@ pub(crate) fn create<P: Protocol>(inner: &Arc<Inner<P>>, table: &TableCore, plan
     let built = catch_unwind(AssertUnwindSafe(|| work.build(&mut session, index)));
     let is_built = matches!(built, Ok(Ok(())));
     let may_have_refused = indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce);
-    // If nobody can part from it, it is kept.
+    // If transactions cannot part from it, it is kept.
     let stays = |session: &mut Session<P>| {
         indexes.set(index, Stage::Enforced, false);
         epochs.wait_for_others().and_then(|()| work.part_from(session, index)).is_err()
@@ -89,11 +88,11 @@ pub(crate) fn drop_made<P: Protocol>(
         return Err(Error::NoIndex { table: table.name.to_string(), index: name.into() });
     };
     indexes.set(index, Stage::Readable, false);
-    // Whoever has read it must still be disturbed by what would have changed what it read.
+    // A transaction that has read it must still conflict with what would have changed what it read.
     inner.engine.epochs.wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
     if !mutant(Mutant::DroppedAtOnce) {
-        // And whoever has been refused by it, by whoever takes away the reason.
+        // And one that has been refused by it, with a transaction that takes the reason away.
         inner.engine.epochs.wait_for_others()?;
     }
     work.part_from(&mut session, index)?;
@@ -101,6 +100,9 @@ pub(crate) fn drop_made<P: Protocol>(
     work.forget_entries(&mut session, index);
     Ok(())
 }
+
+/// What is done to one record.
+type Each<'a, P> = dyn Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort> + 'a;
 
 /// The work on the indexes of one table.
 struct Work<'a, P: Protocol> {
@@ -114,7 +116,8 @@ impl<P: Protocol> Work<'_, P> {
         let core = self.table;
         core.indexes.set(index, Stage::Kept, true);
         self.inner.engine.epochs.wait_for_others()?;
-        // Whoever knew of the index and whoever did not may have changed the same rows, so an entry may be wrong.
+        // Transactions that knew of the index and others that did not may have changed the same
+        // rows, so an entry may be wrong.
         self.each_batch(session, index, &index.entries, &|tx, state, entry| {
             let at = index.entries.layout.at(entry, Unit::ROW);
             let mark = state.mark();
@@ -127,7 +130,7 @@ impl<P: Protocol> Work<'_, P> {
             if is_right { Ok(()) } else { state.delete_unit(tx.engine, at) }
         })?;
         if index.unique {
-            // What is there from now on is right, so who meets it is right to refuse.
+            // What is there from now on is right, and so is a refusal because of it.
             index.right_since.store(self.time_of(session, index), Ordering::Relaxed);
             core.indexes.set(index, Stage::Enforced, true);
             self.inner.engine.epochs.wait_for_others()?;
@@ -138,16 +141,18 @@ impl<P: Protocol> Work<'_, P> {
         Ok(())
     }
 
-    /// The protocol's time at which what has been done to an index has happened. Where time is in the data: who changed a row whose
-    /// entry was missing has observed that, in a node or in a unit of the index; all that comes later finds the entry. Who
-    /// deleted a row and did not know of the index has left its time in the table.
+    /// The protocol's time at which what has been done to an index has happened. Where time is in
+    /// the data: a transaction that changed a row whose entry was missing has observed that, in a
+    /// node or in a unit of the index; all that come later find the entry. A transaction that deleted
+    /// a row and did not know of the index has left its time in the table.
     fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
         let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));
         seen.max(P::time(&self.inner.engine.clock))
     }
 
-    /// Where time is in the data, sees to it that who will not keep an index any more comes after all that it has told anybody: all
-    /// rows, and all keys without one, are seen up to then.
+    /// Where time is in the data, sees to it that transactions that will not keep an index any more
+    /// come after all that it has told others: all rows, and all keys without one, are seen up to
+    /// then.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
         if time == 0 || mutant(Mutant::PartedAtOnce) {
@@ -161,7 +166,7 @@ impl<P: Protocol> Work<'_, P> {
         })
     }
 
-    /// Removes all entries of an index that nobody keeps any more, as far as that is possible.
+    /// Removes all entries of an index that is not kept any more, as far as that is possible.
     fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
         if self.inner.engine.epochs.wait_for_others().is_ok() {
             // What is left would be looked over, and removed, if an index of this name were made again.

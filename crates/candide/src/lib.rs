@@ -560,7 +560,8 @@ mod txn;
 pub use bulk::LoadOptions;
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
-pub use db::{Builder, Database, MemoryUse, TableOptions};
+pub use catalog::TableOptions;
+pub use db::{Builder, Database, MemoryUse};
 pub use error::{Abort, Error};
 pub use factor::Factor;
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};

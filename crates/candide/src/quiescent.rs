@@ -63,7 +63,8 @@ struct Visitor<'a, P: Protocol> {
 
 impl<'a, P: Protocol> Visitor<'a, P> {
     fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
-        // Not by waiting: who has stopped it may be another iteration, further up the same stack, which is pinned.
+        // Not by waiting: another iteration may have stopped it, further up the same stack, which
+        // is pinned.
         let collector = loop {
             let collector = inner.try_stop_collector();
             if !inner.is_quiescent() {

@@ -182,8 +182,9 @@ impl Way {
         }
     }
 
-    /// Goes past what else at hand is no row, as far as that is simple: where rows come at one end of a range and go at the other, those that
-    /// have gone lie together, as long as somebody can see them.
+    /// Goes past what else at hand is no row, as far as that is simple: where rows come at one end
+    /// of a range and go at the other, those that have gone lie together, as long as a transaction
+    /// can see them.
     #[inline(always)]
     fn skip_absent<P: Protocol>(
         &mut self,
