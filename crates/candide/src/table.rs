@@ -476,7 +476,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
-    /// Reads what a lookup found. Whoever uses this has entered.
+    /// Reads what a lookup found. The caller has entered.
     #[inline(always)]
     fn get_found<Pr: Projection<R>>(
         &self,

@@ -81,7 +81,7 @@ impl ForProtocol for Starving {
     }
 }
 
-/// Waits until some rows have been updated, or nobody does because of the token: otherwise the long transaction might be over before
+/// Waits until some rows have been updated, or writers wait because of the token: otherwise the long transaction might be over before
 /// the operating system lets the writers run.
 fn let_others_update<P: Protocol>(db: &Database<P>, updates: &AtomicU64) {
     let before = updates.load(Ordering::Relaxed);
