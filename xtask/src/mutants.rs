@@ -18,28 +18,26 @@ const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
 struct Check {
     mutant: &'static str,
     build: Build,
-    /// The longest that it may take to find it, in seconds. A test that does not end has found nothing that it could name.
-    max_s: u64,
     /// The quickest test that finds it every time, not by luck.
     test: &'static str,
 }
 
-/// One that takes a moment, ten seconds at most on a machine that does much else.
+/// One that takes a moment.
 const fn check(mutant: &'static str, test: &'static str) -> Check {
-    Check { mutant, build: Build::Usual, max_s: 10, test }
+    Check { mutant, build: Build::Usual, test }
 }
 
 /// One that goes through executions of a model until the defect shows.
-const fn model(mutant: &'static str, max_s: u64, test: &'static str) -> Check {
-    Check { mutant, build: Build::Loom, max_s, test }
+const fn model(mutant: &'static str, test: &'static str) -> Check {
+    Check { mutant, build: Build::Loom, test }
 }
 
 const CHECKS: &[Check] = &[
-    model("no-fence", 60, "tests::loom::loom_write_skew"),
-    model("no-fence", 60, "tests::loom::loom_write_skew_by_timestamps"),
+    model("no-fence", "tests::loom::loom_write_skew"),
+    model("no-fence", "tests::loom::loom_write_skew_by_timestamps"),
     check("no-read-validation", "tests::traps::write_skew_fails_one_of_the_two"),
-    model("others-locks-ignored", 60, "tests::loom::loom_write_skew"),
-    model("tombstone-unobserved", 60, "tests::loom::loom_absent_read_against_insert"),
+    model("others-locks-ignored", "tests::loom::loom_write_skew"),
+    model("tombstone-unobserved", "tests::loom::loom_absent_read_against_insert"),
     check("reclaim-early", "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
     check("evaluate-before-lock", "tests::traps::an_update_is_evaluated_under_the_lock"),
     check("held-not-installing", "tests::for_update::a_holder_that_commits_stops_readers"),
@@ -114,10 +112,10 @@ const CHECKS: &[Check] = &[
     check("absence-forgotten", "tests::chains::a_row_that_was_missing_is_not_inserted_below_who_missed_it"),
     check("validated-in-past", "tests::chains::what_was_read_is_held_against_the_time_of_the_commit"),
     check("dead-unnoticed", "tests::mvto_attacks::a_record_that_was_buried_says_nothing_of_later_times"),
-    model("tick-not-over", 60, "tests::loom::loom_report_against_a_commit_by_the_clock"),
-    model("drawn-unfenced", 60, "tests::loom::loom_report_against_a_commit_by_the_clock"),
-    model("tick-awaited-late", 60, "tests::loom::loom_absent_read_against_insert_in_one_tick"),
-    model("tick-not-awaited", 60, "tests::loom::loom_write_skew_by_the_clock"),
+    model("tick-not-over", "tests::loom::loom_report_against_a_commit_by_the_clock"),
+    model("drawn-unfenced", "tests::loom::loom_report_against_a_commit_by_the_clock"),
+    model("tick-awaited-late", "tests::loom::loom_absent_read_against_insert_in_one_tick"),
+    model("tick-not-awaited", "tests::loom::loom_write_skew_by_the_clock"),
     check("flattened-over-pending", "tests::deltas::who_reads_waits_for_what_is_pending_below"),
     check("flattened-unraised", "tests::deltas::nobody_is_linked_below_what_has_been_read"),
     check("deleted-under-delta", "tests::deltas::a_row_is_not_deleted_below_a_delta_that_rests_on_it"),
@@ -144,8 +142,9 @@ const CHECKS: &[Check] = &[
     check("collected-early", "tests::versions::versions_stay_in_chains_as_long_as_somebody_can_come_to_see_them"),
 ];
 
-/// The longest that a check may take when there is nothing to find.
-const SOUND_MAX: Duration = Duration::from_secs(300);
+/// The longest that a check may take, with a defect or without one, however busy the machine is. A test that does not end has found
+/// nothing that it could name.
+const CHECK_MAX: Duration = Duration::from_secs(600);
 
 /// The names of all mutants.
 fn all(root: &Path) -> Result<Vec<String>, String> {
@@ -171,7 +170,7 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let binaries = made.collect::<Result<BTreeMap<_, _>, String>>()?;
     let log = log_file()?;
     let width = known.iter().map(String::len).max().unwrap_or(0);
-    println!("{:width$}  {:>9}  {:>7}  found by", "mutant", "after", "allowed");
+    println!("{:width$}  {:>9}  found by", "mutant", "after");
     let mut missed = Vec::new();
     let mut sound = Vec::new();
     let mut progress = Progress::new(checks.len() as u64);
@@ -185,16 +184,16 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
         let found = match ending {
             Ending::Failed => "",
             Ending::Passed => "NOT FOUND by ",
-            Ending::TooLate => "NOT IN TIME by ",
+            Ending::TooLate => "NOT ENDED by ",
         };
-        let (after, allowed) = (format!("{:.2} s", after.as_secs_f64()), format!("{} s", check.max_s));
-        println!("{:width$}  {after:>9}  {allowed:>7}  {found}{}", check.mutant, check.test);
+        let after = format!("{:.2} s", after.as_secs_f64());
+        println!("{:width$}  {after:>9}  {found}{}", check.mutant, check.test);
         if ending != Ending::Failed {
             missed.push(check.mutant);
         }
         progress.step();
     }
-    if missed.is_empty() { Ok(()) } else { Err(format!("no test failed in time with {}", missed.join(", "))) }
+    if missed.is_empty() { Ok(()) } else { Err(format!("no test failed with {}", missed.join(", "))) }
 }
 
 /// The mutants' names: the first parts of the pairs whose second is a `Mutant`.
@@ -234,7 +233,7 @@ fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), St
     match test(binary, check, None, log)?.0 {
         Ending::Passed => Ok(()),
         Ending::Failed => Err(format!("{} fails without any mutant; see {}", check.test, log.display())),
-        Ending::TooLate => Err(format!("{} does not end within {} s", check.test, SOUND_MAX.as_secs())),
+        Ending::TooLate => Err(format!("{} does not end within {} s", check.test, CHECK_MAX.as_secs())),
     }
 }
 
@@ -245,8 +244,7 @@ fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Resul
     if let Some(mutant) = mutant {
         command.env("CANDIDE_MUTANT", mutant);
     }
-    let max = if mutant.is_some() { Duration::from_secs(check.max_s) } else { SOUND_MAX };
-    run_within(command, max)
+    run_within(command, CHECK_MAX)
 }
 
 #[cfg(test)]

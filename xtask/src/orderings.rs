@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// The longest that a test may take as it is.
 const SOUND_MAX: Duration = Duration::from_secs(600);
 
-/// A test that takes longer as it is takes part only with `--slow`: a survivor meets every test that reaches it.
+/// A test that takes longer as it is takes part only with `--slow` or `--must`: a survivor meets every test that reaches it.
 const QUICK_MAX: Duration = Duration::from_secs(30);
 
 /// What is wanted.
@@ -125,7 +125,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let begun = Instant::now();
     let folder = root.join(target_folder()).join("orderings");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let max = if options.slow { SOUND_MAX } else { QUICK_MAX };
+    let max = if options.slow || options.must { SOUND_MAX } else { QUICK_MAX };
     let names = names(&binary, options.test.as_deref().unwrap_or("loom"))?;
     let looks = on_all_cores(&names, &folder, |name, log| Test::look(&binary, name, &folder, log, max))?;
     let mut tests: Vec<_> = looks.into_iter().flatten().collect();
@@ -235,7 +235,7 @@ impl Test {
 
     /// The longest that it may take with something weakened: there is more to explore then, and others use the machine.
     fn max(&self) -> Duration {
-        4 * self.takes + Duration::from_secs(20)
+        4 * self.takes + Duration::from_secs(120)
     }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// No page here takes a second; a busy machine may take some.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running browser.
 pub(super) struct Browser {

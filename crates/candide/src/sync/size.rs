@@ -1,5 +1,6 @@
 //! How much the tests do that take longest.
 
+use super::Random;
 use std::ops::Div;
 
 /// How many times as long as usual: `n` of `CANDIDE_STRESS=n`, and 1 without.
@@ -16,4 +17,26 @@ pub(crate) fn share<T: Div<Output = T> + From<u8>>(of: T) -> T {
 /// most of what all tests take together. For who runs them after every change.
 pub(crate) fn is_short() -> bool {
     std::env::var_os("CANDIDE_SHORT").is_some()
+}
+
+/// A choice of what is tried exhaustively otherwise: all of it, or one in so many if `CANDIDE_SHORT` is set. Which ones, says a seed,
+/// which is printed: that of `CANDIDE_SEED=n`, or a new one in every process.
+pub(crate) struct Sample {
+    one_in: u64,
+    random: Random,
+}
+
+impl Sample {
+    pub(crate) fn one_in(times: u64) -> Sample {
+        let one_in = if is_short() { times } else { 1 };
+        let given = std::env::var("CANDIDE_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or_else(|| Random::process_seed() % 1_000_000_000);
+        eprintln!("one in {one_in}, by CANDIDE_SEED={seed}");
+        Sample { one_in, random: Random::seeded(seed) }
+    }
+
+    /// Whether the next one is tried.
+    pub(crate) fn has_next(&mut self) -> bool {
+        self.random.below(self.one_in) == 0
+    }
 }

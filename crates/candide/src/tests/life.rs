@@ -4,6 +4,7 @@ use super::patience::eventually;
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{Exclusion, Occ, Protocol, Serial};
+use crate::sync::size::share;
 use crate::{Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -75,7 +76,7 @@ impl ForProtocol for SteadyMemory {
         let table = db.table::<Item>("queue").unwrap();
         let mut session = db.session().unwrap();
         let mut reserved = 0;
-        for key in 0..60_000u64 {
+        for key in 0..share(60_000u64) {
             session
                 .run(|tx| {
                     table.insert(tx, Item::new(key, 0))?;
@@ -86,7 +87,7 @@ impl ForProtocol for SteadyMemory {
                 // A busy machine may not have let the advancer run; how much garbage there is at once must not depend on that.
                 eventually("the bound", || db.memory().garbage < 750 || session.run(|_| Ok::<_, Abort>(())).is_err());
             }
-            if key == 20_000 {
+            if key == share(20_000) {
                 reserved = db.memory().reserved_bytes;
             }
         }

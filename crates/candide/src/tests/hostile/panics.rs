@@ -2,6 +2,7 @@
 
 use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
 use crate::protocol::Protocol;
+use crate::sync::size::{Sample, share};
 use crate::tests::parcels::{Filed, Parcel};
 use crate::tests::{ForProtocol, for_each, for_each_overlapping};
 use crate::{Abort, Column, Conflict, Database, Refused, RunOptions, Tx, Updater, Whole};
@@ -145,9 +146,9 @@ impl ForProtocol for PanicsEverywhere {
         let watchdog = Watchdog::new();
         let (scene, places) = (Scene::<P>::new(), places::<P>());
         assert!(places > 20);
-        let rows = scene.rows();
+        let (rows, mut sample) = (scene.rows(), Sample::one_in(4));
         for (attack, strike) in attacks::<P>() {
-            for number in 0..places {
+            for number in (0..places).filter(|_| sample.has_next()) {
                 let step = format!("{attack}, before operation {number}, under {}", P::NAME);
                 watchdog.step(step.as_str());
                 let passed = Cell::new(0);
@@ -406,14 +407,15 @@ impl ForProtocol for LoadsThatPanic {
             let scene = Scene::<P>::new();
             let rows = (0..).map(|number| {
                 let row = Parcel { weight: 0, ..Parcel::new(7, number) };
-                if number < 3_000 { row } else { deliberate() }
+                if number < share(3_000) { row } else { deliberate() }
             });
             let workers = std::num::NonZeroUsize::new(workers).expect("not zero");
             demand_panic("a load", || scene.parcels.load(rows, crate::LoadOptions::new().workers(workers)));
             // What was committed before stays.
             scene.assert_unharmed(&scene.rows(), "a load");
             let panicking = |_: usize| deliberate();
-            let rows = (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) })).take(3_000);
+            let rows = (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) }));
+            let rows = rows.take(share(3_000));
             let options = crate::LoadOptions::new().workers(workers).progress(&panicking);
             demand_panic("a load's progress", || scene.filed.load(rows, options));
             scene.assert_unharmed(&scene.rows(), "a load's progress");
