@@ -1,25 +1,92 @@
 //! Reading tables after the workers have stopped, in the two ways that must agree: through fresh transactions, which see
 //! what any later program would, and by raw iteration, which also sees what no lookup finds.
 
-use candide::{Abort, Protocol, Record, Session, Table, Whole};
+use std::cell::RefCell;
+use std::ops::Bound;
 
-/// Keys per reading transaction.
-const BATCH: u64 = 16;
+use candide::{Abort, Error, Ordered, Protocol, Record, Session, Table, Whole};
 
-/// Reads the rows of all keys below `keys` in transactions and shows those that exist to `visit`, in key order.
-pub(crate) fn by_transactions<R: Record<Key = u64>, P: Protocol>(
-    session: &mut Session<P>,
-    table: &Table<R, P>,
-    keys: u64,
-    mut visit: impl FnMut(&R),
-) -> Result<(), Abort> {
-    for first in (0..keys).step_by(BATCH as usize) {
-        let batch = first..keys.min(first + BATCH);
-        let rows = session
-            .run(|tx| batch.clone().map(|key| table.get(tx, &key, Whole)).collect::<Result<Vec<Option<R>>, Abort>>())?;
-        rows.iter().flatten().for_each(&mut visit);
+use crate::load::run_unmeasured;
+
+/// Keys, or rows of a scan, per reading transaction.
+const BATCH: usize = 64;
+
+/// A table as a check reads it, the same for every protocol, so that checks are compiled once.
+pub(crate) trait Rows<R: Record> {
+    /// Shows the rows of those keys that have one, looked up by transactions, in the order of `keys`.
+    fn by_keys(&self, keys: &mut dyn Iterator<Item = R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort>;
+
+    /// Shows all rows by raw iteration, which also meets what no lookup finds, and returns their number.
+    fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error>;
+}
+
+/// An ordered table as a check reads it.
+pub(crate) trait OrderedRows<R: Record<Index = Ordered>>: Rows<R> {
+    /// Shows the rows between two bounds, scanned by transactions, in the order of their keys.
+    fn by_scans(&self, from: Bound<R::Key>, to: Bound<R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort>;
+}
+
+/// Returns the rows of a table, read by transactions of that session.
+pub(crate) fn rows<'a, R: Record, P: Protocol>(
+    table: &'a Table<R, P>,
+    session: &'a RefCell<Session<P>>,
+) -> TableRows<'a, R, P> {
+    TableRows { table, session }
+}
+
+/// The rows of a table, and a session to read them in.
+pub(crate) struct TableRows<'a, R: Record, P: Protocol> {
+    table: &'a Table<R, P>,
+    session: &'a RefCell<Session<P>>,
+}
+
+impl<R: Record, P: Protocol> Rows<R> for TableRows<'_, R, P> {
+    #[inline(never)]
+    fn by_keys(&self, keys: &mut dyn Iterator<Item = R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort> {
+        let mut session = self.session.borrow_mut();
+        let (mut batch, mut found) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+        loop {
+            batch.clear();
+            batch.extend(keys.take(BATCH));
+            if batch.is_empty() {
+                return Ok(());
+            }
+            run_unmeasured(&mut session, &mut |tx| {
+                found.clear();
+                for key in &batch {
+                    if let Some(row) = self.table.get(tx, key, Whole)? {
+                        found.push(row);
+                    }
+                }
+                Ok(())
+            })?;
+            found.iter().for_each(&mut *visit);
+        }
     }
-    Ok(())
+
+    fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error> {
+        self.table.for_each_quiescent(visit)
+    }
+}
+
+impl<R: Record<Index = Ordered>, P: Protocol> OrderedRows<R> for TableRows<'_, R, P> {
+    #[inline(never)]
+    fn by_scans(&self, from: Bound<R::Key>, to: Bound<R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort> {
+        let mut session = self.session.borrow_mut();
+        let (mut from, mut found) = (from, Vec::with_capacity(BATCH));
+        loop {
+            run_unmeasured(&mut session, &mut |tx| {
+                found.clear();
+                for row in self.table.scan(tx, (from, to), Whole).take(BATCH) {
+                    found.push(row?.1);
+                }
+                Ok(())
+            })?;
+            let Some(last) = found.last() else { return Ok(()) };
+            from = Bound::Excluded(R::key(last));
+            found.iter().for_each(&mut *visit);
+        }
+    }
 }
 
 /// A fingerprint of one row. Their wrapping sum over a table does not depend on the order the rows are met in.

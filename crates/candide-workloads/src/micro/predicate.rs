@@ -1,6 +1,7 @@
 //! STO's micro-benchmark of predicates: a transaction looks whether a balance is above ten, and takes one off it if so, or
 //! else fills it up with a thousand.
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
@@ -10,7 +11,7 @@ use fastrand::Rng;
 use serde::Serialize;
 
 use crate::hottest::{if_hot, probe};
-use crate::read_back::by_transactions;
+use crate::read_back::{Rows, rows};
 use crate::replay::Replay;
 use crate::workload::{require, require_theta, require_transactions};
 use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Worker, Workload, Zipf, rng};
@@ -137,16 +138,19 @@ impl<P: Protocol> Loaded<P> for PredicateTables<P> {
         *self.due() += worker.brought;
     }
 
-    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
-        let rows = self.knobs.rows;
-        let (mut looked_up, mut iterated) = (Sum::default(), Sum::default());
-        by_transactions(&mut session, &self.table, rows, |row| looked_up.count(row))?;
-        self.table.for_each_quiescent(|row| iterated.count(row))?;
-        let (due, mut consistency) = (*self.due(), Consistency::default());
-        looked_up.settle("read by transactions", rows, due, &mut consistency);
-        iterated.settle("read by raw iteration", rows, due, &mut consistency);
-        Ok(consistency)
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        settle(&rows(&self.table, &RefCell::new(session)), self.knobs.rows, *self.due())
     }
+}
+
+fn settle(table: &dyn Rows<Balance>, rows: u64, due: i128) -> Result<Consistency, Failure> {
+    let (mut looked_up, mut iterated) = (Sum::default(), Sum::default());
+    table.by_keys(&mut (0..rows), &mut |row| looked_up.count(row))?;
+    table.by_iteration(&mut |row| iterated.count(row))?;
+    let mut consistency = Consistency::default();
+    looked_up.settle("read by transactions", rows, due, &mut consistency);
+    iterated.settle("read by raw iteration", rows, due, &mut consistency);
+    Ok(consistency)
 }
 
 /// The balances in a few numbers.

@@ -1,6 +1,7 @@
 //! Cicada's benchmark of scans: most transactions scan up to a hundred rows from a key on, the others read and write the row
 //! of one.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use candide::{Abort, Database, Protocol, Session, Stats, Table};
@@ -145,8 +146,8 @@ impl<P: Protocol> Loaded<P> for RangesTables<P> {
         self.wrong.fetch_add(worker.wrong, Ordering::Relaxed);
     }
 
-    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
-        let mut consistency = self.rows.census(&mut session)?;
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        let mut consistency = self.rows.census(&RefCell::new(session))?;
         let wrong = self.wrong.load(Ordering::Relaxed);
         consistency.expect(wrong == 0, || {
             format!("{wrong} scans did not give the rows of their range, each once and in order")

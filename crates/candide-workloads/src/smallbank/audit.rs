@@ -1,33 +1,50 @@
 //! The check: counting the money.
 
+use std::cell::RefCell;
+
 use candide::{Protocol, Session};
 
 use super::tables::{Account, Balance, Bank, Customer, name_of};
-use crate::read_back::{by_transactions, fingerprint};
+use crate::read_back::{Rows, fingerprint, rows};
 use crate::{Consistency, Failure};
+
+/// The tables, whatever protocol they are under.
+struct Tables<'a> {
+    accounts: &'a dyn Rows<Account>,
+    customers: &'a dyn Rows<Customer>,
+    savings: &'a dyn Rows<Balance>,
+    checking: &'a dyn Rows<Balance>,
+}
 
 /// Compares the bank with the number of its customers and the money that should be in it.
 pub(super) fn check<P: Protocol>(
     bank: &Bank<P>,
-    mut session: Session<P>,
+    session: Session<P>,
     customers: u64,
     money: i128,
 ) -> Result<Consistency, Failure> {
+    let session = &RefCell::new(session);
+    let tables = Tables {
+        accounts: &rows(&bank.accounts, session),
+        customers: &rows(&bank.customers, session),
+        savings: &rows(&bank.savings, session),
+        checking: &rows(&bank.checking, session),
+    };
+    settle(&tables, customers, money)
+}
+
+fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistency, Failure> {
     let mut looked_up = Books::default();
-    by_transactions(&mut session, &bank.accounts, customers, |row| looked_up.account(row))?;
-    for id in 0..customers {
-        let name = name_of(id);
-        let found = session.run(|tx| bank.customers.get(tx, &name, Customer::ID))?;
-        found.iter().for_each(|&id| looked_up.customer(&Customer { name, id }));
-    }
-    by_transactions(&mut session, &bank.savings, customers, |row| looked_up.savings(row))?;
-    by_transactions(&mut session, &bank.checking, customers, |row| looked_up.checking(row))?;
+    tables.accounts.by_keys(&mut (0..customers), &mut |row| looked_up.account(row))?;
+    tables.customers.by_keys(&mut (0..customers).map(name_of), &mut |row| looked_up.customer(row))?;
+    tables.savings.by_keys(&mut (0..customers), &mut |row| looked_up.savings(row))?;
+    tables.checking.by_keys(&mut (0..customers), &mut |row| looked_up.checking(row))?;
 
     let mut iterated = Books::default();
-    bank.accounts.for_each_quiescent(|row| iterated.account(row))?;
-    bank.customers.for_each_quiescent(|row| iterated.customer(row))?;
-    bank.savings.for_each_quiescent(|row| iterated.savings(row))?;
-    bank.checking.for_each_quiescent(|row| iterated.checking(row))?;
+    tables.accounts.by_iteration(&mut |row| iterated.account(row))?;
+    tables.customers.by_iteration(&mut |row| iterated.customer(row))?;
+    tables.savings.by_iteration(&mut |row| iterated.savings(row))?;
+    tables.checking.by_iteration(&mut |row| iterated.checking(row))?;
 
     let mut consistency = Consistency::default();
     looked_up.settle("read by transactions", customers, money, &mut consistency);

@@ -1,31 +1,46 @@
 //! The check: every balance against the history.
 
-use candide::{Abort, Protocol, Session, Whole};
+use std::cell::RefCell;
+use std::ops::Bound::Included;
+
+use candide::{Abort, Error, Protocol, Session};
 
 use super::TpcB;
 use super::books::Books;
-use super::tables::{Bank, History};
+use super::tables::{Account, Bank, Branch, History, Teller};
 use super::worker::Tally;
-use crate::read_back::by_transactions;
+use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// Rows of history that are read by one transaction.
-const BATCH: u64 = 1000;
+/// The tables, whatever protocol they are under.
+struct Tables<'a> {
+    branches: &'a dyn Rows<Branch>,
+    tellers: &'a dyn Rows<Teller>,
+    accounts: &'a dyn Rows<Account>,
+    history: &'a dyn OrderedRows<History>,
+}
 
 /// Compares the tables with one another, with what was loaded and with what was committed.
 pub(super) fn check<P: Protocol>(
     bank: &Bank<P>,
-    mut session: Session<P>,
+    session: Session<P>,
     knobs: &TpcB,
     workers: u64,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
-    let looked_up = read_by_transactions(bank, &mut session, knobs, workers)?;
-    let mut iterated = Books::default();
-    bank.branches.for_each_quiescent(|row| iterated.branch(row))?;
-    bank.tellers.for_each_quiescent(|row| iterated.teller(row))?;
-    bank.accounts.for_each_quiescent(|row| iterated.account(row, knobs))?;
-    bank.history.for_each_quiescent(|row| iterated.history(row))?;
+    let session = &RefCell::new(session);
+    let tables = Tables {
+        branches: &rows(&bank.branches, session),
+        tellers: &rows(&bank.tellers, session),
+        accounts: &rows(&bank.accounts, session),
+        history: &rows(&bank.history, session),
+    };
+    settle(&tables, knobs, workers, tally)
+}
+
+fn settle(tables: &Tables<'_>, knobs: &TpcB, workers: u64, tally: &Tally) -> Result<Consistency, Failure> {
+    let looked_up = tables.read_by_transactions(knobs, workers)?;
+    let iterated = tables.read_by_iteration(knobs)?;
 
     let mut consistency = Consistency::default();
     looked_up.settle("read by transactions", knobs, tally, &mut consistency);
@@ -37,30 +52,25 @@ pub(super) fn check<P: Protocol>(
     Ok(consistency)
 }
 
-fn read_by_transactions<P: Protocol>(
-    bank: &Bank<P>,
-    session: &mut Session<P>,
-    knobs: &TpcB,
-    workers: u64,
-) -> Result<Books, Abort> {
-    let mut books = Books::default();
-    by_transactions(session, &bank.branches, knobs.branches, |row| books.branch(row))?;
-    by_transactions(session, &bank.tellers, knobs.branches * super::TELLERS, |row| books.teller(row))?;
-    by_transactions(session, &bank.accounts, knobs.accounts_in_all(), |row| books.account(row, knobs))?;
-    for worker in 0..workers {
-        let mut next = 0;
-        loop {
-            let range = (worker, next)..=(worker, u64::MAX);
-            let rows: Vec<History> = session.run(|tx| {
-                let rows = bank.history.scan(tx, range.clone(), Whole).take(BATCH as usize);
-                rows.map(|row| Ok::<_, Abort>(row?.1)).collect::<Result<_, _>>()
-            })?;
-            rows.iter().for_each(|row| books.history(row));
-            match rows.last() {
-                Some(last) => next = last.number + 1,
-                None => break,
-            }
+impl Tables<'_> {
+    fn read_by_transactions(&self, knobs: &TpcB, workers: u64) -> Result<Books, Abort> {
+        let mut books = Books::default();
+        self.branches.by_keys(&mut (0..knobs.branches), &mut |row| books.branch(row))?;
+        self.tellers.by_keys(&mut (0..knobs.branches * super::TELLERS), &mut |row| books.teller(row))?;
+        self.accounts.by_keys(&mut (0..knobs.accounts_in_all()), &mut |row| books.account(row, knobs))?;
+        if let Some(last) = workers.checked_sub(1) {
+            let (from, to) = (Included((0, 0)), Included((last, u64::MAX)));
+            self.history.by_scans(from, to, &mut |row| books.history(row))?;
         }
+        Ok(books)
     }
-    Ok(books)
+
+    fn read_by_iteration(&self, knobs: &TpcB) -> Result<Books, Error> {
+        let mut books = Books::default();
+        self.branches.by_iteration(&mut |row| books.branch(row))?;
+        self.tellers.by_iteration(&mut |row| books.teller(row))?;
+        self.accounts.by_iteration(&mut |row| books.account(row, knobs))?;
+        self.history.by_iteration(&mut |row| books.history(row))?;
+        Ok(books)
+    }
 }

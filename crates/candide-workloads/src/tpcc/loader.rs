@@ -12,6 +12,7 @@ use super::rows::{
 };
 use super::tables::Tables;
 use super::text;
+use crate::load::run_unmeasured;
 use crate::{Failure, Loading, rng};
 
 /// Items, or stocks of one warehouse, that one loader fills in at a time.
@@ -96,7 +97,7 @@ impl<P: Protocol> Loader<'_, P> {
             tax: rng.u16(0..=2000),
             ytd: FIRST_PAYMENT * i64::from(self.knobs.customers) * i64::from(DISTRICTS),
         };
-        self.session.run(|tx| self.tables.warehouses.insert(tx, row))
+        run_unmeasured(self.session, &mut |tx| self.tables.warehouses.insert(tx, row))
     }
 
     fn items(&mut self, first: ItemId) -> Result<(), Abort> {
@@ -111,7 +112,7 @@ impl<P: Protocol> Loader<'_, P> {
                 data: text::brand_data(rng),
             };
             let rows: Vec<Item> = ids.iter().map(item).collect();
-            self.session.run(|tx| self.tables.items.insert_many(tx, rows.iter().copied()))?;
+            run_unmeasured(self.session, &mut |tx| self.tables.items.insert_many(tx, rows.iter().copied()))?;
             (self.progress)(rows.len() as u64);
         }
         Ok(())
@@ -132,7 +133,7 @@ impl<P: Protocol> Loader<'_, P> {
                 remote_orders: 0,
             };
             let rows: Vec<Stock> = ids.iter().map(stock).collect();
-            self.session.run(|tx| self.tables.stocks.insert_many(tx, rows.iter().copied()))?;
+            run_unmeasured(self.session, &mut |tx| self.tables.stocks.insert_many(tx, rows.iter().copied()))?;
             (self.progress)(rows.len() as u64);
         }
         Ok(())
@@ -154,7 +155,7 @@ impl<P: Protocol> Loader<'_, P> {
             ytd: FIRST_PAYMENT * i64::from(self.knobs.customers),
             next_order: OrderId::from(self.knobs.customers) + 1,
         };
-        self.session.run(|tx| self.tables.districts.insert(tx, row))?;
+        run_unmeasured(self.session, &mut |tx| self.tables.districts.insert(tx, row))?;
         self.customers(warehouse, id)?;
         self.orders(warehouse, id)
     }
@@ -182,7 +183,7 @@ impl<P: Protocol> Loader<'_, P> {
                 };
                 rows.push((row, history));
             }
-            self.session.run(|tx| {
+            run_unmeasured(self.session, &mut |tx| {
                 self.tables.customers.insert_many(tx, rows.iter().map(|(row, _)| *row))?;
                 self.tables.history.insert_many(tx, rows.iter().map(|(_, history)| *history))
             })?;
@@ -190,7 +191,7 @@ impl<P: Protocol> Loader<'_, P> {
         }
         let rows: Vec<Namesakes> = (0..).zip(names).map(|(name, people)| self.namesakes(name, people)).collect();
         rows.chunks(BATCH)
-            .try_for_each(|rows| self.session.run(|tx| self.tables.namesakes.insert_many(tx, rows.iter().copied())))
+            .try_for_each(|rows| run_unmeasured(self.session, &mut |tx| self.tables.namesakes.insert_many(tx, rows.iter().copied())))
     }
 
     /// The number of a customer's last name. Each name has somebody.
@@ -277,7 +278,7 @@ impl<P: Protocol> Loader<'_, P> {
             }
             let waiting = rows.iter().filter(|order| order.carrier == 0);
             let new_orders: Vec<_> = waiting.map(|order| NewOrder { warehouse, district, id: order.id }).collect();
-            self.session.run(|tx| {
+            run_unmeasured(self.session, &mut |tx| {
                 self.tables.orders.insert_many(tx, rows.iter().copied())?;
                 self.tables.new_orders.insert_many(tx, new_orders.iter().copied())?;
                 for &Order { customer, id: order, .. } in &rows {

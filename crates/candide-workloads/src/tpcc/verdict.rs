@@ -5,9 +5,9 @@ use candide::{Protocol, Session};
 use super::audit::numbers_agree;
 use super::books::{Books, StockBook};
 use super::rows::{DISTRICTS, OrderId};
-use super::tables::district_at;
+use super::tables::{Numbers, district_at};
 use super::worker::Tally;
-use super::{OrderIds, Store, ledger};
+use super::{OrderIds, Store, Tpcc, ledger};
 use crate::{Consistency, Failure};
 
 /// Conditions between what is written down and what is counted, which do not hold where only the latter goes on.
@@ -53,20 +53,18 @@ impl Condition {
 }
 
 /// Examines all conditions, on what transactions read and on what raw iteration reads.
-pub(super) fn check<P: Protocol>(
-    store: &Store<P>,
-    mut session: Session<P>,
-    tally: &Tally,
-) -> Result<Consistency, Failure> {
-    let orders = order_bound(store, tally);
-    let looked_up = ledger::looked_up(store, &mut session, orders)?;
-    drop(session);
-    let iterated = ledger::iterated(store, orders)?;
+pub(super) fn check<P: Protocol>(store: &Store<P>, session: Session<P>, tally: &Tally) -> Result<Consistency, Failure> {
+    let Store { tables, knobs, numbers, .. } = store;
+    let (looked_up, iterated) = ledger::read(tables, session, knobs, order_bound(knobs, numbers, tally))?;
+    Ok(compare(&looked_up, &iterated, knobs, numbers, tally))
+}
 
+/// Examines all conditions on both books, and whether they are the same.
+fn compare(looked_up: &Books, iterated: &Books, knobs: &Tpcc, next: &Numbers, tally: &Tally) -> Consistency {
     let mut consistency = Consistency { checked: tally.audits * AUDITED, ..Consistency::default() };
     consistency.failed.extend(tally.failures.iter().map(|failure| format!("condition {failure}")));
-    settle(&looked_up, store, tally, "read by transactions", &mut consistency);
-    settle(&iterated, store, tally, "read by raw iteration", &mut consistency);
+    settle(looked_up, knobs, next, tally, "read by transactions", &mut consistency);
+    settle(iterated, knobs, next, tally, "read by raw iteration", &mut consistency);
     let same = [
         ("warehouses", looked_up.warehouses == iterated.warehouses),
         ("districts and orders", looked_up.districts == iterated.districts),
@@ -77,36 +75,36 @@ pub(super) fn check<P: Protocol>(
     for (what, same) in same {
         consistency.expect(same, || format!("transactions and raw iteration do not read the same {what}"));
     }
-    Ok(consistency)
+    consistency
 }
 
 /// No order can have this number or a higher one; with some left over, so that what should not be there is found as
 /// what it is.
-fn order_bound<P: Protocol>(store: &Store<P>, tally: &Tally) -> OrderId {
-    let entered = if store.knobs.inserts { tally.orders as OrderId } else { 0 };
-    let districts = (1..=store.knobs.warehouses).flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
-    let drawn = districts.map(|(warehouse, district)| store.numbers.next_order(warehouse, district)).max().unwrap_or(0);
-    drawn.max(OrderId::from(store.knobs.customers) + entered) + 1000
+fn order_bound(knobs: &Tpcc, next: &Numbers, tally: &Tally) -> OrderId {
+    let entered = if knobs.inserts { tally.orders as OrderId } else { 0 };
+    let districts = (1..=knobs.warehouses).flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
+    let drawn = districts.map(|(warehouse, district)| next.next_order(warehouse, district)).max().unwrap_or(0);
+    drawn.max(OrderId::from(knobs.customers) + entered) + 1000
 }
 
 /// Examines one way of reading.
-fn settle<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally, way: &str, consistency: &mut Consistency) {
+fn settle(books: &Books, knobs: &Tpcc, next: &Numbers, tally: &Tally, way: &str, consistency: &mut Consistency) {
     let all = [
         &[books.places.clone(), books.names.clone()] as &[_],
         &takings(books),
-        &numbers(books, store),
+        &numbers(books, knobs, next),
         &orders(books),
-        &accounts(books, store),
+        &accounts(books, knobs),
         &stocks(books),
-        &totals(books, store, tally),
+        &totals(books, knobs, tally),
         std::slice::from_ref(&books.lines),
     ];
-    let inserts = store.knobs.inserts;
+    let inserts = knobs.inserts;
     let examined =
         all.iter().copied().flatten().filter(|condition| inserts || !OF_WRITTEN_DOWN.contains(&condition.name));
     examined.for_each(|condition| condition.report(way, consistency));
     if !inserts {
-        counted(books, store, tally).report(way, consistency);
+        counted(books, knobs, tally).report(way, consistency);
     }
 }
 
@@ -133,12 +131,12 @@ fn takings(books: &Books) -> [Condition; 3] {
 }
 
 /// Conditions 2 and 3: the numbers of orders.
-fn numbers<P: Protocol>(books: &Books, store: &Store<P>) -> [Condition; 2] {
+fn numbers(books: &Books, knobs: &Tpcc, counters: &Numbers) -> [Condition; 2] {
     let [mut agree, mut dense] = ["2", "3"].map(Condition::new);
-    let is_exact = store.knobs.order_ids == OrderIds::District;
+    let is_exact = knobs.order_ids == OrderIds::District;
     for (place, book) in books.districts.iter().enumerate() {
         let (warehouse, district) = district_at(place);
-        let next = if is_exact { book.next_order } else { store.numbers.next_order(warehouse, district) };
+        let next = if is_exact { book.next_order } else { counters.next_order(warehouse, district) };
         let newest = book.orders.iter().rposition(|order| order.is_there).unwrap_or(0) as OrderId;
         let waiting = &book.waiting;
         agree.expect(numbers_agree(is_exact, next, newest, waiting), || {
@@ -201,11 +199,11 @@ fn orders(books: &Books) -> [Condition; 5] {
 }
 
 /// Conditions 10, 12 and 13: customers' accounts.
-fn accounts<P: Protocol>(books: &Books, store: &Store<P>) -> [Condition; 3] {
+fn accounts(books: &Books, knobs: &Tpcc) -> [Condition; 3] {
     let [mut balance, mut ytd, mut counts] = ["10", "12", "13"].map(Condition::new);
     // What was delivered to each, and how many orders since loading.
     let mut received = vec![(0i64, 0u32); books.customers.len()];
-    let customers = usize::from(store.knobs.customers);
+    let customers = usize::from(knobs.customers);
     for (district, book) in books.districts.iter().enumerate() {
         for (id, order) in book.orders.iter().enumerate().filter(|(_, order)| order.is_there) {
             let place = usize::from(order.customer).wrapping_sub(1);
@@ -213,7 +211,7 @@ fn accounts<P: Protocol>(books: &Books, store: &Store<P>) -> [Condition; 3] {
             if place < customers {
                 let (amount, count) = &mut received[district * customers + place];
                 *amount += order.amount;
-                *count += u32::from(order.carrier > 0 && id as OrderId > store.knobs.delivered());
+                *count += u32::from(order.carrier > 0 && id as OrderId > knobs.delivered());
             }
         }
     }
@@ -249,13 +247,13 @@ fn stocks(books: &Books) -> [Condition; 1] {
 }
 
 /// Conditions 11, 16 and 17: the tables against what the workers have counted.
-fn totals<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally) -> [Condition; 3] {
+fn totals(books: &Books, knobs: &Tpcc, tally: &Tally) -> [Condition; 3] {
     let [mut per_district, mut committed, mut delivered] = ["11", "16", "17"].map(Condition::new);
     let (mut orders, mut waiting) = (0, 0);
     for (place, (book, made)) in books.districts.iter().zip(&tally.delivered).enumerate() {
         let there = book.orders.iter().filter(|order| order.is_there).count() as u64;
         let new = u64::from(book.waiting.count);
-        let expected = u64::from(store.knobs.delivered()) + made;
+        let expected = u64::from(knobs.delivered()) + made;
         per_district.expect(there == new + expected, || {
             format!(
                 "district {:?} has {there} orders, of which {new} are new and {expected} were delivered",
@@ -266,8 +264,8 @@ fn totals<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally) -> [Condi
         waiting += new;
     }
     let districts = books.districts.len() as u64;
-    let loaded = districts * u64::from(store.knobs.customers);
-    let (entered, made) = if store.knobs.inserts { (tally.orders, tally.payments) } else { (0, 0) };
+    let loaded = districts * u64::from(knobs.customers);
+    let (entered, made) = if knobs.inserts { (tally.orders, tally.payments) } else { (0, 0) };
     committed.expect(orders == loaded + entered, || {
         format!("there are {orders} orders; {loaded} were loaded and {entered} entered")
     });
@@ -280,7 +278,7 @@ fn totals<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally) -> [Condi
     committed.expect(taken == before + tally.paid, || {
         format!("the warehouses have taken {taken}; {before} were loaded and {} paid", tally.paid)
     });
-    let expected = districts * u64::from(store.knobs.delivered()) + tally.delivered.iter().sum::<u64>();
+    let expected = districts * u64::from(knobs.delivered()) + tally.delivered.iter().sum::<u64>();
     delivered.expect(orders == waiting + expected, || {
         format!("there are {orders} orders, of which {waiting} are new and {expected} were delivered")
     });
@@ -288,9 +286,9 @@ fn totals<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally) -> [Condi
 }
 
 /// Condition 19: where nothing is written down, the counters have gone on by what the workers have counted.
-fn counted<P: Protocol>(books: &Books, store: &Store<P>, tally: &Tally) -> Condition {
+fn counted(books: &Books, knobs: &Tpcc, tally: &Tally) -> Condition {
     let mut counters = Condition::new("19");
-    let loaded = OrderId::from(store.knobs.customers) + 1;
+    let loaded = OrderId::from(knobs.customers) + 1;
     let orders: u64 = books.districts.iter().map(|district| u64::from(district.next_order.wrapping_sub(loaded))).sum();
     counters.expect(orders == tally.orders, || {
         format!("the districts have counted {orders} orders, and {} were entered", tally.orders)

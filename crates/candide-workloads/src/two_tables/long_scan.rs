@@ -1,6 +1,7 @@
 //! The long scan: a transaction reads the row of the small table, scans a thousand of the large one, and then writes the row
 //! that it read first, which others have written meanwhile.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -104,8 +105,8 @@ impl<P: Protocol> Loaded<P> for LongScanTables<P> {
         self.wrong.fetch_add(worker.wrong, Ordering::Relaxed);
     }
 
-    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
-        let mut consistency = self.tables.check(&mut session)?;
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        let mut consistency = self.tables.check(&RefCell::new(session))?;
         let wrong = self.wrong.load(Ordering::Relaxed);
         consistency.expect(wrong == 0, || {
             format!("{wrong} scans did not give {} rows, each once and in order", self.knobs.scan)

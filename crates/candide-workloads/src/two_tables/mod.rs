@@ -4,6 +4,8 @@
 mod long_scan;
 mod shifting;
 
+use std::cell::RefCell;
+
 use candide::{Database, Protocol, Session};
 
 use crate::ycsb::{Joint, Layout, Verify, Writes, Ycsb, YcsbTables};
@@ -46,7 +48,7 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
     }
 
     /// Whether the small table counts what was committed, and the large one is as it was loaded.
-    fn check(&self, session: &mut Session<P>) -> Result<Consistency, Failure> {
+    fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
         for (name, found) in [("small", self.small.census(session)?), ("large", self.large.census(session)?)] {
             let failed = found.failed.iter().map(|failure| format!("{name} table: {failure}")).collect();

@@ -2,6 +2,7 @@
 //! one. The operation is a read in one phase and a read-modify-write in the next, so what was free of conflicts is full of
 //! them a moment later, and a moment later free again.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -131,8 +132,8 @@ impl<P: Protocol> Loaded<P> for ShiftingTables<P> {
         self.tables.large.absorb_writer(worker.large.writer);
     }
 
-    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
-        self.tables.check(&mut session)
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        self.tables.check(&RefCell::new(session))
     }
 }
 

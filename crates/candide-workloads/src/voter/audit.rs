@@ -1,28 +1,48 @@
 //! The check: counting the votes again.
 
-use candide::{Abort, Protocol, Session, Whole};
+use std::cell::RefCell;
+use std::ops::Bound::{Excluded, Included};
+
+use candide::{Abort, Error, Protocol, Session};
 
 use super::area_codes::area_codes;
 use super::books::Books;
-use super::tables::{Contest, InState, Vote, states};
+use super::tables::{AreaCode, Caller, Contest, Contestant, InState, StateCount, Vote, states};
 use super::worker::Done;
 use super::{TELEPHONES, Voter};
+use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
+
+/// The tables, whatever protocol they are under.
+struct Tables<'a> {
+    contestants: &'a dyn Rows<Contestant>,
+    area_codes: &'a dyn Rows<AreaCode>,
+    votes: &'a dyn OrderedRows<Vote>,
+    callers: &'a dyn Rows<Caller>,
+    state_counts: &'a dyn Rows<StateCount>,
+}
 
 /// Compares the counts with the votes, and all of it with what was loaded and committed.
 pub(super) fn check<P: Protocol>(
     contest: &Contest<P>,
-    mut session: Session<P>,
+    session: Session<P>,
     knobs: &Voter,
     done: &Done,
 ) -> Result<Consistency, Failure> {
-    let looked_up = read_by_transactions(contest, &mut session, knobs)?;
-    let mut iterated = Books::default();
-    contest.contestants.for_each_quiescent(|row| iterated.contestant(row))?;
-    contest.area_codes.for_each_quiescent(|row| iterated.area_code(row))?;
-    contest.votes.for_each_quiescent(|row| iterated.vote(row))?;
-    contest.callers.for_each_quiescent(|row| iterated.caller(row))?;
-    contest.state_counts.for_each_quiescent(|row| iterated.state_count(row))?;
+    let session = &RefCell::new(session);
+    let tables = Tables {
+        contestants: &rows(&contest.contestants, session),
+        area_codes: &rows(&contest.area_codes, session),
+        votes: &rows(&contest.votes, session),
+        callers: &rows(&contest.callers, session),
+        state_counts: &rows(&contest.state_counts, session),
+    };
+    settle(&tables, knobs, done)
+}
+
+fn settle(tables: &Tables<'_>, knobs: &Voter, done: &Done) -> Result<Consistency, Failure> {
+    let looked_up = tables.read_by_transactions(knobs)?;
+    let iterated = tables.read_by_iteration()?;
 
     let mut consistency = Consistency::default();
     looked_up.settle("read by transactions", knobs, done, &mut consistency);
@@ -34,34 +54,31 @@ pub(super) fn check<P: Protocol>(
     Ok(consistency)
 }
 
-fn read_by_transactions<P: Protocol>(
-    contest: &Contest<P>,
-    session: &mut Session<P>,
-    knobs: &Voter,
-) -> Result<Books, Abort> {
-    let mut books = Books::default();
-    for number in 1..=knobs.contestants {
-        let row = session.run(|tx| contest.contestants.get(tx, &number, Whole))?;
-        row.iter().for_each(|row| books.contestant(row));
-        for state in states() {
-            let place = InState { contestant: number, state };
-            let row = session.run(|tx| contest.state_counts.get(tx, &place, Whole))?;
-            row.iter().for_each(|row| books.state_count(row));
+impl Tables<'_> {
+    fn read_by_transactions(&self, knobs: &Voter) -> Result<Books, Abort> {
+        let mut books = Books::default();
+        let contestants = 1..=knobs.contestants;
+        self.contestants.by_keys(&mut contestants.clone(), &mut |row| books.contestant(row))?;
+        let mut places = contestants.flat_map(|contestant| states().map(move |state| InState { contestant, state }));
+        self.state_counts.by_keys(&mut places, &mut |row| books.state_count(row))?;
+        for (code, _) in area_codes() {
+            self.area_codes.by_keys(&mut [code].into_iter(), &mut |row| books.area_code(row))?;
+            let first = |code: u16| (u64::from(code) * u64::from(TELEPHONES), 0);
+            let (from, to) = (Included(first(code)), Excluded(first(code + 1)));
+            self.votes.by_scans(from, to, &mut |row| books.vote(row))?;
         }
+        let telephones = books.telephones();
+        self.callers.by_keys(&mut telephones.into_iter(), &mut |row| books.caller(row))?;
+        Ok(books)
     }
-    for (code, _) in area_codes() {
-        let row = session.run(|tx| contest.area_codes.get(tx, &code, Whole))?;
-        row.iter().for_each(|row| books.area_code(row));
-        let first = |code: u16| (u64::from(code) * u64::from(TELEPHONES), 0);
-        let votes: Vec<Vote> = session.run(|tx| {
-            let votes = contest.votes.scan(tx, first(code)..first(code + 1), Whole);
-            votes.map(|row| Ok::<_, Abort>(row?.1)).collect::<Result<_, _>>()
-        })?;
-        votes.iter().for_each(|row| books.vote(row));
+
+    fn read_by_iteration(&self) -> Result<Books, Error> {
+        let mut books = Books::default();
+        self.contestants.by_iteration(&mut |row| books.contestant(row))?;
+        self.area_codes.by_iteration(&mut |row| books.area_code(row))?;
+        self.votes.by_iteration(&mut |row| books.vote(row))?;
+        self.callers.by_iteration(&mut |row| books.caller(row))?;
+        self.state_counts.by_iteration(&mut |row| books.state_count(row))?;
+        Ok(books)
     }
-    for telephone in books.telephones() {
-        let row = session.run(|tx| contest.callers.get(tx, &telephone, Whole))?;
-        row.iter().for_each(|row| books.caller(row));
-    }
-    Ok(books)
 }

@@ -1,28 +1,71 @@
 //! The check: reading everything in two ways.
 
-use candide::{Abort, KeyRange, Ordered, Protocol, Record, Session, Table, Whole};
+use std::cell::RefCell;
+use std::ops::Bound::{Excluded, Included};
 
-use super::Site;
+use candide::{Abort, Error, Protocol, Session};
+
 use super::books::Books;
 use super::editing::all_watchers;
-use super::rows::{PageName, TextId, Watch, WatchKey, Watcher, text};
-use super::tables::{Tables, parts_of};
+use super::rows::{
+    Article, LogEntry, NamedPage, Page, PageName, Part, RecentChange, Revision, TextId, User, Watch, WatchKey, Watcher,
+    text,
+};
+use super::tables::{EditNumbers, parts_of};
 use super::verdict::Account;
 use super::watching::talk_about;
-use crate::read_back::by_transactions;
+use super::{Site, Wikipedia};
+use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
+
+/// The tables, whatever protocol they are under.
+struct Tables<'a> {
+    users: &'a dyn Rows<User>,
+    pages: &'a dyn Rows<Page>,
+    page_names: &'a dyn Rows<NamedPage>,
+    revisions: &'a dyn Rows<Revision>,
+    texts: &'a dyn Rows<Article>,
+    parts: &'a dyn Rows<Part>,
+    recent_changes: &'a dyn Rows<RecentChange>,
+    log: &'a dyn Rows<LogEntry>,
+    watches: &'a dyn OrderedRows<Watch>,
+    watchers: &'a dyn OrderedRows<Watcher>,
+}
 
 /// Compares the tables with one another, with what was loaded and with what was committed.
 pub(super) fn check<P: Protocol>(
     site: &Site<P>,
-    mut session: Session<P>,
+    session: Session<P>,
     account: &Account,
 ) -> Result<Consistency, Failure> {
-    let looked_up = read_by_transactions(site, &mut session)?;
-    let iterated = read_by_iteration(&site.tables)?;
+    let (session, of) = (&RefCell::new(session), &site.tables);
+    let tables = Tables {
+        users: &rows(&of.users, session),
+        pages: &rows(&of.pages, session),
+        page_names: &rows(&of.page_names, session),
+        revisions: &rows(&of.revisions, session),
+        texts: &rows(&of.texts, session),
+        parts: &rows(&of.parts, session),
+        recent_changes: &rows(&of.recent_changes, session),
+        log: &rows(&of.log, session),
+        watches: &rows(&of.watches, session),
+        watchers: &rows(&of.watchers, session),
+    };
+    settle(&tables, &site.knobs, &site.names, &site.numbers.next(), account)
+}
+
+fn settle(
+    tables: &Tables<'_>,
+    knobs: &Wikipedia,
+    names: &[PageName],
+    next: &EditNumbers,
+    account: &Account,
+) -> Result<Consistency, Failure> {
+    let looked_up = tables.read_by_transactions(knobs, names, next)?;
+    let iterated = tables.read_by_iteration()?;
     let mut consistency = Consistency::default();
-    account.settle("read by transactions", &looked_up, &site.knobs, &mut consistency);
-    account.settle("read by raw iteration", &iterated, &site.knobs, &mut consistency);
+    account.settle("read by transactions", &looked_up, knobs, &mut consistency);
+    account.settle("read by raw iteration", &iterated, knobs, &mut consistency);
     let (looked_up, iterated) = (looked_up.counts(), iterated.counts());
     consistency.expect(looked_up == iterated, || {
         format!("transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}")
@@ -31,61 +74,48 @@ pub(super) fn check<P: Protocol>(
     Ok(consistency)
 }
 
-fn read_by_iteration<P: Protocol>(tables: &Tables<P>) -> Result<Books, Failure> {
-    let mut books = Books::default();
-    tables.users.for_each_quiescent(|row| books.user(row))?;
-    tables.pages.for_each_quiescent(|row| books.page(row))?;
-    tables.page_names.for_each_quiescent(|row| books.name(row))?;
-    tables.revisions.for_each_quiescent(|row| books.revision(row))?;
-    tables.texts.for_each_quiescent(|row| books.text(row))?;
-    tables.parts.for_each_quiescent(|row| books.part(row))?;
-    tables.recent_changes.for_each_quiescent(|row| books.change(row))?;
-    tables.log.for_each_quiescent(|row| books.log_entry(row))?;
-    tables.watches.for_each_quiescent(|row| books.watch(row))?;
-    tables.watchers.for_each_quiescent(|row| books.watcher(row))?;
-    Ok(books)
-}
+impl Tables<'_> {
+    fn read_by_iteration(&self) -> Result<Books, Error> {
+        let mut books = Books::default();
+        self.users.by_iteration(&mut |row| books.user(row))?;
+        self.pages.by_iteration(&mut |row| books.page(row))?;
+        self.page_names.by_iteration(&mut |row| books.name(row))?;
+        self.revisions.by_iteration(&mut |row| books.revision(row))?;
+        self.texts.by_iteration(&mut |row| books.text(row))?;
+        self.parts.by_iteration(&mut |row| books.part(row))?;
+        self.recent_changes.by_iteration(&mut |row| books.change(row))?;
+        self.log.by_iteration(&mut |row| books.log_entry(row))?;
+        self.watches.by_iteration(&mut |row| books.watch(row))?;
+        self.watchers.by_iteration(&mut |row| books.watcher(row))?;
+        Ok(books)
+    }
 
-/// By the keys that the rows must have: what has another key is met by iteration only.
-fn read_by_transactions<P: Protocol>(site: &Site<P>, session: &mut Session<P>) -> Result<Books, Abort> {
-    let mut books = Books::default();
-    let (tables, next) = (&site.tables, site.numbers.next());
-    by_transactions(session, &tables.users, site.knobs.users + 1, |row| books.user(row))?;
-    by_transactions(session, &tables.pages, site.knobs.pages + 1, |row| books.page(row))?;
-    by_transactions(session, &tables.revisions, next.revision, |row| books.revision(row))?;
-    by_transactions(session, &tables.recent_changes, next.recent_change, |row| books.change(row))?;
-    by_transactions(session, &tables.log, next.log, |row| books.log_entry(row))?;
-    let mut texts: Vec<(TextId, u32)> = Vec::new();
-    by_transactions(session, &tables.texts, next.text, |row| {
-        books.text(row);
-        texts.push((row.id, row.len));
-    })?;
-    for (id, len) in texts {
-        for number in 0..parts_of(len) {
-            let part = session.run(|tx| tables.parts.get(tx, &(id, number), Whole))?;
-            part.iter().for_each(|row| books.part(row));
+    /// By the keys that the rows must have: what has another key is met by iteration only.
+    fn read_by_transactions(&self, knobs: &Wikipedia, names: &[PageName], next: &EditNumbers) -> Result<Books, Abort> {
+        let mut books = Books::default();
+        self.users.by_keys(&mut (0..=knobs.users), &mut |row| books.user(row))?;
+        self.pages.by_keys(&mut (0..=knobs.pages), &mut |row| books.page(row))?;
+        self.revisions.by_keys(&mut (0..next.revision), &mut |row| books.revision(row))?;
+        self.recent_changes.by_keys(&mut (0..next.recent_change), &mut |row| books.change(row))?;
+        self.log.by_keys(&mut (0..next.log), &mut |row| books.log_entry(row))?;
+        let mut texts: Vec<(TextId, u32)> = Vec::new();
+        self.texts.by_keys(&mut (0..next.text), &mut |row| {
+            books.text(row);
+            texts.push((row.id, row.len));
+        })?;
+        let mut parts = texts.iter().flat_map(|&(id, len)| (0..parts_of(len)).map(move |number| (id, number)));
+        self.parts.by_keys(&mut parts, &mut |row| books.part(row))?;
+        for user in 1..=knobs.users {
+            let first = |user| WatchKey { user, page: PageName { namespace: i32::MIN, title: text("") } };
+            self.watches.by_scans(Included(first(user)), Excluded(first(user + 1)), &mut |row| books.watch(row))?;
         }
-    }
-    for user in 1..=site.knobs.users {
-        let first = |user| WatchKey { user, page: PageName { namespace: i32::MIN, title: text("") } };
-        let rows: Vec<Watch> = scanned(session, &tables.watches, first(user)..first(user + 1))?;
-        rows.iter().for_each(|row| books.watch(row));
-    }
-    for name in &site.names {
-        let page = session.run(|tx| tables.page_names.get(tx, name, Whole))?;
-        page.iter().for_each(|row| books.name(row));
-        for watched in [Some(*name), talk_about(name)].into_iter().flatten() {
-            let rows: Vec<Watcher> = scanned(session, &tables.watchers, all_watchers(&watched))?;
-            rows.iter().for_each(|row| books.watcher(row));
+        self.page_names.by_keys(&mut names.iter().copied(), &mut |row| books.name(row))?;
+        for name in names {
+            for watched in [Some(*name), talk_about(name)].into_iter().flatten() {
+                let (first, last) = all_watchers(&watched).into_inner();
+                self.watchers.by_scans(Included(first), Included(last), &mut |row| books.watcher(row))?;
+            }
         }
+        Ok(books)
     }
-    Ok(books)
-}
-
-fn scanned<R: Record<Index = Ordered>, P: Protocol>(
-    session: &mut Session<P>,
-    table: &Table<R, P>,
-    range: impl KeyRange<R::Key> + Clone,
-) -> Result<Vec<R>, Abort> {
-    session.run(|tx| table.scan(tx, range.clone(), Whole).map(|row| Ok(row?.1)).collect())
 }

@@ -1,12 +1,14 @@
 //! The check: going through the whole table and settling it against the account of what was committed.
 
+use std::cell::RefCell;
+
 use candide::{Protocol, Session, Table};
 
 use super::knobs::{Verify, Ycsb};
 use super::layout::{Layout, Value};
 use super::row::UserRow;
 use super::writer::{Tag, Tally};
-use crate::read_back::{by_transactions, fingerprint};
+use crate::read_back::{Rows, fingerprint, rows};
 use crate::{Consistency, Failure};
 
 impl Verify {
@@ -36,20 +38,24 @@ impl Verify {
 /// Compares the table with the knobs it was loaded by and the tally of what was committed.
 pub(super) fn check<P: Protocol, L: Layout>(
     table: &Table<UserRow<L>, P>,
-    session: &mut Session<P>,
+    session: &RefCell<Session<P>>,
     knobs: &Ycsb<L>,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
+    settle(&rows(table, session), knobs, tally)
+}
+
+fn settle<L: Layout>(table: &dyn Rows<UserRow<L>>, knobs: &Ycsb<L>, tally: &Tally) -> Result<Consistency, Failure> {
     let mut consistency = Consistency::default();
     if knobs.verify == Verify::Counts {
-        let rows = table.for_each_quiescent(|_| {})? as u64;
+        let rows = table.by_iteration(&mut |_| {})? as u64;
         consistency.expect(rows == knobs.rows, || format!("{rows} rows where {} were loaded", knobs.rows));
         return Ok(consistency);
     }
     let mut looked_up = Census::default();
-    by_transactions(session, table, knobs.rows, |row| looked_up.count(row, knobs.verify, tally))?;
+    table.by_keys(&mut (0..knobs.rows), &mut |row| looked_up.count(row, knobs.verify, tally))?;
     let mut iterated = Census::default();
-    table.for_each_quiescent(|row| iterated.count(row, knobs.verify, tally))?;
+    table.by_iteration(&mut |row| iterated.count(row, knobs.verify, tally))?;
 
     looked_up.settle("read by transactions", knobs, tally, &mut consistency);
     iterated.settle("read by raw iteration", knobs, tally, &mut consistency);

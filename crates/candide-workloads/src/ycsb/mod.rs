@@ -20,6 +20,7 @@ mod scan;
 mod transaction;
 mod writer;
 
+use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard};
 
 use candide::{Database, Protocol, Session, Table, TableOptions};
@@ -139,7 +140,7 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
     }
 
     /// What the check finds in the table.
-    pub(crate) fn census(&self, session: &mut Session<P>) -> Result<Consistency, Failure> {
+    pub(crate) fn census(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         census::check(&self.table, session, &self.knobs, &self.tally())
     }
 }
@@ -156,7 +157,7 @@ impl<P: Protocol, L: Layout> Loaded<P> for YcsbTables<P, L> {
         self.absorb_writer(worker.into_writer());
     }
 
-    fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
-        self.census(&mut session)
+    fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
+        self.census(&RefCell::new(session))
     }
 }
