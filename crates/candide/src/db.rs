@@ -95,6 +95,7 @@ impl<P: Protocol> Database<P> {
             options: Options {
                 splitting: true,
                 commit_time_updates: true,
+                opaque: true,
                 factors: Factors::default(),
                 memory_limit_bytes: usize::MAX,
                 timestamps: None,
@@ -249,6 +250,16 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
+    /// Whether attempts that are going to fail see only what was there at one moment (default), where that takes looks at what has been
+    /// seen before: under [`Occ`](crate::Occ). Without it the closure of such an attempt may see values of different times, and panic at
+    /// what never was; what comes of it is never shown to the caller. Other protocols are [opaque](Protocol::OPAQUE) or not, whatever
+    /// this says.
+    #[must_use]
+    pub fn opaque(mut self, on: bool) -> Self {
+        self.options.opaque = on;
+        self
+    }
+
     /// Where timestamps come from, under a protocol that draws them and leaves the choice
     /// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)): today [`Mvto`](crate::Mvto). By default the first that it knows.
     #[must_use]
@@ -293,7 +304,8 @@ impl<P: Protocol> Builder<P> {
     /// # Errors
     /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
-        let properties = P::properties(&self.policy);
+        let mut properties = P::properties(&self.policy);
+        properties.opaque &= self.options.opaque || !properties.opaque_by_looks;
         if let Some(wanted) = self.options.timestamps.filter(|wanted| !properties.timestamps.contains(wanted)) {
             return Err(Error::Timestamps { protocol: properties.name, wanted });
         }
@@ -323,7 +335,7 @@ impl<P: Protocol> Builder<P> {
                     token: Token::new(),
                     hot: Hot::default(),
                 },
-                clock: P::clock(&self.policy, timestamps),
+                clock: P::clock(&self.policy, timestamps, &epochs),
             },
             catalog,
             sessions: Mutex::new(BTreeMap::new()),

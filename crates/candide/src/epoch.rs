@@ -60,7 +60,7 @@ pub(crate) const EPOCH_MAX: Epoch = (1 << 38) - 1;
 
 /// The epochs of a process.
 #[derive(Debug)]
-pub(crate) struct Epochs {
+pub struct Epochs {
     clock: CachePadded<Clock>,
     /// Written by passes, read by whoever frees.
     bounds: CachePadded<Bounds>,
@@ -68,6 +68,8 @@ pub(crate) struct Epochs {
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
     alarm: Arc<Alarm>,
+    /// Without an advancer the epoch moves only when told to, and so whenever an attempt asks.
+    has_advancer: bool,
 }
 
 /// Where the advancer sleeps while nobody is active. Apart from [`Epochs`], so that a sleeper keeps nothing alive.
@@ -97,6 +99,9 @@ struct Clock {
     epoch: AtomicU64,
     /// The advancer sleeps until someone pins.
     parked: AtomicBool,
+    /// Passes so far, from 1, and the last of them in which an attempt has had its tick.
+    passes: AtomicU64,
+    ticked: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -155,6 +160,12 @@ impl Slot {
         (pin != Pin::Nothing).then_some(epoch)
     }
 
+    /// Returns the epoch of the last pin, for the session itself.
+    #[inline(always)]
+    pub(crate) fn own_epoch(&self) -> Epoch {
+        self.0.load(Ordering::Relaxed) >> Slot::PIN_BITS
+    }
+
     /// Whether the session is in a transaction.
     pub(crate) fn is_pinned(&self) -> bool {
         self.pinned_epoch().is_some()
@@ -177,14 +188,24 @@ impl Slot {
 impl Epochs {
     /// Epochs that only move when told to: for models, and for tests that need to own time.
     pub(crate) fn manual(first: Epoch) -> Arc<Epochs> {
-        Arc::new(Epochs {
-            clock: CachePadded::new(Clock { epoch: AtomicU64::new(first), parked: AtomicBool::new(false) }),
+        Arc::new(Epochs::beginning(first, false))
+    }
+
+    fn beginning(first: Epoch, has_advancer: bool) -> Epochs {
+        Epochs {
+            clock: CachePadded::new(Clock {
+                epoch: AtomicU64::new(first),
+                parked: AtomicBool::new(false),
+                passes: AtomicU64::new(1),
+                ticked: AtomicU64::new(0),
+            }),
             bounds: CachePadded::new(Bounds { bound: AtomicU64::new(0), horizon: AtomicU64::new(0) }),
             slots: Mutex::new(Vec::new()),
             collectors: StdMutex::new(Vec::new()),
             advancer: StdMutex::new(None),
             alarm: Arc::default(),
-        })
+            has_advancer,
+        }
     }
 
     /// The epochs of this process, with their advancer running; stopped and joined when the last user is dropped.
@@ -201,7 +222,7 @@ impl Epochs {
 
     /// Epochs with an advancer of their own.
     fn advancing() -> Arc<Epochs> {
-        let epochs = Epochs::manual(1);
+        let epochs = Arc::new(Epochs::beginning(1, true));
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
         let advancer = std::thread::Builder::new().name("candide-epoch".into()).spawn(move || advance(&weak, &alarm));
         *std_lock(&epochs.advancer) = Some(advancer.expect("the operating system starts a thread"));
@@ -318,9 +339,27 @@ impl Epochs {
         }
     }
 
+    /// Moves the epoch on for an attempt that needs all commits so far to be of earlier epochs, if no
+    /// other attempt has had that since the advancer's last pass. Returns whether it did.
+    pub(crate) fn tick_between_passes(&self) -> bool {
+        if !self.has_advancer {
+            self.advance_past(self.now());
+            return true;
+        }
+        let (passes, ticked) = (&self.clock.passes, &self.clock.ticked);
+        let (pass, last) = (passes.load(Ordering::Relaxed), ticked.load(Ordering::Relaxed));
+        // Relaxed: that there is one tick in a pass is all that these numbers are for.
+        let may = last != pass && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if may {
+            self.advance_past(self.now());
+        }
+        may
+    }
+
     /// One pass: a new epoch, a new bound and horizon (P3, P4).
     pub(crate) fn pass(&self) {
         self.advance_past(self.now());
+        self.clock.passes.fetch_add(1, Ordering::Relaxed);
         let mut bound = self.now();
         let mut horizon = bound;
         full_fence(); // E10

@@ -25,6 +25,8 @@ pub(crate) struct Options {
     pub(crate) splitting: bool,
     /// Updates are blind; otherwise each observes what it updates.
     pub(crate) commit_time_updates: bool,
+    /// Opaque, where the protocol leaves that open.
+    pub(crate) opaque: bool,
     pub(crate) factors: Factors,
     pub(crate) memory_limit_bytes: usize,
     /// If it matters to the protocol.

@@ -14,7 +14,7 @@
 
 use super::{Burial, Committed, Context, Due, Fate, Missing, Occ, Properties, Protocol, PutAside, Seen, TableCore};
 use crate::access::{Intent, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
@@ -48,7 +48,7 @@ pub struct Erased;
 #[derive(Clone)]
 pub struct Chosen {
     properties: Properties,
-    make: Arc<dyn Fn(Timestamps) -> Box<dyn Base> + Send + Sync>,
+    make: Arc<dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync>,
 }
 
 impl Chosen {
@@ -56,7 +56,7 @@ impl Chosen {
     pub fn of<P: Protocol>(policy: P::Policy) -> Chosen {
         Chosen {
             properties: P::properties(&policy),
-            make: Arc::new(move |timestamps| Box::new(BaseOf::<P>(P::clock(&policy, timestamps)))),
+            make: Arc::new(move |timestamps, epochs| Box::new(BaseOf::<P>(P::clock(&policy, timestamps, epochs)))),
         }
     }
 
@@ -159,6 +159,7 @@ pub trait Running: Send {
     ) -> Result<Seen, Abort>;
     #[doc(hidden)]
     fn peek(&self, at: CellAt) -> bool;
+    fn assumes(&mut self, at: CellAt, exists: bool) -> bool;
     #[doc(hidden)]
     fn is_older(&self, at: CellAt) -> bool;
     #[doc(hidden)]
@@ -368,6 +369,10 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::peek(&self.0, at)
     }
 
+    fn assumes(&mut self, at: CellAt, exists: bool) -> bool {
+        P::assumes(&mut self.0, at, exists)
+    }
+
     fn is_older(&self, at: CellAt) -> bool {
         P::is_older(&self.0, at)
     }
@@ -474,8 +479,8 @@ impl Protocol for Erased {
         policy.properties
     }
 
-    fn clock(policy: &Chosen, timestamps: Timestamps) -> Self::Clock {
-        (policy.make)(timestamps)
+    fn clock(policy: &Chosen, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock {
+        (policy.make)(timestamps, epochs)
     }
 
     fn attempt(clock: &Self::Clock) -> Self::Attempt {
@@ -522,6 +527,10 @@ impl Protocol for Erased {
 
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {
         attempt.peek(at)
+    }
+
+    fn assumes(attempt: &mut Self::Attempt, at: CellAt, exists: bool) -> bool {
+        attempt.assumes(at, exists)
     }
 
     fn is_older(attempt: &Self::Attempt, at: CellAt) -> bool {

@@ -17,6 +17,7 @@ mod room;
 pub mod serial;
 mod snapshots;
 pub mod tictoc;
+mod view;
 
 pub use engine::Context;
 pub(crate) use engine::{BlockSize, Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
@@ -39,7 +40,7 @@ pub use tictoc::TicToc;
 pub(crate) use tictoc::begin_in_time;
 
 use crate::access::{Intent, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::memory::Block;
@@ -47,6 +48,7 @@ use crate::record::{CellAt, Op, WordRange, Words};
 use crate::sync::MODELLED;
 use crate::timestamps::Timestamps;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// Properties of a protocol's databases, by the policy that they are built with.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +70,8 @@ pub struct Properties {
     pub(crate) spare_words: usize,
     pub(crate) has_versions: bool,
     pub(crate) stows: bool,
+    /// [`Protocol::OPAQUE_BY_LOOKS`].
+    pub(crate) opaque_by_looks: bool,
 }
 
 impl Properties {
@@ -86,6 +90,7 @@ impl Properties {
             spare_words: P::SPARE_WORDS,
             has_versions: P::HAS_VERSIONS,
             stows: P::STOWS,
+            opaque_by_looks: P::OPAQUE_BY_LOOKS,
         }
     }
 }
@@ -235,6 +240,10 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// What it makes of them, a value, an error or a panic, is never shown to the caller.
     const OPAQUE: bool;
 
+    /// Whether it is opaque by looking at what has been seen, so that a database can do without ([`Builder::opaque`](crate::Builder::opaque)).
+    #[doc(hidden)]
+    const OPAQUE_BY_LOOKS: bool = false;
+
     /// What it can draw timestamps from, as [`Builder::timestamps`](crate::Builder::timestamps) is asked for, the default first; empty if
     /// it draws none.
     const TIMESTAMPS: &'static [Timestamps] = &[];
@@ -286,7 +295,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
 
     /// Makes a new database's part, which draws timestamps from there, if it draws any.
     #[doc(hidden)]
-    fn clock(policy: &Self::Policy, timestamps: Timestamps) -> Self::Clock;
+    fn clock(policy: &Self::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock;
 
     /// Makes a new session's part.
     #[doc(hidden)]
@@ -353,6 +362,14 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Whether the row exists right now, without observing it.
     #[doc(hidden)]
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
+
+    /// Whether the row exists, or does not, as the closure is going to be told without observing it. If not, the row has to be
+    /// observed.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn assumes(attempt: &mut Self::Attempt, at: CellAt, exists: bool) -> bool {
+        Self::peek(attempt, at) == exists
+    }
 
     /// Whether a unit's newest version is later than what the attempt sees, of a protocol that [puts records out of the way](Self::STOWS).
     #[doc(hidden)]

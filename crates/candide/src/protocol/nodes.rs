@@ -60,14 +60,18 @@ impl NodeSet {
         change.replace(&mut self.0, |read| (&mut read.node, &mut read.version));
     }
 
+    /// Returns the table of the first that does not vouch as before.
+    #[inline(always)]
+    pub(super) fn first_changed(&self) -> Option<u16> {
+        self.0.iter().find(|read| read.node.version() != read.version).map(|read| read.table)
+    }
+
     /// Whether all of them vouch as before.
     #[inline(always)]
     pub(super) fn validate<P: Protocol>(&self, context: &mut Context<'_, P>) -> Result<(), Abort> {
-        for read in &self.0 {
-            if read.node.version() != read.version && !mutant(Mutant::NoNodeValidation) {
-                return Err(context.phantom(read.table));
-            }
+        match self.first_changed() {
+            Some(table) if !mutant(Mutant::NoNodeValidation) => Err(context.phantom(table)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

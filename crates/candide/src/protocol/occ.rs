@@ -52,9 +52,10 @@
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
+use super::view::{self, Stuck, View};
 use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
@@ -62,22 +63,31 @@ use crate::record::{CellAt, Tid, Words};
 use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 
 /// Optimistic concurrency control, the default protocol.
 #[derive(Debug)]
 pub struct Occ;
 
 /// What an attempt has observed, and what it holds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
     nodes: NodeSet,
     held: Held,
+    view: View,
     /// The last version this session installed (O2).
     last: Option<Tid>,
 }
 
 impl Attempt {
+    /// Whether a version of a cell that has just been looked at belongs to what the attempt has seen,
+    /// which moves on to it if it has to.
+    #[inline(always)]
+    fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
+        if self.view.has(tid) { Ok(()) } else { self.view.move_on(&self.reads, &self.nodes, Some((at, tid))) }
+    }
+
     #[inline(always)]
     fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
         let present = !tid.has(Tid::ABSENT);
@@ -91,23 +101,33 @@ impl Attempt {
 impl Protocol for Occ {
     const NAME: &'static str = "occ";
     const STRICT: bool = true;
-    const OPAQUE: bool = false;
+    const OPAQUE: bool = true;
+    const OPAQUE_BY_LOOKS: bool = true;
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
     const READS_ALONE: bool = true;
     type Policy = ();
-    type Clock = ();
+    type Clock = Arc<Epochs>;
     type Attempt = Attempt;
 
-    fn clock(_policy: &(), _timestamps: Timestamps) {}
+    fn clock(_policy: &(), _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Arc<Epochs> {
+        epochs.clone()
+    }
 
-    fn attempt(_clock: &()) -> Attempt {
-        Attempt::default()
+    fn attempt(epochs: &Arc<Epochs>) -> Attempt {
+        Attempt {
+            reads: Vec::new(),
+            nodes: NodeSet::default(),
+            held: Held::default(),
+            view: View::new(epochs),
+            last: None,
+        }
     }
 
     #[inline(always)]
-    fn begin(_context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
+    fn begin(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
         debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
+        attempt.view.begin(context);
         attempt.reads.clear();
         attempt.nodes.clear();
     }
@@ -123,12 +143,15 @@ impl Protocol for Occ {
             Ok(tid) => tid,
             Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
         };
+        attempt.keeps_to(at, tid).map_err(|stuck| view::conflict(context, stuck))?;
         Ok(attempt.observe(at, tid))
     }
 
     #[inline(always)]
     fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
-        look(at, &mut copy).ok().map(|tid| attempt.observe(at, tid))
+        let tid = look(at, &mut copy).ok()?;
+        attempt.keeps_to(at, tid).ok()?;
+        Some(attempt.observe(at, tid))
     }
 
     fn read_for_update(
@@ -141,6 +164,7 @@ impl Protocol for Occ {
             return Self::read(context, attempt, at, copy);
         }
         let tid = attempt.held.hold(context, at)?;
+        attempt.keeps_to(at, tid).map_err(|stuck| view::conflict(context, stuck))?;
         attempt.reads.push((at, tid));
         let present = !tid.has(Tid::ABSENT);
         if present {
@@ -152,6 +176,22 @@ impl Protocol for Occ {
     #[inline(always)]
     fn peek(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
+    }
+
+    #[inline(always)]
+    fn assumes(attempt: &mut Attempt, at: CellAt, exists: bool) -> bool {
+        // Acquire: if the view moves on, what the writer did before it released the cell (E3).
+        let tid = Tid(at.cell_word(0).load(Ordering::Acquire));
+        if tid.has(Tid::ABSENT) == exists {
+            return false;
+        }
+        if attempt.view.is_opaque() && !mutant(Mutant::PeekUnchecked) {
+            if tid.has(Tid::INSTALL) || attempt.keeps_to(at, tid).is_err() {
+                return false;
+            }
+            attempt.view.tell(at, exists);
+        }
+        true
     }
 
     #[inline(always)]
@@ -174,6 +214,9 @@ impl Protocol for Occ {
             true => commit_reads(context, attempt, writes),
             false => commit(context, attempt, writes),
         };
+        if committed.is_ok() {
+            attempt.view.end();
+        }
         if !attempt.held.is_empty() {
             release_held(context, attempt);
         }
@@ -188,7 +231,7 @@ impl Protocol for Occ {
         release_held(context, attempt);
     }
 
-    fn unborn(_clock: &(), at: CellAt) {
+    fn unborn(_clock: &Arc<Epochs>, at: CellAt) {
         at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
     }
 
@@ -196,6 +239,8 @@ impl Protocol for Occ {
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
             attempt.reads.push((first, Tid::UNBORN));
+        } else {
+            attempt.view.tell(first, false);
         }
     }
 
@@ -203,7 +248,18 @@ impl Protocol for Occ {
         attempt.nodes.divided(change);
     }
 
-    fn left_absent(_clock: &(), first: CellAt) -> bool {
+    fn time(epochs: &Arc<Epochs>) -> u64 {
+        epochs.now()
+    }
+
+    fn reach(context: &mut Context<'_, Occ>, attempt: &mut Attempt, epoch: u64, _table: u16) -> Result<(), Abort> {
+        if attempt.view.is_later_than(epoch) {
+            return Ok(());
+        }
+        attempt.view.move_on(&attempt.reads, &attempt.nodes, None).map_err(|stuck| view::conflict(context, stuck))
+    }
+
+    fn left_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
         locks::left_absent(first)
     }
 
@@ -238,7 +294,7 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
 /// Phase 3, all that there is for an attempt that has written nothing; and it is that for more than one observation only.
 #[inline(always)]
 fn commit_reads(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<Committed, Abort> {
-    let at_one_moment = attempt.reads.len() <= 1 && attempt.nodes.is_empty();
+    let at_one_moment = attempt.view.is_opaque() || attempt.reads.len() <= 1 && attempt.nodes.is_empty();
     if !at_one_moment {
         validate(context, attempt, writes)?;
     }

@@ -43,7 +43,7 @@ use super::{
     Versioned,
 };
 use crate::access::{Intent, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::record::{CellAt, Edge, Op, WordRange, Words};
@@ -55,6 +55,7 @@ use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 /// Runs transactions by `P` and records their histories.
 #[derive(Debug)]
@@ -343,6 +344,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const NAME: &'static str = P::NAME;
     const STRICT: bool = P::STRICT;
     const OPAQUE: bool = P::OPAQUE;
+    const OPAQUE_BY_LOOKS: bool = P::OPAQUE_BY_LOOKS;
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
     const VERSION_WORDS: usize = P::VERSION_WORDS;
@@ -362,8 +364,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::properties(policy)
     }
 
-    fn clock(policy: &P::Policy, timestamps: Timestamps) -> Self::Clock {
-        Recorder::around(P::clock(policy, timestamps), P::properties(policy).has_versions)
+    fn clock(policy: &P::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock {
+        Recorder::around(P::clock(policy, timestamps, epochs), P::properties(policy).has_versions)
     }
 
     fn attempt(clock: &Self::Clock) -> Self::Attempt {
@@ -460,6 +462,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
 
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {
         P::peek(&attempt.inner, at)
+    }
+
+    fn assumes(attempt: &mut Self::Attempt, at: CellAt, exists: bool) -> bool {
+        P::assumes(&mut attempt.inner, at, exists)
     }
 
     fn is_older(attempt: &Self::Attempt, at: CellAt) -> bool {

@@ -30,7 +30,7 @@
 
 use super::{Burial, Committed, Context, Due, Missing, Properties, Protocol, Seen, TableCore};
 use crate::access::{Failure, Intent, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
@@ -40,6 +40,7 @@ use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::resume_unwind;
+use std::sync::Arc;
 
 /// Transactions that run one after another, in place.
 #[derive(Debug)]
@@ -202,7 +203,7 @@ impl Protocol for Serial {
         }
     }
 
-    fn clock(policy: &Exclusion, _timestamps: Timestamps) -> Lock {
+    fn clock(policy: &Exclusion, _timestamps: Timestamps, _epochs: &Arc<Epochs>) -> Lock {
         Lock((*policy == Exclusion::GlobalLock).then(sync::Exclusive::default))
     }
 

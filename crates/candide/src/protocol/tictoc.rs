@@ -74,7 +74,7 @@
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
@@ -82,6 +82,7 @@ use crate::record::{CellAt, Tid, Words};
 use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 
 /// The step from one timestamp to the next: they are kept and compared with zeros in place of the flags.
 const TICK: u64 = 1 << 12;
@@ -149,7 +150,7 @@ impl Protocol for TicToc {
     type Clock = ();
     type Attempt = Attempt;
 
-    fn clock(_policy: &(), _timestamps: Timestamps) {}
+    fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) {}
 
     fn attempt(_clock: &()) -> Attempt {
         Attempt::default()

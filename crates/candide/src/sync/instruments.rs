@@ -27,6 +27,10 @@ pub(crate) enum Point {
     MovedOn,
     /// An attempt that moves on in time has looked at all it has read, and not at what its writes expect.
     LookedAgain,
+    /// Read: what the attempt has seen has to move on, and the epoch has not been loaded.
+    Moving,
+    /// Read: all that the attempt has seen is as it was; the new cell has not been looked at.
+    Looked,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
     /// Commit: nobody has read what a version is to replace, and it has not been linked.
@@ -58,6 +62,22 @@ pub(crate) enum Point {
 pub(crate) enum Mutant {
     /// No fence between locking and validating.
     NoFence,
+    /// Views: a version of the base's epoch or later is taken as it is.
+    ViewUnmoved,
+    /// Views: what has been seen is not looked at when the view moves on.
+    MovedUnlooked,
+    /// Views: the new cell is not looked at when the view moves on.
+    NewUnlooked,
+    /// Views: nodes are not looked at when the view moves on.
+    NodesUnlooked,
+    /// Views: a commit under way is not noticed when the view moves on.
+    InstallUnlooked,
+    /// Views: the epoch is loaded after the look.
+    EpochAfterLook,
+    /// Views: whether a row exists is told without asking the view.
+    PeekUnchecked,
+    /// Views: what was told of rows that were not read is not looked at.
+    ToldUnlooked,
     /// Reads are not validated.
     NoReadValidation,
     /// Validation ignores that another transaction has locked what was read.
@@ -293,8 +313,16 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 85] = [
+    const NAMES: [(&str, Mutant); 93] = [
         ("no-fence", Mutant::NoFence),
+        ("view-unmoved", Mutant::ViewUnmoved),
+        ("moved-unlooked", Mutant::MovedUnlooked),
+        ("new-unlooked", Mutant::NewUnlooked),
+        ("nodes-unlooked", Mutant::NodesUnlooked),
+        ("install-unlooked", Mutant::InstallUnlooked),
+        ("epoch-after-look", Mutant::EpochAfterLook),
+        ("peek-unchecked", Mutant::PeekUnchecked),
+        ("told-unlooked", Mutant::ToldUnlooked),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
         ("tombstone-unobserved", Mutant::TombstoneUnobserved),

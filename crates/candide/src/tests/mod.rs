@@ -51,6 +51,8 @@ mod model;
 mod mvto_attacks;
 #[cfg(not(any(loom, shuttle)))]
 mod neighbours;
+#[cfg(not(any(loom, shuttle)))]
+mod opacity;
 #[cfg(not(loom))]
 mod parcels;
 #[cfg(not(any(loom, shuttle)))]

@@ -116,8 +116,9 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
                 || {
                     session.run_with(ONCE(), |tx| {
                         let count = table.read(tx, &others, Item::COUNT)?;
+                        table.update(tx, &mine, Item::COUNT.set(count + 1))?;
                         read.wait();
-                        table.update(tx, &mine, Item::COUNT.set(count + 1))
+                        Ok(())
                     })
                 },
             );

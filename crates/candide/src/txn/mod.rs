@@ -18,6 +18,7 @@ pub(crate) use retry::{Core, Public};
 pub(crate) use stage::{FreeColumnsOnly, Stager};
 pub(crate) use state::{Home, Mark, State};
 
+use crate::error::Abort;
 use crate::protocol::{DefaultProtocol, Engine, Protocol};
 use std::cell::RefCell;
 
@@ -71,6 +72,33 @@ impl<'s, P: Protocol> Tx<'s, P> {
         let note = state.last_conflict.filter(|_| state.attempt_number > 1)?;
         drop(state);
         Some(Conflict::named(self.engine, note))
+    }
+
+    /// Makes sure that all that the attempt has read up to now is of one moment, and was so until now: what a closure asks before it
+    /// does something that must not rest on what never was. Under an [opaque](crate::Protocol::OPAQUE) protocol all that a closure
+    /// sees is of one moment anyway; then this says whether it is still so.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, TicToc};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// let db = Database::<TicToc>::builder().build()?;
+    /// let counters = db.table::<Counter>("counters")?;
+    /// db.run(|tx| (0..2).try_for_each(|id| counters.insert(tx, Counter { id, hits: 0 })))?;
+    /// db.run(|tx| {
+    ///     let hits = (counters.read(tx, &0, Counter::HITS)?, counters.read(tx, &1, Counter::HITS)?);
+    ///     tx.validate()?;
+    ///     assert_eq!(hits.0, hits.1, "transactions count both");
+    ///     Ok::<_, Abort>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A conflict, if something that was read has changed, or a row that is to be written has come or gone. Hand it on: the attempt
+    /// is repeated.
+    pub fn validate(&self) -> Result<(), Abort> {
+        self.state.borrow_mut().validate(self.engine)
     }
 
     /// Has `effect` run after this attempt has committed, outside the transaction, in the order of the calls. If the

@@ -145,6 +145,20 @@ impl<P: Protocol> State<P> {
         if self.local.look_back == LookBack::Now {
             self.keep_seen(engine);
         }
+        self.look_at_all(engine)
+    }
+
+    /// Returns an error if the attempt is doomed, or has to be by what has changed.
+    #[cold]
+    pub(super) fn validate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        match self.doomed {
+            Some(abort) => Err(abort),
+            None => self.look_at_all(engine),
+        }
+    }
+
+    /// Looks whether all that has been read is as it was, and all rows that are to be written are there, or not, as expected.
+    fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.local);
         let mut valid = P::revalidate(context, &mut self.attempt, &self.writes);
         for item in self.writes.items() {
@@ -452,7 +466,7 @@ impl<P: Protocol> State<P> {
         if let Some(item) = self.writes.find(at) {
             return Ok(self.writes.items()[item].present);
         }
-        if P::peek(&self.attempt, at) == expected { Ok(expected) } else { self.observe_existence(engine, at) }
+        if P::assumes(&mut self.attempt, at, expected) { Ok(expected) } else { self.observe_existence(engine, at) }
     }
 
     fn observe_existence(&mut self, engine: &Engine<P>, at: CellAt) -> Result<bool, Abort> {
@@ -471,7 +485,7 @@ impl<P: Protocol> State<P> {
     pub(crate) fn admit_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
         self.enter(engine)?;
         match self.writes.find(at) {
-            None if P::peek(&self.attempt, at) && engine.options.commit_time_updates => Ok(()),
+            None if engine.options.commit_time_updates && P::assumes(&mut self.attempt, at, true) => Ok(()),
             own => self.look_before_update(engine, at, own),
         }
     }

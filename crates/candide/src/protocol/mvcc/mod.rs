@@ -89,7 +89,7 @@ use super::room::Room;
 use super::{BlockSize, Burial, Committed, Context, Due, Fate, LookBack, Missing};
 use super::{Protocol, PutAside, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
@@ -98,6 +98,7 @@ use crate::record::{CellAt, Op, Tid, Words};
 use crate::sync::{Mutant, Ordering, Point, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 
 /// An attempt that has written nothing so far moves its time on while it has read at most so much: one that reads much and writes
 /// nothing needs no newer time, and would look at all it has read again and again.
@@ -180,7 +181,7 @@ impl Protocol for Mvcc {
     type Clock = Clock;
     type Attempt = Attempt;
 
-    fn clock(_policy: &(), _timestamps: Timestamps) -> Clock {
+    fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) -> Clock {
         Clock::default()
     }
 

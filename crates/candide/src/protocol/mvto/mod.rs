@@ -103,7 +103,7 @@ use super::nodes::NodeSet;
 use super::room::Room;
 use super::{BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
@@ -211,7 +211,7 @@ impl Protocol for Mvto {
         Attempt::default()
     }
 
-    fn clock(_policy: &(), timestamps: Timestamps) -> Clock {
+    fn clock(_policy: &(), timestamps: Timestamps, _epochs: &Arc<Epochs>) -> Clock {
         Clock::new(timestamps)
     }
 

@@ -381,8 +381,8 @@ impl ForProtocol for DroppedValues {
                 if tx.attempt() > 1 {
                     return Ok(None);
                 }
-                other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
                 scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))?;
+                other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
                 Ok::<_, Abort>(Some(Bomb))
             })
         });

@@ -4,12 +4,13 @@
 //! TicToc stops gets through here.
 
 use crate::access::{Intent, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocol::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time};
 use crate::record::{CellAt, Op, Words};
 use crate::timestamps::Timestamps;
+use std::sync::Arc;
 
 /// TicToc whose records and nodes inherit nothing from each other.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Protocol for Untimed {
     type Clock = ();
     type Attempt = Attempt;
 
-    fn clock(_policy: &(), _timestamps: Timestamps) {}
+    fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) {}
 
     fn attempt(_clock: &()) -> Attempt {
         Attempt::default()

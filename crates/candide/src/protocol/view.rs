@@ -1,0 +1,204 @@
+//! What an attempt of an optimistic protocol has seen, kept to one moment: the rule by which
+//! [`Occ`](super::Occ) is opaque.
+//!
+//! # Rule
+//! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is all that the
+//! closure has been told: cells that it has read, nodes that vouch for absent keys, and cells of which
+//! only the existence was told (by an update, an insert, a delete).
+//! * A version of an epoch before the base, in a cell without INSTALL, is taken as it is.
+//! * At any other version the view moves on before the closure is told: load the epoch; full fence, if
+//!   the epoch is not the base; look at the look-set and the new cell (each has the same version, or
+//!   the same existence, and no INSTALL; each node the same version); then the epoch is the base.
+//! * If something has changed, the attempt ends in a conflict.
+//! * An absent key needs no epoch: its node is in the look-set.
+//!
+//! A staged write is no lock, so during execution there is no excuse for INSTALL. A cell that the
+//! attempt holds has LOCK alone, and passes.
+//!
+//! # Invariants
+//! * **V1** The view is the state after all commits of epochs before the base, and perhaps some more:
+//!   a writer of such an epoch had all its locks, then passed the fence of its commit (E1), then read
+//!   the epoch. The base was loaded before a fence of the reader's: that of the pin (E10) or of the
+//!   last move (E20). The writer read an older epoch than the reader, so its fence came first, and
+//!   every look after the reader's fence sees INSTALL or the new version in each of its cells.
+//! * **V2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view has
+//!   moved on at its first version, whose load (E3) acquires what the writer did before it released
+//!   the cell. So the look behind it finds INSTALL or the new version in what was seen before of the
+//!   others. Nothing that it wrote is of an epoch before the base, so what is seen later moves the view
+//!   on again.
+//! * **V3** A record that is not found was never there since the base, or was unlinked: a deleted
+//!   record is unlinked only when its epoch is below the horizon, which no pin's epoch is below; and an
+//!   inserter has linked its record before its locks, so the node's version tells of it.
+//!
+//! # Cost
+//! Looks may cost eight times what the attempt has seen, and [`SPARE`] more. Beyond that, the attempt
+//! asks for one tick of the epoch, which makes all that is committed by now older than the base; there
+//! is one such tick between two passes of the advancer. Without it the attempt ends in a conflict, and
+//! the next one may spend twice as much beyond. In the end the token keeps writers away.
+
+#![forbid(unsafe_code)]
+
+use super::nodes::NodeSet;
+use super::{Context, Protocol};
+use crate::epoch::{Epoch, Epochs};
+use crate::error::Abort;
+use crate::record::{CellAt, Tid};
+use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
+use std::sync::Arc;
+
+/// What looks may cost for each observation.
+const LOOKS_PER_OBSERVATION: usize = 8;
+/// What looks of an attempt may cost besides.
+const SPARE: usize = 256;
+
+/// The moment to which an attempt's view belongs, and what of it the attempt has not read.
+#[derive(Debug)]
+pub(super) struct View {
+    /// The first version of the base's epoch; above all versions if the attempt need not be opaque.
+    base: u64,
+    /// Cells of which the closure knows whether their rows exist.
+    told: Vec<(CellAt, bool)>,
+    /// Observations that looks have gone over.
+    spent: usize,
+    /// How many of them an attempt may go over besides [`LOOKS_PER_OBSERVATION`].
+    spare: usize,
+    /// They were not enough.
+    is_spent: bool,
+    epochs: Arc<Epochs>,
+}
+
+/// Why a view cannot move on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stuck {
+    Cell(CellAt),
+    Node {
+        table: u16,
+    },
+    /// Looks have cost too much.
+    Spent,
+}
+
+impl View {
+    /// Makes a session's view.
+    pub(super) fn new(epochs: &Arc<Epochs>) -> View {
+        View { base: u64::MAX, told: Vec::new(), spent: 0, spare: SPARE, is_spent: false, epochs: epochs.clone() }
+    }
+
+    /// Begins with an attempt, which is pinned.
+    #[inline(always)]
+    pub(super) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
+        self.told.clear();
+        self.spent = 0;
+        if self.is_spent {
+            (self.spare, self.is_spent) = (self.spare.saturating_mul(2), false);
+        }
+        if context.engine.properties.opaque {
+            self.base = Tid::first_of(context.local.slot.own_epoch()).0;
+        }
+    }
+
+    /// Whether the view is one moment's, so that there is nothing left to validate of an attempt that
+    /// has written nothing.
+    #[inline(always)]
+    pub(super) fn is_opaque(&self) -> bool {
+        self.base != u64::MAX
+    }
+
+    /// Whether the view is of a moment after an epoch that has passed.
+    #[inline(always)]
+    pub(super) fn is_later_than(&self, epoch: Epoch) -> bool {
+        self.base > Tid::first_of(epoch).0
+    }
+
+    /// Whether a version belongs to the view as it is.
+    #[inline(always)]
+    pub(super) fn has(&self, tid: Tid) -> bool {
+        tid.0 < self.base || mutant(Mutant::ViewUnmoved)
+    }
+
+    /// Takes note that the closure is told whether a row exists.
+    #[inline(always)]
+    pub(super) fn tell(&mut self, at: CellAt, exists: bool) {
+        if self.is_opaque() && !mutant(Mutant::ToldUnlooked) {
+            self.told.push((at, exists));
+        }
+    }
+
+    /// Moves on to the current epoch, and to `new`, a cell that has just been looked at and its version.
+    ///
+    /// # Errors
+    /// What has changed since it was observed, or the new cell.
+    #[inline(never)]
+    pub(super) fn move_on(
+        &mut self,
+        reads: &[(CellAt, Tid)],
+        nodes: &NodeSet,
+        new: Option<(CellAt, Tid)>,
+    ) -> Result<(), Stuck> {
+        let observed = reads.len() + nodes.len() + self.told.len() + 1;
+        self.spent += observed;
+        if self.spent > LOOKS_PER_OBSERVATION * observed + self.spare && !self.epochs.tick_between_passes() {
+            self.is_spent = true;
+            return Err(Stuck::Spent);
+        }
+        pass(Point::Moving);
+        let epoch = self.epochs.now();
+        let mut base = Tid::first_of(epoch).0;
+        if base != self.base {
+            full_fence(); // E20
+        }
+        if !mutant(Mutant::MovedUnlooked) {
+            self.look(reads, nodes)?;
+        }
+        pass(Point::Looked);
+        if let Some(new) = new.filter(|&new| !is_same(new) && !mutant(Mutant::NewUnlooked)) {
+            return Err(Stuck::Cell(new.0));
+        }
+        if mutant(Mutant::EpochAfterLook) {
+            base = Tid::first_of(self.epochs.now()).0;
+        }
+        self.base = base;
+        Ok(())
+    }
+
+    /// Looks whether all is as it was observed.
+    fn look(&self, reads: &[(CellAt, Tid)], nodes: &NodeSet) -> Result<(), Stuck> {
+        if let Some(&(at, _)) = reads.iter().find(|&&read| !is_same(read)) {
+            return Err(Stuck::Cell(at));
+        }
+        let is_other = |&&(at, exists): &&(CellAt, bool)| {
+            let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+            tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists
+        };
+        if let Some(&(at, _)) = self.told.iter().find(is_other) {
+            return Err(Stuck::Cell(at));
+        }
+        match nodes.first_changed() {
+            Some(table) if !mutant(Mutant::NodesUnlooked) => Err(Stuck::Node { table }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends with a commit: the next transaction may spend as much as any.
+    #[inline(always)]
+    pub(super) fn end(&mut self) {
+        (self.spare, self.is_spent) = (SPARE, false);
+    }
+}
+
+/// Whether a cell has the version that was observed, and no commit to it is under way.
+#[inline(always)]
+fn is_same((at, seen): (CellAt, Tid)) -> bool {
+    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    tid.0 == seen.0 || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
+}
+
+/// Notes a conflict for what keeps a view from moving on.
+#[cold]
+pub(super) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) -> Abort {
+    match stuck {
+        Stuck::Cell(at) => context.conflict(Abort::ReadChanged, at),
+        Stuck::Node { table } => context.phantom(table),
+        Stuck::Spent => Abort::ReadChanged,
+    }
+}

@@ -1,0 +1,274 @@
+//! What the closures of doomed attempts see under `occ`: each step of the rule in `protocol/view.rs`
+//! by the interleaving that shows its lack.
+
+use super::rows::Item;
+use super::steps::{CONFLICT, ONCE, acting, run};
+use crate::protocol::{Occ, Protocol};
+use crate::sync::{Point, with_hook};
+use crate::{Abort, Database, Mvcc, Session, Table, Tx};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::{Arc, Barrier};
+
+/// A database with rows 0 to 3, which are older than the attempts to come, and a reader and a writer.
+struct Scene {
+    db: Database<Occ>,
+    items: Table<Item, Occ>,
+    reader: Session<Occ>,
+    writer: Session<Occ>,
+}
+
+fn scene_of(opaque: bool) -> Scene {
+    let db = Database::<Occ>::builder().manual_epochs(1).opaque(opaque).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let (reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
+    run(&mut writer, |tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    (0..3).for_each(|_| db.inner.engine.epochs.pass());
+    Scene { db, items, reader, writer }
+}
+
+fn scene() -> Scene {
+    scene_of(true)
+}
+
+/// Sets the counts of rows, each as an update of its own.
+fn set(session: &mut Session<Occ>, items: &Table<Item, Occ>, ids: &[u64], count: i64) {
+    run(session, |tx| ids.iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(count))));
+}
+
+fn count(tx: &Tx<'_, Occ>, items: &Table<Item, Occ>, id: u64) -> Result<i64, Abort> {
+    items.read(tx, &id, Item::COUNT)
+}
+
+/// Runs an attempt that must end in a conflict before its closure is told what its last step gives.
+fn told_nothing<T>(
+    reader: &mut Session<Occ>,
+    mut before: impl FnMut(&Tx<'_, Occ>) -> Result<(), Abort>,
+    mut last: impl FnMut(&Tx<'_, Occ>) -> Result<T, Abort>,
+) {
+    let mut told = false;
+    let result = reader.run_with(ONCE(), |tx| {
+        before(tx)?;
+        last(tx)?;
+        told = true;
+        Ok(())
+    });
+    assert_eq!((result, told), (CONFLICT, false));
+}
+
+#[test]
+fn a_closure_never_sees_two_rows_of_different_times() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let between = |tx: &Tx<'_, Occ>| {
+        assert_eq!(count(tx, &items, 0), Ok(0));
+        set(&mut writer, &items, &[0, 1], 1);
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
+}
+
+#[test]
+fn without_opacity_it_does_and_the_attempt_fails_all_the_same() {
+    let Scene { db, items, mut reader, mut writer } = scene_of(false);
+    let seen = Cell::new((0, 0));
+    let result = reader.run_with(ONCE(), |tx| {
+        let first = count(tx, &items, 0)?;
+        set(&mut writer, &items, &[0, 1], 1);
+        seen.set((first, count(tx, &items, 1)?));
+        Ok(())
+    });
+    assert_eq!((result, seen.get()), (CONFLICT, (0, 1)));
+    assert!(!db.properties().opaque && Database::new().properties().opaque);
+    let versions = Database::<Mvcc>::builder().opaque(false).build().unwrap();
+    assert!(versions.properties().opaque, "{} sees one moment anyway", Mvcc::NAME);
+}
+
+#[test]
+fn an_absent_key_and_a_row_are_of_one_time() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let between = |tx: &Tx<'_, Occ>| {
+        assert_eq!(items.get(tx, &9, Item::COUNT), Ok(None));
+        run(&mut writer, |tx| {
+            items.insert(tx, Item::new(9, 1))?;
+            items.update(tx, &1, Item::COUNT.set(1))
+        });
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
+}
+
+#[test]
+fn that_a_row_could_be_updated_and_what_another_says_are_of_one_time() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let between = |tx: &Tx<'_, Occ>| {
+        items.update(tx, &0, Item::COUNT.add(1))?;
+        run(&mut writer, |tx| {
+            items.delete(tx, &0)?;
+            items.update(tx, &1, Item::COUNT.set(1))
+        });
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
+    // The other way round: the row that can be updated by now was not there before.
+    let Scene { db, items, mut reader, mut writer } = scene();
+    run(&mut writer, |tx| items.delete(tx, &0));
+    db.inner.engine.epochs.pass();
+    let between = |tx: &Tx<'_, Occ>| {
+        assert_eq!(count(tx, &items, 1), Ok(0));
+        run(&mut writer, |tx| {
+            items.put(tx, Item::new(0, 1))?;
+            items.update(tx, &1, Item::COUNT.set(1))
+        });
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| items.update(tx, &0, Item::COUNT.add(1)));
+}
+
+#[test]
+fn that_a_row_could_be_inserted_and_what_another_says_are_of_one_time() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let between = |tx: &Tx<'_, Occ>| {
+        items.insert(tx, Item::new(9, 5))?;
+        run(&mut writer, |tx| {
+            items.insert(tx, Item::new(9, 1))?;
+            items.update(tx, &1, Item::COUNT.set(1))
+        });
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
+}
+
+#[test]
+fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let between = |tx: &Tx<'_, Occ>| {
+        assert_eq!(count(tx, &items, 0), Ok(0));
+        set(&mut writer, &items, &[0, 1], 1);
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| items.read_for_update(tx, &1, Item::COUNT));
+    // And the row is free again.
+    set(&mut writer, &items, &[1], 2);
+}
+
+#[test]
+fn own_writes_and_held_rows_stand_in_no_ones_way() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let sums = reader.run_with(ONCE(), |tx| {
+        items.update(tx, &0, Item::COUNT.add(1))?;
+        items.insert(tx, Item::new(9, 5))?;
+        let held = items.read_for_update(tx, &2, Item::COUNT)?;
+        set(&mut writer, &items, &[1, 3], 1);
+        Ok::<_, Abort>((held, count(tx, &items, 1)?, count(tx, &items, 0)?, count(tx, &items, 9)?))
+    });
+    assert_eq!(sums, Ok((0, 1, 1, 5)));
+}
+
+#[test]
+fn a_commit_that_has_installed_only_half_is_noticed() {
+    let Scene { items, mut reader, writer, .. } = scene();
+    let (half, done) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (stop, written, writer) = ((half.clone(), done.clone()), items.clone(), RefCell::new(Some(writer)));
+    let between = |tx: &Tx<'_, Occ>| {
+        assert_eq!(count(tx, &items, 0), Ok(0));
+        let (mut writer, items, (half, done)) = (writer.take().expect("once"), written.clone(), stop.clone());
+        let at_half = half.clone();
+        std::thread::spawn(move || {
+            let mut installs = 0;
+            let hook = move |point| {
+                installs += u32::from(point == Point::Installing);
+                if point == Point::Installing && installs == 2 {
+                    half.wait();
+                    done.wait();
+                }
+            };
+            with_hook(hook, || set(&mut writer, &items, &[1, 0], 1));
+        });
+        at_half.wait();
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
+    done.wait();
+}
+
+/// The reader has looked at a cell when another commit changes that one and a third row, of an epoch
+/// that is over before the reader loads it.
+#[test]
+fn the_cell_that_makes_the_view_move_is_looked_at_again() {
+    let Scene { db, items, mut reader, mut writer } = scene();
+    set(&mut writer, &items, &[1], 1);
+    let (again, writer) = (items.clone(), RefCell::new(writer));
+    let change = move || {
+        set(&mut writer.borrow_mut(), &again, &[1, 2], 2);
+        db.inner.engine.epochs.pass();
+    };
+    let see = |tx: &Tx<'_, Occ>| Ok((count(tx, &items, 0)?, count(tx, &items, 1)?, count(tx, &items, 2)?));
+    let seen = acting(Point::Moving, change, || {
+        let seen = Cell::new(None);
+        let result = reader.run_with(ONCE(), |tx| {
+            seen.set(Some(see(tx)?));
+            Ok::<_, Abort>(())
+        });
+        (result, seen.get())
+    });
+    assert_eq!(seen, (Ok(()), Some((0, 2, 2))), "the cell is read again");
+}
+
+/// Between the look and the moment at which the view has moved on another commit changes what has
+/// been seen and a third row, and its epoch ends.
+#[test]
+fn the_epoch_of_a_look_is_one_from_before_it() {
+    let Scene { db, items, mut reader, mut writer } = scene();
+    set(&mut writer, &items, &[1], 1);
+    let (again, writer) = (items.clone(), RefCell::new(writer));
+    let change = move || {
+        set(&mut writer.borrow_mut(), &again, &[0, 2], 2);
+        db.inner.engine.epochs.pass();
+    };
+    let seen = acting(Point::Looked, change, || {
+        let seen = Cell::new(None);
+        let result = reader.run_with(ONCE(), |tx| {
+            seen.set(Some([count(tx, &items, 0)?, count(tx, &items, 1)?, 0]));
+            let third = count(tx, &items, 2)?;
+            seen.set(seen.get().map(|[first, second, _]| [first, second, third]));
+            Ok::<_, Abort>(())
+        });
+        (result, seen.get())
+    });
+    assert_eq!(seen, (CONFLICT, Some([0, 1, 0])), "the third row is not told");
+}
+
+#[test]
+fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
+    const ROWS: u64 = 2_000;
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    run(&mut writer, |tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    let looks = Rc::new(Cell::new(0));
+    let counting = looks.clone();
+    let sum = with_hook(
+        move |point| counting.set(counting.get() + u32::from(point == Point::Looked)),
+        || run(&mut reader, |tx| (0..ROWS).map(|id| count(tx, &items, id)).sum::<Result<i64, Abort>>()),
+    );
+    assert_eq!(sum, 0);
+    // The looks up to the tick go over eight observations for each row that has been read, and 256 more.
+    assert!((2..60).contains(&looks.get()), "{} looks", looks.get());
+}
+
+#[test]
+fn validation_in_the_middle_says_whether_all_is_as_it_was() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let between = |tx: &Tx<'_, Occ>| {
+        count(tx, &items, 0)?;
+        items.update(tx, &2, Item::COUNT.add(1))?;
+        assert_eq!(tx.validate(), Ok(()));
+        set(&mut writer, &items, &[0], 1);
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| tx.validate());
+    let deleted = |tx: &Tx<'_, Occ>| {
+        items.update(tx, &2, Item::COUNT.add(1))?;
+        run(&mut writer, |tx| items.delete(tx, &2));
+        Ok(())
+    };
+    told_nothing(&mut reader, deleted, |tx| tx.validate());
+}
