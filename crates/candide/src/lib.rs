@@ -494,7 +494,7 @@
 //! # Protocols
 //! | type | name | readers | writers | guarantee |
 //! |---|---|---|---|---|
-//! | [`Occ`] (default) | `occ` | take no lock, validate at commit | lock at commit | strictly serializable |
+//! | [`Occ`] (default) | `occ` | take no lock, validate at commit | lock at commit | strictly serializable, opaque |
 //! | [`TicToc`] | `tictoc` | take no lock, may raise a timestamp at commit | lock at commit | serializable |
 //! | [`Mvcc`] | `mvcc` | see one moment, and hardly ever fail if they write nothing | lock at commit, and put aside what they change | strictly serializable, opaque |
 //! | [`Mvto`] | `mvto` | take no lock, validate at commit; see one moment if they say that they only read | link versions where they belong in time | strictly serializable |
@@ -502,8 +502,9 @@
 //! | [`Serial`] by [`Exclusion::GlobalLock`] | `global-lock` | wait for all others | wait for all others | one after another |
 //! | [`Erased`] | | chosen at run time, by [`Builder::policy`] | | that of the chosen one |
 //!
-//! `Database::<Mvcc>::builder().build()?` chooses another than the default. Under `Occ`, `TicToc` and `Mvto` an attempt that is
-//! going to be repeated may see values of different times before it is; it never sees half of a write. Under `TicToc` fewer
+//! `Database::<Mvcc>::builder().build()?` chooses another than the default. Under `TicToc` and `Mvto`, and under `Occ`
+//! [if that is chosen](Builder::opaque), an attempt that is going to be repeated may see values of different times before it is; it
+//! never sees half of a write, and [`Tx::validate`] says whether all that it has seen belongs together. Under `TicToc` fewer
 //! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
 //! the one to the other. Under `Mvcc` whoever only reads is repeated only where a
 //! commit in its way takes very long, or an ordered index is restructured under its scan, and not even then if

@@ -1,8 +1,9 @@
 //! Optimistic concurrency control: read without locks, lock what is written, validate what was read.
 //!
 //! # Guarantee
-//! Serializable, and strictly so: the serial order agrees with real time. Not opaque: an attempt that will abort may see
-//! values of different times (never a torn one) until it is told.
+//! Serializable, and strictly so: the serial order agrees with real time. Opaque: what the closure of an attempt is told is of
+//! one moment after it began, even if the attempt is going to abort, unless the database is [told](crate::Builder::opaque) to do
+//! without.
 //!
 //! # Source
 //! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2. Differences: rows are words of
@@ -11,9 +12,11 @@
 //! update may lock early.
 //!
 //! # Phases
+//! 0 read: each version is one that belongs to what has been seen, or the view moves on to it (`protocol/view.rs` has the rule and
+//! its proof) -
 //! 1 lock the write set, checking each item's expectation - full fence - 2 take the epoch and choose the version -
-//! 3 validate reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote nothing does only 3;
-//! one that read one cell and nothing else does nothing.
+//! 3 validate reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote nothing has seen one
+//! moment and does nothing of this; it does 3, if the database is not opaque and it has read more than one cell.
 //!
 //! A read for update locks a cell during execution and *holds* it until the attempt ends. Phase 1 begins by raising INSTALL in
 //! the held cells that are written. Whoever held a cell and did not write it gives it back when the attempt is over: that is
@@ -34,8 +37,8 @@
 //!   that comes before one of them.
 //!
 //! # Why it is serializable
-//! Let s(T) be T's fence in the single order of such fences (for a read-only T, any moment between its last read and
-//! its first look in phase 3). wr: T reads what U installed after U's fence, so s(U) < s(T). ww: T locks after U
+//! Let s(T) be T's fence in the single order of such fences (for a read-only T, the moment of its view: invariant V1 of
+//! `protocol/view.rs`; without opacity, any moment between its last read and its first look in phase 3). wr: T reads what U installed after U's fence, so s(U) < s(T). ww: T locks after U
 //! released. rw: T read x and U replaced it. If s(U) < s(T), U's INSTALL, set before its fence, is visible to T's validation,
 //! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An absent key is a cell (an absent
 //! record) or a node, whose version rises before the insert's record can be locked. All edges agree with s, and s lies within
@@ -43,9 +46,12 @@
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`, `Phantom`:
-//! phase 3. `Existence`, `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//! a view that cannot move on, and phase 3. `Existence`, `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
+//! A read compares the version with the view's base. One that others have written since then has all looked at that was seen
+//! before, at most eight times on average.
+//!
 //! Long transactions that read what others keep writing starve until the token saves them, or hold what they will write.
 
 #![forbid(unsafe_code)]

@@ -133,6 +133,35 @@ fn write_skew<P: Protocol>() {
     assert_ne!(rows, [1, 1], "both committed on what the other replaced");
 }
 
+/// A view moves on to an epoch after that of a commit which goes on: it notices that commit at the row
+/// that it has seen, or what it sees of it later is not older than the view.
+#[test]
+fn loom_view_moves_on_against_a_commit() {
+    explore_as_it_is(3, || {
+        let (db, table) = database::<Occ>(3);
+        let (mut mine, mut own, mut other) = (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
+        let advance = || db.inner.engine.epochs.advance_past(db.inner.engine.epochs.now());
+        // The rows are older than the attempts.
+        advance();
+        let items = table.clone();
+        let writer = thread::spawn(move || {
+            attempt(&mut other, |tx| [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1))));
+            drop(other);
+        });
+        let seen = Cell::new(None);
+        attempt(&mut mine, |tx| {
+            let zero = table.read(tx, &0, Item::COUNT)?;
+            attempt(&mut own, |tx| table.update(tx, &2, Item::COUNT.set(1)));
+            advance();
+            table.read(tx, &2, Item::COUNT)?;
+            seen.set(Some((zero, table.read(tx, &1, Item::COUNT)?)));
+            Ok(())
+        });
+        assert!(!matches!(seen.get(), Some((0, 1) | (1, 0))), "{seen:?}");
+        writer.join().unwrap();
+    });
+}
+
 /// Without the fence between locking and validating, both see the old row.
 #[test]
 fn loom_write_skew() {
