@@ -1,7 +1,8 @@
 //! Epochs: a clock of milliseconds that commits number themselves by, and the bound behind which memory is free.
 //!
 //! # Definitions
-//! The *epoch* is one number per process; the advancer adds one each millisecond, whatever anyone does. A session that
+//! The *epoch* is one number per process; the advancer adds one each millisecond, whatever anyone does. Nothing else moves it, but for a
+//! commit that has used its numbers up ([`Epochs::advance_past`]); a thread that waits for an epoch to pass sleeps. A session that
 //! may hold references into an index is *pinned*: its [`Slot`] shows the epoch it read when it began. A *stamp* is the
 //! epoch read after something was unlinked and a full fence. The *bound* is the smallest pin that a pass of the
 //! advancer saw (or the new epoch, if it saw none). What has a stamp below the bound is free.
@@ -35,12 +36,17 @@
 
 #![forbid(unsafe_code)]
 
+mod moments;
+
+pub(crate) use moments::Moment;
+
 use crate::error::Error;
 use crate::sync::{
     AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, Point, full_fence, lock, mutant, pass,
     store_then_full_fence, thread,
 };
 use crossbeam_utils::CachePadded;
+use moments::Moments;
 use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 
 /// Time between two passes.
@@ -66,15 +72,21 @@ pub(crate) struct Epochs {
     bounds: CachePadded<Bounds>,
     slots: Mutex<Vec<Arc<Slot>>>,
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
+    /// Epochs that a commit has ended.
+    used_up: AtomicU64,
+    /// None where epochs are moved by hand; then there is no advancer, and each epoch is a millisecond.
+    moments: Option<Moments>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
     alarm: Arc<Alarm>,
 }
 
-/// Where the advancer sleeps while nobody is active. Apart from [`Epochs`], so that a sleeper keeps nothing alive.
+/// Where the advancer sleeps while no session is active, and other threads until it has passed. Apart from [`Epochs`], so that a sleeper
+/// keeps nothing alive.
 #[derive(Debug, Default)]
 struct Alarm {
     sleep: StdMutex<Sleep>,
     wake: Condvar,
+    passed: Condvar,
 }
 
 impl Alarm {
@@ -83,11 +95,30 @@ impl Alarm {
         self.wake.notify_one();
     }
 
-    /// Sleeps until rung, at once if that has happened already.
+    /// Sleeps until rung, or until a pass is waited for; not at all if that has happened already.
     fn sleep(&self) {
         let sleep = std_lock(&self.sleep);
-        let rung = self.wake.wait_while(sleep, |sleep| !sleep.woken && !sleep.stopping);
+        let rung = self.wake.wait_while(sleep, |sleep| !sleep.woken && !sleep.stopping && sleep.waiting == 0);
         rung.unwrap_or_else(PoisonError::into_inner).woken = false;
+    }
+
+    /// Wakes the threads that wait for a pass.
+    fn tell_of_pass(&self) {
+        let sleep = &mut *std_lock(&self.sleep);
+        sleep.passes += 1;
+        if sleep.waiting > 0 {
+            self.passed.notify_all();
+        }
+    }
+
+    /// Sleeps until the advancer has passed, which is kept awake; not for ever, if it does not.
+    fn await_pass(&self) {
+        let mut sleep = std_lock(&self.sleep);
+        let passes = sleep.passes;
+        sleep.waiting += 1;
+        self.wake.notify_one();
+        let woken = self.passed.wait_timeout_while(sleep, WAIT_MAX, |sleep| sleep.passes == passes);
+        woken.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
     }
 }
 
@@ -109,6 +140,9 @@ struct Bounds {
 struct Sleep {
     woken: bool,
     stopping: bool,
+    /// Passes of the advancer, and how many threads wait for the next one.
+    passes: u64,
+    waiting: usize,
 }
 
 /// Who keeps garbage that idle sessions have left. Called by the advancer after each pass.
@@ -177,11 +211,17 @@ impl Slot {
 impl Epochs {
     /// Epochs that only move when told to: for models, and for tests that need to own time.
     pub(crate) fn manual(first: Epoch) -> Arc<Epochs> {
+        Epochs::starting(first, None)
+    }
+
+    fn starting(first: Epoch, moments: Option<Moments>) -> Arc<Epochs> {
         Arc::new(Epochs {
             clock: CachePadded::new(Clock { epoch: AtomicU64::new(first), parked: AtomicBool::new(false) }),
             bounds: CachePadded::new(Bounds { bound: AtomicU64::new(0), horizon: AtomicU64::new(0) }),
             slots: Mutex::new(Vec::new()),
             collectors: StdMutex::new(Vec::new()),
+            used_up: AtomicU64::new(0),
+            moments,
             advancer: StdMutex::new(None),
             alarm: Arc::default(),
         })
@@ -201,7 +241,7 @@ impl Epochs {
 
     /// Epochs with an advancer of their own.
     fn advancing() -> Arc<Epochs> {
-        let epochs = Epochs::manual(1);
+        let epochs = Epochs::starting(1, Some(Moments::new()));
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
         let advancer = std::thread::Builder::new().name("candide-epoch".into()).spawn(move || advance(&weak, &alarm));
         *std_lock(&epochs.advancer) = Some(advancer.expect("the operating system starts a thread"));
@@ -310,17 +350,36 @@ impl Epochs {
         slot.0.store(unpinned, Ordering::Release); // E5
     }
 
-    /// Moves the epoch past `epoch`, for a committer that has used all of its numbers. Does nothing at the last one.
+    /// Moves the epoch past `epoch`, for a committer that has used all of its numbers, and counts that. Does nothing at the last one.
+    #[cold]
     pub(crate) fn advance_past(&self, epoch: Epoch) {
-        if epoch < EPOCH_MAX {
-            // Failure means that someone else has advanced.
-            let _ = self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed);
-        }
+        self.used_up.fetch_add(u64::from(self.step_from(epoch)), Ordering::Relaxed);
+    }
+
+    /// Returns how many epochs were ended by commits that had used up their numbers.
+    pub(crate) fn used_up(&self) -> u64 {
+        self.used_up.load(Ordering::Relaxed)
+    }
+
+    /// Moves the epoch to the next after `epoch`, unless it is there already, or at the last one; says whether it has.
+    fn step_from(&self, epoch: Epoch) -> bool {
+        let step = |epoch| self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed);
+        epoch < EPOCH_MAX && step(epoch).is_ok()
+    }
+
+    /// Returns the present moment.
+    pub(crate) fn moment(&self) -> Moment {
+        self.moments.as_ref().map_or_else(|| self.now(), Moments::now)
+    }
+
+    /// Returns the moment at which a pin of this epoch was taken, at the latest, and that from which a bound of this epoch lags.
+    pub(crate) fn moment_of(&self, epoch: Epoch) -> Moment {
+        self.moments.as_ref().map_or(epoch, |moments| moments.end_of(epoch))
     }
 
     /// One pass: a new epoch, a new bound and horizon (P3, P4).
     pub(crate) fn pass(&self) {
-        self.advance_past(self.now());
+        self.step_from(self.now());
         let mut bound = self.now();
         let mut horizon = bound;
         full_fence(); // E10
@@ -338,7 +397,7 @@ impl Epochs {
         self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6
     }
 
-    /// Waits until every transaction of the process that is running now has ended, with passes of its own.
+    /// Waits until every transaction of the process that is running now has ended: sleeps from pass to pass.
     ///
     /// # Errors
     /// [`Error::Busy`] if one goes on for ten seconds.
@@ -346,7 +405,7 @@ impl Epochs {
         let begun = Instant::now();
         let stamp = self.stamp();
         loop {
-            self.pass();
+            self.await_pass();
             if self.is_free(stamp) {
                 return Ok(());
             }
@@ -354,6 +413,24 @@ impl Epochs {
                 return Err(Error::Busy);
             }
             pass(Point::Awaiting);
+        }
+    }
+
+    /// What the advancer does in each period.
+    fn advance(&self) {
+        self.pass();
+        if let Some(moments) = &self.moments {
+            moments.mark(self.now());
+        }
+        self.alarm.tell_of_pass();
+    }
+
+    /// Returns after a pass that the advancer has made meanwhile; without one, after a pass of its own.
+    fn await_pass(&self) {
+        if self.moments.is_some() {
+            self.alarm.await_pass();
+        } else {
+            self.pass();
             thread::yield_now();
         }
     }
@@ -423,7 +500,7 @@ fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
         std::thread::sleep(PERIOD);
         let Some(current) = epochs.upgrade() else { return };
         current.clock.parked.store(false, Ordering::Relaxed);
-        current.pass();
+        current.advance();
         let garbage_left = current.collect();
         let parking = !garbage_left && current.all_idle() && current.announce_parked();
         drop(current);
@@ -487,6 +564,46 @@ mod tests {
         assert_eq!(epochs.now(), EPOCH_MAX);
         epochs.advance_past(EPOCH_MAX);
         assert_eq!(epochs.now(), EPOCH_MAX);
+    }
+
+    #[test]
+    fn only_the_advancer_moves_the_epoch_while_a_thread_waits_for_others() {
+        // The test is the advancer.
+        let epochs = Epochs::starting(10, Some(Moments::new()));
+        let reader = epochs.register();
+        let waits = || std_lock(&epochs.alarm.sleep).waiting == 1;
+        std::thread::scope(|scope| {
+            let pin = epochs.pinned(&reader);
+            let waiter = scope.spawn(|| epochs.wait_for_others());
+            for passes in 0..100 {
+                eventually("it waits for the next pass", || waits() || epochs.now() != 10 + passes);
+                assert_eq!(epochs.now(), 10 + passes, "an epoch has passed without the advancer");
+                epochs.advance();
+            }
+            assert!(!waiter.is_finished(), "the reader is there");
+            drop(pin);
+            eventually("it waits for the last pass", waits);
+            epochs.advance();
+            assert_eq!(waiter.join().unwrap(), Ok(()));
+        });
+        assert_eq!((epochs.now(), epochs.used_up()), (111, 0));
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_others_wakes_the_advancer() {
+        let epochs = Epochs::advancing();
+        eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed));
+        assert_eq!(epochs.wait_for_others(), Ok(()));
+    }
+
+    #[test]
+    fn epochs_that_commits_have_ended_are_counted() {
+        let epochs = Epochs::manual(10);
+        epochs.pass();
+        assert_eq!(epochs.used_up(), 0);
+        // The second comes late.
+        (0..2).for_each(|_| epochs.advance_past(11));
+        assert_eq!((epochs.now(), epochs.used_up()), (12, 1));
     }
 
     #[test]

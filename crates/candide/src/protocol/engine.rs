@@ -6,7 +6,7 @@ use super::hot::Hot;
 use super::indexes::Indexes;
 use super::{LookBack, Properties, Protocol, PutAside};
 use crate::access::WriteSet;
-use crate::epoch::{Epoch, Epochs, Slot};
+use crate::epoch::{Epochs, Moment, Slot};
 use crate::error::{Abort, Error};
 use crate::factor::Factors;
 use crate::index::{Attic, NodeAt, NodeChange, Retire, TableIndex};
@@ -154,8 +154,8 @@ pub(crate) struct Local {
     pub(crate) slot: Arc<Slot>,
     /// What the session's transaction is to see.
     pub(crate) look_back: LookBack,
-    /// If what its attempt sees is kept like a snapshot: its time, and the epoch in which it began.
-    pub(crate) kept: Option<(u64, Epoch)>,
+    /// If what its attempt sees is kept like a snapshot: its time, and the moment at which it began.
+    pub(crate) kept: Option<(u64, Moment)>,
     /// The timestamps of open snapshots in falling order, as of the last time this session began to collect.
     pub(crate) snapshots: Vec<u64>,
     /// By table: its part in the number of records.

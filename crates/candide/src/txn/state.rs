@@ -172,9 +172,10 @@ impl<P: Protocol> State<P> {
         let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
         if kept.is_none()
             && let Some(epoch) = slot.pinned_epoch().filter(is_long)
-            && let Some(time) = P::keep_seen(&engine.clock, &self.attempt, epoch)
+            && let since = engine.epochs.moment_of(epoch)
+            && let Some(time) = P::keep_seen(&engine.clock, &self.attempt, since)
         {
-            *kept = Some((time, epoch));
+            *kept = Some((time, since));
             engine.epochs.hold_memory_only(slot);
         }
     }
@@ -182,8 +183,8 @@ impl<P: Protocol> State<P> {
     /// Ends that.
     #[cold]
     fn let_go(&mut self, engine: &Engine<P>) {
-        let (time, epoch) = self.local.kept.take().expect("it is kept");
-        P::let_go(&engine.clock, time, epoch);
+        let (time, since) = self.local.kept.take().expect("it is kept");
+        P::let_go(&engine.clock, time, since);
     }
 
     /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether the row exists. Nothing, and nothing

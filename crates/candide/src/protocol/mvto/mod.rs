@@ -103,7 +103,7 @@ use super::nodes::NodeSet;
 use super::room::Room;
 use super::{BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Moment};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
@@ -408,16 +408,16 @@ impl Protocol for Mvto {
         }
     }
 
-    fn keep_seen(clock: &Clock, attempt: &Attempt, epoch: Epoch) -> Option<u64> {
-        clock.snapshots.keep(attempt.time, epoch);
+    fn keep_seen(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
+        clock.snapshots.keep(attempt.time, since);
         Some(attempt.time)
     }
 
-    fn let_go(clock: &Clock, time: u64, epoch: Epoch) {
-        clock.snapshots.close(time, epoch);
+    fn let_go(clock: &Clock, time: u64, since: Moment) {
+        clock.snapshots.close(time, since);
     }
 
-    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Epoch)> {
+    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Moment)> {
         clock.snapshots.oldest()
     }
 
@@ -447,12 +447,12 @@ impl Protocol for Mvto {
 }
 
 impl Versioned for Mvto {
-    fn open_snapshot(clock: &Clock, epoch: Epoch) -> u64 {
-        clock.open_snapshot(epoch)
+    fn open_snapshot(clock: &Clock, since: Moment) -> u64 {
+        clock.open_snapshot(since)
     }
 
-    fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
-        clock.snapshots.close(ts, epoch);
+    fn close_snapshot(clock: &Clock, ts: u64, since: Moment) {
+        clock.snapshots.close(ts, since);
     }
 }
 
