@@ -32,6 +32,8 @@ mod for_update;
 #[cfg(not(any(loom, shuttle)))]
 mod get_now;
 #[cfg(not(any(loom, shuttle)))]
+mod growth;
+#[cfg(not(any(loom, shuttle)))]
 mod histories;
 #[cfg(not(any(loom, shuttle)))]
 mod hostile;

@@ -1,0 +1,117 @@
+//! What an operation takes in steps, however many there have been.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each, for_each_erased};
+use crate::protocol::Protocol;
+use crate::{Abort, Column, Database, Refused, Table, Updater};
+use std::cell::Cell;
+
+thread_local! {
+    static APPLIED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Adds one to the count, up to a limit, and counts that.
+#[derive(Debug, Clone, Copy)]
+struct Counted(i64);
+
+impl Updater<Item> for Counted {
+    type Target = Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
+        APPLIED.set(APPLIED.get() + 1);
+        *count += 1;
+        if *count > self.0 { Err(Refused) } else { Ok(()) }
+    }
+}
+
+const TURNS: i64 = 1_000;
+const NO_LIMIT: Counted = Counted(i64::MAX);
+
+/// A table of one row, and how often updaters are applied in `body`.
+fn applied<P: Protocol>(
+    body: impl Fn(&crate::Tx<'_, P>, &Table<Item, P>) -> Result<(), Abort>,
+) -> (u64, Result<(), Abort>, i64) {
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("rows").unwrap();
+    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    APPLIED.set(0);
+    let result = db.run(|tx| body(tx, &items));
+    let applied = APPLIED.get();
+    (applied, result, db.run(|tx| items.read(tx, &1, Item::COUNT)).unwrap_or_else(|abort: Abort| panic!("{abort}")))
+}
+
+struct ReadsByTurns;
+
+impl ForProtocol for ReadsByTurns {
+    fn run<P: Protocol>(&self) {
+        let (applied, result, count) = applied::<P>(|tx, items| {
+            for turn in 1..=TURNS {
+                items.update_with(tx, &1, NO_LIMIT)?;
+                assert_eq!(items.read(tx, &1, Item::COUNT)?, turn);
+            }
+            Ok(())
+        });
+        assert_eq!((result, count), (Ok(()), TURNS));
+        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+    }
+}
+
+#[test]
+fn reads_between_updates_of_a_row_apply_each_a_few_times() {
+    for_each(&ReadsByTurns);
+    for_each_erased(&ReadsByTurns);
+}
+
+struct ScansByTurns;
+
+impl ForProtocol for ScansByTurns {
+    fn run<P: Protocol>(&self) {
+        let (applied, result, count) = applied::<P>(|tx, items| {
+            for turn in 0..TURNS {
+                // It looks back to before the update, and goes on after it.
+                let scan = items.iter(tx, Item::COUNT);
+                items.update_with(tx, &1, NO_LIMIT)?;
+                let counts = scan.collect::<Result<Vec<_>, _>>()?;
+                assert_eq!(counts, [(1, turn)]);
+                assert_eq!(items.read(tx, &1, Item::COUNT)?, turn + 1);
+            }
+            Ok(())
+        });
+        assert_eq!((result, count), (Ok(()), TURNS));
+        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+    }
+}
+
+#[test]
+fn scans_between_updates_of_a_row_apply_each_a_few_times() {
+    for_each(&ScansByTurns);
+}
+
+struct ReadsAfterARefusal;
+
+impl ForProtocol for ReadsAfterARefusal {
+    fn run<P: Protocol>(&self) {
+        let (applied, result, count) = applied::<P>(|tx, items| {
+            let last = TURNS - 1;
+            // Staged without a look, and the last is refused: at once, or at the first read.
+            let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, &1, Counted(last)));
+            if staged.is_ok() {
+                for _ in 0..TURNS {
+                    assert_eq!(items.read(tx, &1, Item::COUNT), Err(Abort::Guard), "{}", P::NAME);
+                }
+            }
+            Ok(())
+        });
+        assert_eq!((result, count), (Err(Abort::Guard), 0));
+        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+    }
+}
+
+#[test]
+fn reads_after_an_update_that_is_refused_apply_few() {
+    for_each(&ReadsAfterARefusal);
+}
