@@ -2,8 +2,9 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_erased};
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, steps_back};
 use crate::{Abort, Column, Database, Refused, Table, Updater};
+use candide_derive::Record;
 use std::cell::Cell;
 
 thread_local! {
@@ -114,4 +115,81 @@ impl ForProtocol for ReadsAfterARefusal {
 #[test]
 fn reads_after_an_update_that_is_refused_apply_few() {
     for_each(&ReadsAfterARefusal);
+}
+
+#[derive(Debug, Clone, Copy, Record)]
+#[record(crate = crate, ordered)]
+struct Line {
+    #[key]
+    at: u64,
+    amount: u64,
+}
+
+struct ChangesAmidAScan;
+
+impl ForProtocol for ChangesAmidAScan {
+    fn run<P: Protocol>(&self) {
+        const ROWS: u64 = 500;
+        let db = Database::<P>::builder().build().unwrap();
+        let lines = db.table::<Line>("lines").unwrap();
+        let mut session = db.session().unwrap();
+        let filled = session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
+        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let before = steps_back();
+        let changed = session.run(|tx| {
+            let mut rows = 0;
+            for row in lines.scan(tx, .., Line::AMOUNT) {
+                // Those ahead are changed before the scan comes to them, and some come and go; others are put there for it to leave out.
+                let (at, amount) = row?;
+                assert_eq!(amount, 1, "{}: {at}", P::NAME);
+                rows += 1;
+                let ahead = (at + 7) % ROWS;
+                lines.update(tx, &ahead, Line::AMOUNT.add(at))?;
+                lines.insert(tx, Line { at: at + ROWS, amount: 2 })?;
+                if at % 3 == 0 {
+                    lines.delete(tx, &ahead)?;
+                    lines.insert(tx, Line { at: ahead, amount: 3 })?;
+                }
+            }
+            Ok::<_, Abort>(rows)
+        });
+        assert_eq!(changed, Ok(ROWS), "{}", P::NAME);
+        let steps = steps_back() - before;
+        assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
+    }
+}
+
+#[test]
+fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes() {
+    for_each(&ChangesAmidAScan);
+}
+
+struct ReadsAfterManyFailures;
+
+impl ForProtocol for ReadsAfterManyFailures {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let mut session = db.session().unwrap();
+        let filled = session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let ended = session.run(|tx| {
+            for id in [1, 2, 1] {
+                items.update(tx, &id, Item::COUNT.sub(1).at_least(0))?;
+            }
+            items.update(tx, &3, Item::COUNT.add(i64::MAX))?;
+            items.update(tx, &3, Item::COUNT.add(1))?;
+            let read = [0, 1, 2, 3].map(|id| items.read(tx, &id, Item::COUNT));
+            assert_eq!(read, [Ok(0), Err(Abort::Guard), Err(Abort::Guard), Err(Abort::Overflow)], "{}", P::NAME);
+            Ok(())
+        });
+        assert_eq!(ended, Err(Abort::Guard));
+        let after = session.run(|tx| items.read(tx, &1, Item::COUNT));
+        assert_eq!(after, Ok::<_, Abort>(0));
+    }
+}
+
+#[test]
+fn each_row_whose_update_fails_says_so_and_others_do_not() {
+    for_each(&ReadsAfterManyFailures);
 }
