@@ -306,6 +306,13 @@ fn check_row_type(row: &RowType) -> Result<(), Error> {
         let words = row.key_words;
         return problem(format!("its key has {words} words; 1 to {KEY_WORDS_MAX} are possible"));
     }
+    if row.key_widths.len() != row.key_words {
+        let (words, widths) = (row.key_words, row.key_widths.len());
+        return problem(format!("its key has {words} words, but `Key::WIDTHS` has the widths of {widths}"));
+    }
+    if let Some(width) = row.key_widths.iter().find(|width| !(1..=u64::BITS).contains(width)) {
+        return problem(format!("a word of its key is said to have {width} bits; 1 to 64 are possible"));
+    }
     if row.indexes.len() > INDEXES_MAX {
         return problem(format!("it has {} indexes; {INDEXES_MAX} are possible", row.indexes.len()));
     }

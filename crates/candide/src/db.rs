@@ -20,6 +20,7 @@ use crate::sync::{
 use crate::table::Table;
 use crate::timestamps::{self, Timestamps};
 use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// An in-memory database whose transactions are serializable by protocol `P`.
@@ -51,24 +52,21 @@ impl<P: Protocol> Clone for Database<P> {
 pub(crate) struct Inner<P: Protocol> {
     pub(crate) engine: Engine<P>,
     pub(crate) catalog: Catalog,
-    /// Sessions that exist, and those that are gone but left garbage.
-    sessions: Mutex<Vec<Member>>,
+    /// Sessions that exist, by their numbers.
+    sessions: Mutex<BTreeMap<u64, Arc<Public>>>,
     sessions_made: AtomicU64,
     /// Set while the one session of a protocol that allows only one exists.
     session_taken: AtomicBool,
     /// Counts of sessions that are gone.
     past: Mutex<Stats>,
     collector: Mutex<Collector>,
-    /// What the advancer has taken of entries that are for all, and made of them.
+    /// Garbage that sessions have left, and what has become of entries that are for all. The advancer collects it.
     common_garbage: Mutex<Garbage>,
+    /// Garbage of sessions that have left since the advancer took it over. Apart, so that a session
+    /// that leaves waits for no collection.
+    left_garbage: Mutex<Vec<Garbage>>,
     /// Held by who adds or drops a secondary index.
     pub(crate) index_changes: Mutex<()>,
-}
-
-#[derive(Debug)]
-struct Member {
-    public: Arc<Public>,
-    gone: bool,
 }
 
 /// What the advancer collects with.
@@ -173,7 +171,7 @@ impl<P: Protocol> Database<P> {
     /// What the database's memory is used for.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
-        let of_sessions: usize = lock(&inner.sessions).iter().map(|member| lock(&member.public.garbage).len()).sum();
+        let of_sessions: usize = lock(&inner.sessions).values().map(|public| lock(&public.garbage).len()).sum();
         MemoryUse {
             reserved_bytes: inner.engine.memory.reserved_bytes(),
             garbage: of_sessions + inner.common_garbage(),
@@ -328,12 +326,13 @@ impl<P: Protocol> Builder<P> {
                 clock: P::clock(&self.policy, timestamps),
             },
             catalog,
-            sessions: Mutex::new(Vec::new()),
+            sessions: Mutex::new(BTreeMap::new()),
             sessions_made: AtomicU64::new(COLLECTOR),
             session_taken: AtomicBool::new(false),
             past: Mutex::new(Stats::default()),
             collector: Mutex::new(collector),
             common_garbage: Mutex::default(),
+            left_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
         });
         let weak: std::sync::Weak<Inner<P>> = Arc::downgrade(&inner);
@@ -369,34 +368,40 @@ impl<P: Protocol> Inner<P> {
             garbage: Mutex::new(Garbage::default()),
             counters: Counters::new(),
         });
-        lock(&self.sessions).push(Member { public: public.clone(), gone: false });
+        lock(&self.sessions).insert(id, public.clone());
         Core::new(&self.engine, id, public)
     }
 
-    /// Forgets a session, keeping its counts and its garbage.
+    /// Forgets a session, keeping its counts, and its garbage for the advancer. Takes as long whatever
+    /// other sessions have left.
     pub(crate) fn leave(&self, core: &mut Core<P>) {
         let state = core.state.get_mut();
-        lock(&core.public.garbage).take_from(&self.engine, &mut state.local);
+        let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
+        garbage.take_from(&self.engine, &mut state.local);
+        if !garbage.is_empty() {
+            lock(&self.left_garbage).push(garbage);
+            // Without the session's slot the advancer may have found all idle, and be about to sleep.
+            self.engine.epochs.unpark();
+        }
         state.local.leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
         self.engine.token.release(state.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
         // Under the lock of the sessions, so that nobody finds these counts in both places, or in none.
         lock(&self.past).add(&core.public.counters.read());
-        if let Some(member) = sessions.iter_mut().find(|member| Arc::ptr_eq(&member.public, &core.public)) {
-            member.gone = true;
-        }
-        sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
+        sessions.remove(&core.public.session);
     }
 
-    /// Calls `each` with what can be seen of every session, and whether it is gone and has only left garbage.
-    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&Public, bool)) {
-        lock(&self.sessions).iter().for_each(|member| each(&member.public, member.gone));
+    /// Calls `each` with what can be seen of every session.
+    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&Public)) {
+        lock(&self.sessions).values().for_each(|public| each(public));
     }
 
-    /// How much garbage is nobody's own.
+    /// Returns how much garbage belongs to no session.
     pub(crate) fn common_garbage(&self) -> usize {
-        lock(&self.common_garbage).len() + self.engine.hot.len()
+        let common = lock(&self.common_garbage);
+        let left: usize = lock(&self.left_garbage).iter().map(Garbage::len).sum();
+        common.len() + left + self.engine.hot.len()
     }
 
     /// Keeps the advancer from collecting, unless it is, or is kept from it already.
@@ -408,15 +413,13 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn stats(&self) -> Stats {
         let sessions = lock(&self.sessions);
         let mut sum = *lock(&self.past);
-        for member in sessions.iter().filter(|member| !member.gone) {
-            sum.add(&member.public.counters.read());
-        }
+        sessions.values().for_each(|public| sum.add(&public.counters.read()));
         sum
     }
 
     /// Whether no session is in a transaction.
     pub(crate) fn is_quiescent(&self) -> bool {
-        !lock(&self.sessions).iter().any(|member| member.public.slot.is_pinned())
+        !lock(&self.sessions).values().any(|public| public.slot.is_pinned())
     }
 }
 
@@ -425,23 +428,24 @@ impl<P: Protocol> Collect for Inner<P> {
         // Raw iteration may be going on; later is early enough.
         let Some(mut collector) = try_lock(&self.collector) else { return true };
         let Collector { slot, local } = &mut *collector;
-        let Some(mut sessions) = try_lock(&self.sessions) else { return true };
+        let Some(sessions) = try_lock(&self.sessions) else { return true };
         let mut left = false;
-        for member in sessions.iter() {
-            // Who is just collecting may take long, and epochs would not pass meanwhile.
-            let Some(mut garbage) = try_lock(&member.public.garbage) else {
+        for public in sessions.values() {
+            // A session that is just collecting may take long, and epochs would not pass meanwhile.
+            let Some(mut garbage) = try_lock(&public.garbage) else {
                 left = true;
                 continue;
             };
-            if !garbage.is_empty() && (member.gone || member.public.slot.leaves_garbage_since(idle_before)) {
+            if !garbage.is_empty() && public.slot.leaves_garbage_since(idle_before) {
                 self.engine.epochs.pin(slot);
                 garbage.collect(&self.engine, local, slot, 0);
                 self.engine.epochs.unpin(slot);
             }
             left |= !garbage.is_empty();
         }
-        sessions.retain(|member| !member.gone || !lock(&member.public.garbage).is_empty());
+        drop(sessions);
         let mut common = lock(&self.common_garbage);
+        std::mem::take(&mut *lock(&self.left_garbage)).into_iter().for_each(|left| common.take_over(left));
         if !common.is_empty() || !self.engine.hot.is_empty() {
             self.engine.epochs.pin(slot);
             // What has not waited for long is for those who run transactions; passes are more urgent.
@@ -459,9 +463,9 @@ impl<P: Protocol> Drop for Inner<P> {
     fn drop(&mut self) {
         self.engine.epochs.unregister(&lock(&self.collector).slot);
         // Threads may keep sessions of a database that is gone.
-        for member in lock(&self.sessions).drain(..) {
-            self.engine.epochs.unregister(&member.public.slot);
-            *lock(&member.public.garbage) = Garbage::default();
+        for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {
+            self.engine.epochs.unregister(&public.slot);
+            *lock(&public.garbage) = Garbage::default();
         }
     }
 }

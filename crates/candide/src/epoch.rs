@@ -462,8 +462,9 @@ impl Epochs {
         self.all_idle()
     }
 
+    /// Has the advancer make a pass soon, asleep or not.
     #[cold]
-    fn unpark(&self) {
+    pub(crate) fn unpark(&self) {
         self.alarm.ring(|sleep| sleep.woken = true);
     }
 }

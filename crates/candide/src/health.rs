@@ -91,8 +91,8 @@ impl<P: Protocol> Database<P> {
     pub fn health(&self) -> Health {
         let inner = &self.inner;
         let (mut sessions, mut garbage, mut oldest) = (0, inner.common_garbage(), None::<(u64, u64)>);
-        inner.for_each_session(|public, gone| {
-            sessions += usize::from(!gone);
+        inner.for_each_session(|public| {
+            sessions += 1;
             garbage += lock(&public.garbage).len();
             if let Some(epoch) = public.slot.pinned_epoch()
                 && oldest.is_none_or(|(smallest, _)| epoch < smallest)

@@ -126,6 +126,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
 
     /// The entries of a range of keys, whose words a unique index's entries have, and others' begin with.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
+        range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
     }
 

@@ -9,6 +9,7 @@ use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::quiescent::for_each_row;
 use crate::record::{
     Buffer, ImageSink, Key, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater, Words,
+    store_in,
 };
 use crate::session::Session;
 use crate::txn::{FreeColumnsOnly, Home, Stager, State, Tx};
@@ -318,9 +319,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// As [`Table::insert_at`], where there was a record before.
     #[inline(never)]
     fn insert_again(&self, tx: &Tx<'_, P>, state: &mut State<P>, record: RecordAt, row: &R) -> Result<bool, Abort> {
-        let mut image = R::Image::ZERO;
-        row.store(image.words());
-        state.insert_again(tx.engine, &self.core, record, image.words())
+        state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
     /// Stages the entries of a row that seems not to be there; says whether it is not.
@@ -332,9 +331,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         record: RecordAt,
         row: &R,
     ) -> Result<bool, Abort> {
-        let mut image = R::Image::ZERO;
-        row.store(image.words());
-        state.enter_unless_there(tx.engine, &self.core, record, image.words())
+        state.enter_unless_there(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
     /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has secondary indexes: then it
@@ -344,9 +341,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the same key.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
-        row.store(image.words());
+        let words = store_in(&row, &mut image);
         let state = &mut *tx.state.borrow_mut();
-        self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, image.words()))
+        self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
     }
 
     /// Inserts `row` if there is none with its key, otherwise applies `update` to the one there is; says whether it

@@ -701,6 +701,7 @@ impl HashIndex {
 
     /// Begins a way through all records, or through those whose hashed words are those of `range`.
     pub(crate) fn cursor(&self, range: &WordRange) -> BucketCursor {
+        range.expect_words(self.key_words);
         debug_assert!(!range.is_empty(), "only ordered indexes are asked for the keys between two others");
         let prefix = &range.lower.words()[..self.hashed_words];
         let one_bucket = prefix == &range.upper.words()[..self.hashed_words];

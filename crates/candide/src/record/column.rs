@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::field::{mask_of, place_of_element};
-use super::packing::Packing;
-use super::schema::{GROUPS_MAX, image_words, starts_of};
+use super::packing::{ColumnType, Packing};
+use super::schema::{GROUPS_MAX, image_words, starts_of, store_in};
 use super::{Buffer, Field, Group, Key, Record, Sink, Unit, Words};
 use crate::error::Abort;
 use std::marker::PhantomData;
@@ -81,8 +81,10 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// If the column reaches beyond its word or its group; in a constant, that is an error of compilation.
     pub const fn packed(group: usize, word: usize, shift: u32, name: &'static str) -> Column<R, T, A> {
         assert!(group < R::GROUPS.len(), "the column's group does not exist");
-        assert!(word + T::WORDS <= R::GROUPS[group].words, "the column reaches beyond its group");
-        assert!(shift == 0 || shift + T::BITS <= 64, "the column reaches beyond its word");
+        assert!(T::WORDS == T::BITS.div_ceil(64) as usize, "a field has as many words as its bits need");
+        let words = R::GROUPS[group].words;
+        assert!(word <= words && T::WORDS <= words - word, "the column reaches beyond its group");
+        assert!(shift == 0 || shift < 64 && T::BITS <= 64 - shift, "the column reaches beyond its word");
         Column { group: group as u8, word: word as u16, shift: shift as u8, name, types: PhantomData }
     }
 
@@ -185,7 +187,7 @@ impl<R: Record, K> KeyColumn<R, K> {
 }
 
 /// A column as derived code makes it: number `number` of those that were packed into a group.
-impl<R, T, A> Column<R, T, A> {
+impl<R: Record, T: ColumnType, A> Column<R, T, A> {
     #[doc(hidden)]
     pub const fn derived<const N: usize>(
         group: usize,
@@ -195,6 +197,8 @@ impl<R, T, A> Column<R, T, A> {
     ) -> Column<R, T, A> {
         let (word, shift) = packing.places[number];
         assert!(word <= u16::MAX as usize, "a row has at most 65,535 words");
+        assert!(packing.sizes[number].is(T::SIZE), "the column was packed as one of another type");
+        assert!(group < R::GROUPS.len() && packing.words == R::GROUPS[group].words, "the column is of another group");
         Column { group: group as u8, word: word as u16, shift: shift as u8, name, types: PhantomData }
     }
 }
@@ -449,8 +453,7 @@ impl<R: Record> Projection<R> for Whole {
     fn assign(&self, key: &R::Key, value: &R, sink: &mut impl Sink) -> Result<(), Abort> {
         assert_same_key(&value.key(), key);
         let mut image = R::Image::ZERO;
-        value.store(image.words());
-        let image = image.words();
+        let image = store_in(value, &mut image);
         let mut start = 0;
         for (group, &Group { words, .. }) in R::GROUPS.iter().enumerate() {
             let place = Place { group: group as u8, word: 0, words: words as u16, shift: 0, mask: u64::MAX };

@@ -26,7 +26,7 @@ pub(crate) use layout::{KEY_WORDS_MAX, KeyWords, Layout, PlacedUnit, PlacedUnits
 pub(crate) use range::Edge;
 pub use range::{KeyPrefix, KeyRange, Prefix, WordRange};
 pub use schema::{Group, Record, schema_hash};
-pub(crate) use schema::{RowType, image_words};
+pub(crate) use schema::{RowType, image_words, store_in};
 pub use secondary::{Hashed, IndexKind, IndexOf, IndexSpec, Ordered};
 pub(crate) use tid::Tid;
 pub use update::Op;

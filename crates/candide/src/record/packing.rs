@@ -11,6 +11,13 @@ pub struct Size {
     words: usize,
 }
 
+impl Size {
+    /// Whether a column has this size.
+    pub(super) const fn is(self, of: Size) -> bool {
+        self.bits == of.bits && self.words == of.words
+    }
+}
+
 /// What derived code does with columns of a type. It says `<T as ColumnType>::…` every time: compilers then make one error of a
 /// type that columns cannot have, and not one of each thing that is done.
 #[diagnostic::on_unimplemented(
@@ -50,6 +57,8 @@ impl<T: Field> ColumnType for T {
 pub struct Packing<const N: usize> {
     /// The words of the group.
     pub words: usize,
+    /// The size of each column.
+    pub(super) sizes: [Size; N],
     /// The word and the bit at which each column begins.
     pub(super) places: [(usize, u32); N],
 }
@@ -60,9 +69,11 @@ impl<const N: usize> Packing<N> {
         let mut places = [(0, 0); N];
         let (mut words, mut index) = (0, 0);
         while index < N {
-            if sizes[index].bits >= 64 {
+            let Size { bits, words: needed } = sizes[index];
+            assert!(needed == bits.div_ceil(64) as usize, "a field has as many words as its bits need");
+            if bits >= 64 {
                 places[index] = (words, 0);
-                words += sizes[index].words;
+                words += needed;
             }
             index += 1;
         }
@@ -88,7 +99,7 @@ impl<const N: usize> Packing<N> {
             }
             bits -= 1;
         }
-        Packing { words, places }
+        Packing { words, sizes, places }
     }
 }
 

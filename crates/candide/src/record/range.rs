@@ -101,6 +101,17 @@ impl WordRange {
         WordRange { lower: pack(&self.lower, 0), upper: pack(&self.upper, u64::MAX) }
     }
 
+    /// Checks that both edges have as many words as the keys of an index, which compares them with as many words of records.
+    ///
+    /// # Panics
+    /// If they have not: an implementation of [`KeyRange`] or [`KeyPrefix`] by hand has made the range of other keys.
+    #[inline]
+    pub(crate) fn expect_words(&self, count: usize) {
+        if self.lower.count != count || self.upper.count != count {
+            refuse_words(self, count);
+        }
+    }
+
     /// Whether the range is certain to hold no key, whatever is in the table.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -118,6 +129,12 @@ impl WordRange {
         (words > lower || words == lower && self.lower.included)
             && (words < upper || words == upper && self.upper.included)
     }
+}
+
+#[cold]
+fn refuse_words(range: &WordRange, count: usize) -> ! {
+    let (lower, upper) = (range.lower.count, range.upper.count);
+    panic!("`word_range` gives edges of {lower} and {upper} words for keys of {count}; both have `Key::WORDS` words")
 }
 
 /// A range of keys of type `K`: what scans take.

@@ -203,6 +203,21 @@ const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
     hash
 }
 
+/// Writes the columns of a row outside the key to an image of zeros, and returns the words.
+///
+/// # Panics
+/// If the image has other words than the groups: when the table was made, [`Buffer::words`] gave as many.
+#[inline(always)]
+pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [u64] {
+    let words = image.words();
+    assert!(
+        words.len() == const { image_words(R::GROUPS) },
+        "the image of a row has another number of words than before"
+    );
+    row.store(words);
+    words
+}
+
 /// The number of words outside the key.
 pub(crate) const fn image_words(groups: &[Group]) -> usize {
     start_of(groups, groups.len())

@@ -40,6 +40,8 @@ mod hostile;
 #[cfg(not(any(loom, shuttle)))]
 mod hot;
 #[cfg(not(any(loom, shuttle)))]
+mod leaving;
+#[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
 mod loom;

@@ -88,6 +88,17 @@ impl Aside {
         self.entries.extend(more.drain(..));
     }
 
+    /// Takes over what another one holds.
+    fn take_over(&mut self, other: Aside) {
+        let Aside { entries, came, kept, released } = other;
+        self.entries.extend(entries);
+        self.came.extend(came);
+        for (snapshot, mut kept) in kept {
+            self.kept.entry(snapshot).or_default().append(&mut kept);
+        }
+        self.released.extend(released);
+    }
+
     /// How many have come before an epoch, and the latest timestamp of the commits that put them aside.
     fn due(&self, before: Epoch) -> (usize, u64) {
         let due = self.came.iter().take_while(|came| came.epoch < before);
@@ -143,6 +154,15 @@ struct Parked {
     units: Vec<CellAt>,
 }
 
+impl Parked {
+    /// Takes over units that wait for the same snapshot.
+    fn take_over(&mut self, mut other: Parked) {
+        self.queued = self.queued.max(other.queued);
+        self.time = self.time.max(other.time);
+        self.units.append(&mut other.units);
+    }
+}
+
 /// Which entries are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -188,6 +208,22 @@ impl Garbage {
             }
         }
         self.stamp_retired(engine, &mut local.retired);
+    }
+
+    /// Takes over what a session has left behind: as much work as that is, whatever there is already.
+    ///
+    /// Entries of the session come behind younger ones here, which then hold them up until they are
+    /// due themselves: within an epoch or two, since none is younger than this.
+    pub(crate) fn take_over(&mut self, left: Garbage) {
+        let Garbage { burials, parked, released, retired, aside, added } = left;
+        self.added += added + burials.len() + retired.len() + aside.entries.len();
+        self.burials.extend(burials);
+        for (snapshot, parked) in parked {
+            self.parked.entry(snapshot).or_default().take_over(parked);
+        }
+        self.released.extend(released);
+        self.retired.extend(retired);
+        self.aside.take_over(aside);
     }
 
     fn stamp_retired<P: Protocol>(&mut self, engine: &Engine<P>, retired: &mut Vec<Retired>) {

@@ -8,6 +8,7 @@ use crate::error::Abort;
 use crate::protocol::{Engine, Indexes, Protocol, TableCore};
 use crate::record::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Updater, UserUpdate,
+    store_in,
 };
 use crate::sync::{Mutant, mutant};
 use std::marker::PhantomData;
@@ -60,8 +61,8 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     #[inline(always)]
     pub(crate) fn stage_new_row(&mut self, row: &R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
-        row.store(image.words());
-        let first = self.state.writes.push_operands(image.words().iter().copied());
+        let words = store_in(row, &mut image);
+        let first = self.state.writes.push_operands(words.iter().copied());
         self.state.stage_new(self.engine, self.table, self.record, first)
     }
 }

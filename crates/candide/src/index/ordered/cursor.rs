@@ -473,7 +473,7 @@ impl OrderedIndex {
     /// A cursor before the first record of a range. Nothing is loaded or observed yet.
     #[inline(always)]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
-        debug_assert_eq!(range.lower.words().len(), self.key_words);
+        range.expect_words(self.key_words);
         let has_begun = range.is_empty();
         Cursor { range, direction, hand: Values::default(), frame: None, above: Vec::new(), height: 0, has_begun }
     }

@@ -5,6 +5,7 @@
 //! step, should anything hang.
 
 mod brittle;
+mod false_words;
 mod limits;
 mod panics;
 mod threads;

@@ -1,0 +1,262 @@
+//! Implementations of public traits that are safe and say something false about their words.
+
+use super::{Watchdog, commits};
+use crate::protocol::Protocol;
+use crate::record::WordRange;
+use crate::record::packing::{ColumnType, Packing, Size};
+use crate::tests::{ForProtocol, for_each};
+use crate::{
+    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix, KeyRange, Ordered,
+    Prefix, Record, Whole,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Demands a panic with this in its message.
+fn refused<T>(message: &str, body: impl FnOnce() -> T) {
+    let payload = catch_unwind(AssertUnwindSafe(body)).err().expect("it is refused");
+    let text = payload.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
+    assert!(text.contains(message), "{text}");
+}
+
+/// A range, or a prefix, of keys that have so many words.
+#[derive(Clone, Copy)]
+struct OfWords(usize);
+
+impl<K: Key> KeyRange<K> for OfWords {
+    fn word_range(&self) -> WordRange {
+        WordRange::beginning_with(&[5], self.0)
+    }
+}
+
+impl<K: Key> KeyPrefix<K> for OfWords {
+    fn word_range(&self) -> WordRange {
+        WordRange::beginning_with(&[5], self.0)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pair {
+    id: (u64, u64),
+    value: u64,
+}
+
+impl Pair {
+    const VALUE: Column<Pair, u64> = Column::new(0, 0, "value");
+}
+
+impl Record for Pair {
+    type Key = (u64, u64);
+    type Index = Ordered;
+    type Image = [u64; 1];
+    const NAME: &'static str = "Pair";
+    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
+
+    fn key(&self) -> (u64, u64) {
+        self.id
+    }
+
+    fn store(&self, words: &mut [u64]) {
+        Self::VALUE.put(words, &self.value);
+    }
+
+    fn load(key: &(u64, u64), words: &[u64]) -> Pair {
+        Pair { id: *key, value: Self::VALUE.take(words) }
+    }
+}
+
+struct RangesOfOtherWords;
+
+impl ForProtocol for RangesOfOtherWords {
+    fn run<P: Protocol>(&self) {
+        let _watchdog = Watchdog::new();
+        let db = Database::<P>::builder().build().expect("a database");
+        let pairs = db.table::<Pair>("pairs").expect("a table");
+        let by_value = pairs.create_index("value", Pair::VALUE, IndexOptions::ordered()).expect("an index");
+        let mut session = db.session().expect("a session");
+        commits(&mut session, |tx| pairs.insert(tx, Pair { id: (5, 1), value: 5 }));
+        for words in [0, 1, 3, 9, 40] {
+            let (range, message) = (OfWords(words), format!("edges of {words} and {words} words for keys of 2"));
+            refused(&message, || session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, range, Whole).count())));
+            refused(&message, || session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, Prefix(range), ()).count())));
+            refused(&message, || session.run(|tx| Ok::<_, Abort>(pairs.scan_rev(tx, range, Pair::VALUE).count())));
+        }
+        for words in [0, 2, 9, 40] {
+            let (range, message) = (OfWords(words), format!("edges of {words} and {words} words for keys of 1"));
+            refused(&message, || session.run(|tx| Ok::<_, Abort>(by_value.scan(tx, range, Whole).count())));
+            refused(&message, || session.run(|tx| Ok::<_, Abort>(by_value.scan_rev(tx, range, ()).count())));
+        }
+        let found = commits(&mut session, |tx| pairs.scan(tx, OfWords(2), Whole).collect::<Result<Vec<_>, _>>());
+        assert_eq!(found, [((5, 1), Pair { id: (5, 1), value: 5 })]);
+    }
+}
+
+#[test]
+fn a_range_of_other_words_is_refused() {
+    for_each(&RangesOfOtherWords);
+}
+
+/// A number that is said to have another number of words than its bits need.
+#[derive(Debug, Clone, Copy)]
+struct Wordy<const WORDS: usize>;
+
+impl<const WORDS: usize> Field for Wordy<WORDS> {
+    const BITS: u32 = 64;
+    const WORDS: usize = WORDS;
+    type Buffer = [u64; 1];
+
+    fn word(&self, _index: usize) -> u64 {
+        7
+    }
+
+    fn from_buffer(_buffer: &[u64; 1]) -> Wordy<WORDS> {
+        Wordy
+    }
+}
+
+#[test]
+fn a_column_beyond_its_group_is_refused() {
+    refused("as many words as its bits need", || Column::<Pair, Wordy<0>>::new(0, 1, "value"));
+    refused("as many words as its bits need", || Column::<Pair, Wordy<2>>::new(0, 0, "value"));
+    refused("reaches beyond its group", || Column::<Pair, u64>::new(0, 1, "value"));
+    refused("reaches beyond its group", || Column::<Pair, u64>::new(0, usize::MAX, "value"));
+    refused("reaches beyond its word", || Column::<Pair, u8>::packed(0, 0, u32::MAX, "value"));
+    refused("group does not exist", || Column::<Pair, u8>::new(1, 0, "value"));
+}
+
+#[test]
+fn a_derived_column_is_one_of_its_group() {
+    let sizes: [Size; 2] = [<u64 as ColumnType>::SIZE, <u8 as ColumnType>::SIZE];
+    let of_two = Packing::new(sizes);
+    refused("another type", || Column::<Pair, u64>::derived(0, Packing::new([sizes[1]]), 0, "value"));
+    refused("another group", || Column::<Pair, u8>::derived(0, of_two, 1, "value"));
+    refused("another group", || Column::<Pair, u64>::derived(1, Packing::new([sizes[0]]), 0, "value"));
+    refused("as its bits need", || Packing::new([<Wordy<0> as ColumnType>::SIZE]));
+}
+
+/// An image that has fewer words each time it is asked for them.
+#[derive(Clone, Copy)]
+struct Shrinking {
+    words: [u64; 2],
+    left: usize,
+}
+
+impl Buffer for Shrinking {
+    const ZERO: Shrinking = Shrinking { words: [0; 2], left: 2 };
+
+    fn set(&mut self, index: usize, word: u64) {
+        self.words[index] = word;
+    }
+
+    fn words(&mut self) -> &mut [u64] {
+        let few = SHRUNK.get();
+        &mut self.words[..self.left - few]
+    }
+}
+
+std::thread_local! {
+    /// By how many words images have shrunk.
+    static SHRUNK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shrunk(u64, u64);
+
+impl Record for Shrunk {
+    type Key = u64;
+    type Index = Hashed;
+    type Image = Shrinking;
+    const NAME: &'static str = "Shrunk";
+    const GROUPS: &'static [Group] = &[Group::new("row", 2)];
+
+    fn key(&self) -> u64 {
+        self.0
+    }
+
+    fn store(&self, words: &mut [u64]) {
+        words.fill(self.1);
+    }
+
+    fn load(key: &u64, words: &[u64]) -> Shrunk {
+        Shrunk(*key, words[0])
+    }
+}
+
+struct ImagesOfOtherWords;
+
+impl ForProtocol for ImagesOfOtherWords {
+    fn run<P: Protocol>(&self) {
+        let _watchdog = Watchdog::new();
+        let db = Database::<P>::builder().build().expect("a database");
+        let rows = db.table::<Shrunk>("rows").expect("a table");
+        let mut session = db.session().expect("a session");
+        commits(&mut session, |tx| rows.insert(tx, Shrunk(1, 1)));
+        SHRUNK.set(1);
+        let message = "another number of words than before";
+        refused(message, || session.run(|tx| rows.insert(tx, Shrunk(2, 2))));
+        refused(message, || session.run(|tx| rows.put(tx, Shrunk(1, 2))));
+        refused(message, || session.run(|tx| rows.modify(tx, &1, Whole, |row| row.1 = 3).map(drop)));
+        SHRUNK.set(0);
+        let found = commits(&mut session, |tx| Ok((rows.get(tx, &1, Whole)?, rows.get(tx, &2, Whole)?)));
+        assert_eq!(found, (Some(Shrunk(1, 1)), None));
+        commits(&mut session, |tx| rows.insert(tx, Shrunk(2, 2)));
+    }
+}
+
+#[test]
+fn an_image_of_other_words_is_refused() {
+    for_each(&ImagesOfOtherWords);
+}
+
+/// A key of one word with the widths of other words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wide<const WORDS: usize, const BITS: u32>;
+
+impl<const WORDS: usize, const BITS: u32> Key for Wide<WORDS, BITS> {
+    type Words = [u64; 1];
+    const WORDS: usize = WORDS;
+    const WIDTHS: &'static [u32] = &[BITS];
+
+    fn words(&self) -> [u64; 1] {
+        [0]
+    }
+
+    fn from_words(_words: &[u64]) -> Self {
+        Wide
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Keyed<const WORDS: usize, const BITS: u32>;
+
+impl<const WORDS: usize, const BITS: u32> Record for Keyed<WORDS, BITS> {
+    type Key = Wide<WORDS, BITS>;
+    type Index = Hashed;
+    type Image = [u64; 1];
+    const NAME: &'static str = "Keyed";
+    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
+
+    fn key(&self) -> Wide<WORDS, BITS> {
+        Wide
+    }
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = 1;
+    }
+
+    fn load(_key: &Wide<WORDS, BITS>, _words: &[u64]) -> Self {
+        Keyed
+    }
+}
+
+#[test]
+fn keys_of_false_widths_are_refused() {
+    let db = Database::new();
+    let problem = |error: Option<Error>| error.expect("it is refused").to_string();
+    let longer = problem(db.table::<Keyed<3, 64>>("longer").err());
+    assert!(longer.contains("its key has 3 words, but `Key::WIDTHS` has the widths of 1"), "{longer}");
+    for wide in [problem(db.table::<Keyed<1, 65>>("wide").err()), problem(db.table::<Keyed<1, 0>>("none").err())] {
+        assert!(wide.contains("1 to 64 are possible"), "{wide}");
+    }
+    assert!(db.table::<Keyed<1, 64>>("right").is_ok());
+}

@@ -1,0 +1,58 @@
+//! Sessions that end while something holds back what they have left.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each};
+use crate::epoch::Collect;
+use crate::protocol::Protocol;
+use crate::{Abort, Database};
+
+/// Sessions that end, each with garbage.
+const SESSIONS: u64 = 300;
+/// Passes after which all of it must have been collected.
+const PASSES_MAX: usize = 40;
+
+struct Leaving {
+    /// Whether a collection comes after every few sessions.
+    collecting: bool,
+}
+
+impl ForProtocol for Leaving {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        let run = |change: &dyn Fn(&crate::Tx<'_, P>, u64) -> Result<(), Abort>, id| {
+            let mut session = db.session().unwrap();
+            session.run(|tx| change(tx, id)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        };
+        let pass = || {
+            db.inner.engine.epochs.pass();
+            db.inner.collect(db.inner.engine.epochs.now());
+        };
+        (0..SESSIONS).for_each(|id| run(&|tx, id| items.insert(tx, Item::new(id, 0)), id));
+        let slot = db.inner.engine.epochs.register();
+        db.inner.engine.epochs.pin(&slot);
+        for id in 0..SESSIONS {
+            run(&|tx, id| items.update(tx, &id, Item::COUNT.set(1)), id);
+            run(&|tx, id| items.delete(tx, &id), id);
+            if self.collecting && id % 7 == 0 {
+                pass();
+            }
+            let mut sessions = 0;
+            db.inner.for_each_session(|_| sessions += 1);
+            assert_eq!(sessions, 0, "{}: {sessions} sessions are looked at after {id} have left", P::NAME);
+        }
+        let held_back = db.memory().garbage;
+        let is_kept = db.inner.engine.properties.has_versions;
+        assert!(!is_kept || held_back >= SESSIONS as usize, "{}: {held_back} entries", P::NAME);
+        db.inner.engine.epochs.unpin(&slot);
+        db.inner.engine.epochs.unregister(&slot);
+        (0..PASSES_MAX).for_each(|_| pass());
+        assert_eq!((db.memory().garbage, items.len_estimate()), (0, 0), "{}", P::NAME);
+    }
+}
+
+#[test]
+fn garbage_of_sessions_that_have_left_is_in_one_place() {
+    for_each(&Leaving { collecting: false });
+    for_each(&Leaving { collecting: true });
+}
