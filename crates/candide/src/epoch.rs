@@ -47,6 +47,7 @@ use crate::sync::{
 };
 use crossbeam_utils::CachePadded;
 use moments::Moments;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 
 /// Time between two passes.
@@ -70,7 +71,7 @@ pub(crate) struct Epochs {
     clock: CachePadded<Clock>,
     /// Written by passes, read by whoever frees.
     bounds: CachePadded<Bounds>,
-    slots: Mutex<Vec<Arc<Slot>>>,
+    slots: Mutex<Slots>,
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
     /// Epochs that a commit has ended.
     used_up: AtomicU64,
@@ -162,9 +163,24 @@ enum Pin {
     Memory = 2,
 }
 
-/// A session's published pin: `epoch << 2 | pin`. Written by its session alone.
+/// What a session publishes.
 #[derive(Debug)]
-pub(crate) struct Slot(CachePadded<AtomicU64>);
+pub(crate) struct Slot(CachePadded<Published>);
+
+#[derive(Debug)]
+struct Published {
+    /// Its pin: `epoch << 2 | pin`. Written by its session alone.
+    pin: AtomicU64,
+    /// Its number among all slots there have been.
+    number: u64,
+}
+
+/// The slots of all sessions, in the order in which they came.
+#[derive(Debug)]
+struct Slots {
+    made: u64,
+    all: BTreeMap<u64, Arc<Slot>>,
+}
 
 impl Slot {
     const PIN_BITS: u32 = 2;
@@ -176,7 +192,7 @@ impl Slot {
     /// The epoch of the last pin, and what of it is still held.
     fn look(&self) -> (Epoch, Pin) {
         // Acquire pairs with `unpin` (E5): what the session read under its pin happened before what we free.
-        let word = self.0.load(Ordering::Acquire);
+        let word = self.0.pin.load(Ordering::Acquire);
         let pin = [Pin::Nothing, Pin::All, Pin::Memory]
             .into_iter()
             .find(|&pin| Slot::word(word >> Slot::PIN_BITS, pin) == word);
@@ -218,7 +234,7 @@ impl Epochs {
         Arc::new(Epochs {
             clock: CachePadded::new(Clock { epoch: AtomicU64::new(first), parked: AtomicBool::new(false) }),
             bounds: CachePadded::new(Bounds { bound: AtomicU64::new(0), horizon: AtomicU64::new(0) }),
-            slots: Mutex::new(Vec::new()),
+            slots: Mutex::new(Slots { made: 0, all: BTreeMap::new() }),
             collectors: StdMutex::new(Vec::new()),
             used_up: AtomicU64::new(0),
             moments,
@@ -289,14 +305,17 @@ impl Epochs {
 
     /// A slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
-        let slot = Arc::new(Slot(CachePadded::new(AtomicU64::new(Slot::word(self.now(), Pin::Nothing)))));
-        lock(&self.slots).push(slot.clone());
+        let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
+        let slots = &mut *lock(&self.slots);
+        slots.made += 1;
+        let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
+        slots.all.insert(slots.made, slot.clone());
         slot
     }
 
     /// Forgets the slot of a session that is gone.
-    pub(crate) fn unregister(&self, slot: &Arc<Slot>) {
-        lock(&self.slots).retain(|other| !Arc::ptr_eq(other, slot));
+    pub(crate) fn unregister(&self, slot: &Slot) {
+        lock(&self.slots).all.remove(&slot.0.number);
     }
 
     /// Adds a database whose idle sessions' garbage the advancer shall collect.
@@ -321,13 +340,13 @@ impl Epochs {
         let (epoch, pin) = slot.look();
         debug_assert_eq!(pin, Pin::All);
         // Release: who finds that the pin holds back nothing else finds the snapshot in the list (E5).
-        slot.0.store(Slot::word(epoch, Pin::Memory), Ordering::Release);
+        slot.0.pin.store(Slot::word(epoch, Pin::Memory), Ordering::Release);
     }
 
     #[inline(always)]
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        store_then_full_fence(&slot.0, Slot::word(epoch, pin)); // E10
+        store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         // The fence makes this a handshake with the advancer, which announces and then looks at the slots (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
@@ -344,10 +363,10 @@ impl Epochs {
     /// Ends the session's pin.
     #[inline]
     pub(crate) fn unpin(&self, slot: &Slot) {
-        let pinned = slot.0.load(Ordering::Relaxed);
+        let pinned = slot.0.pin.load(Ordering::Relaxed);
         let unpinned = Slot::word(pinned >> Slot::PIN_BITS, Pin::Nothing);
         debug_assert_ne!(pinned, unpinned);
-        slot.0.store(unpinned, Ordering::Release); // E5
+        slot.0.pin.store(unpinned, Ordering::Release); // E5
     }
 
     /// Moves the epoch past `epoch`, for a committer that has used all of its numbers, and counts that. Does nothing at the last one.
@@ -383,7 +402,7 @@ impl Epochs {
         let mut bound = self.now();
         let mut horizon = bound;
         full_fence(); // E10
-        for slot in lock(&self.slots).iter() {
+        for slot in lock(&self.slots).all.values() {
             let (epoch, pin) = slot.look();
             if pin != Pin::Nothing {
                 bound = bound.min(epoch);
@@ -452,7 +471,7 @@ impl Epochs {
 
     fn all_idle(&self) -> bool {
         let since = self.now().saturating_sub(IDLE_PASSES);
-        lock(&self.slots).iter().all(|slot| slot.idle_since(since))
+        lock(&self.slots).all.values().all(|slot| slot.idle_since(since))
     }
 
     /// Announces that the advancer is about to sleep; says whether nobody has become active meanwhile.

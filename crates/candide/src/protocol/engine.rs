@@ -38,8 +38,6 @@ pub struct TableCore {
     pub(crate) number: u16,
     pub(crate) name: Box<str>,
     pub(crate) row_type: &'static str,
-    /// Whether its rows are the entries of another table's secondary index.
-    pub(crate) is_index: bool,
     pub(crate) groups: &'static [crate::record::Group],
     pub(crate) layout: Layout,
     /// Keys as text; of the entries of an index, the part that is the index's.
@@ -230,13 +228,15 @@ impl Local {
         if self.tallies.len() <= number {
             self.tallies.resize_with(number + 1, || None);
         }
-        self.tallies[number].get_or_insert_with(|| table.linked.join())
+        self.tallies[number].get_or_insert_with(|| table.linked.join(self.id))
     }
 
     /// Hands over what it has counted.
     pub(crate) fn leave_tallies(&mut self, tables: &[Arc<TableCore>]) {
         for (table, part) in tables.iter().zip(self.tallies.drain(..)) {
-            part.iter().for_each(|part| table.linked.leave(part));
+            if part.is_some() {
+                table.linked.leave(self.id);
+            }
         }
     }
 

@@ -84,7 +84,8 @@ impl Snapshots {
     /// Closes one.
     pub(super) fn close(&self, ts: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
-        let place = snapshots.iter().position(|&open| open == (ts, since));
+        let first = snapshots.partition_point(|&(open, _)| open < ts);
+        let place = snapshots[first..].iter().position(|&open| open == (ts, since)).map(|place| first + place);
         if !mutant(Mutant::KeptUnlisted) || place.is_some() {
             snapshots.remove(place.expect("a snapshot is closed once"));
         }
