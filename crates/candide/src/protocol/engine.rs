@@ -4,6 +4,7 @@
 
 use super::hot::Hot;
 use super::indexes::Indexes;
+use super::own_thread::Held;
 use super::{LookBack, Properties, Protocol, PutAside};
 use crate::access::WriteSet;
 use crate::epoch::{Epochs, Moment, Slot};
@@ -111,9 +112,9 @@ impl Token {
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the token back if session `id` has it.
-    pub(crate) fn release(&self, id: u64) {
-        let _ = self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed);
+    /// Gives the token back if session `id` has it; says whether it had.
+    pub(crate) fn release(&self, id: u64) -> bool {
+        self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Whether a session other than `id` has it.
@@ -278,6 +279,8 @@ pub(crate) struct ConflictNote {
     pub(crate) unit: Option<u8>,
     /// The first words of the row's key.
     pub(crate) key: [u64; ConflictNote::KEY_WORDS],
+    /// Whether a transaction of this very thread was in the way.
+    pub(crate) is_own_threads: bool,
 }
 
 impl ConflictNote {
@@ -285,7 +288,7 @@ impl ConflictNote {
 
     /// A conflict that was about nothing in particular.
     pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
-        ConflictNote { cause, table: None, unit: None, key: [0; ConflictNote::KEY_WORDS] }
+        ConflictNote { cause, table: None, unit: None, key: [0; ConflictNote::KEY_WORDS], is_own_threads: false }
     }
 }
 
@@ -306,7 +309,8 @@ impl<'a, P: Protocol> Context<'a, P> {
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
-        self.local.conflict = Some(ConflictNote { cause, table, unit, key });
+        let is_own_threads = cause == Abort::Locked && Held::unit(at).is_own_threads();
+        self.local.conflict = Some(ConflictNote { cause, table, unit, key, is_own_threads });
         cause
     }
 

@@ -12,6 +12,7 @@ pub mod mvcc;
 pub mod mvto;
 mod nodes;
 pub mod occ;
+pub(crate) mod own_thread;
 pub mod recorded;
 mod room;
 pub mod serial;

@@ -53,6 +53,8 @@ mod model;
 mod mvto_attacks;
 #[cfg(not(any(loom, shuttle)))]
 mod neighbours;
+#[cfg(not(any(loom, shuttle)))]
+mod nested;
 #[cfg(not(loom))]
 mod parcels;
 #[cfg(not(any(loom, shuttle)))]

@@ -400,12 +400,18 @@ fn attempts_are_counted_by_what_they_ended_in() {
         assert_eq!(counts(&stats), [(cause.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
         assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (2, 1, 0, 0));
     }
-    let locked: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.add(1));
+    let locked = |session: &mut Session<Occ>, expected| {
+        causes(session, expected, &|tx| items.update(tx, &1, Item::COUNT.add(1)))
+    };
     let mut holder = db.session().unwrap();
     unwrap(holder.run(|tx| {
         items.read_for_update(tx, &1, Item::COUNT)?;
-        let stats = causes(&mut session, Abort::AttemptsExhausted, locked);
+        let other = || locked(&mut session, Abort::AttemptsExhausted);
+        let stats = std::thread::scope(|scope| scope.spawn(other).join().unwrap());
         assert_eq!(counts(&stats), [(Abort::Locked.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
+        // On the holder's thread it would wait for itself.
+        let stats = locked(&mut session, Abort::Nested);
+        assert_eq!(counts(&stats), [(Abort::Locked.name(), 1), (Abort::Nested.name(), 1)]);
         Ok(())
     }));
 
