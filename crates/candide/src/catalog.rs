@@ -55,8 +55,16 @@ pub(crate) struct Catalog {
     seed: u64,
 }
 
-/// The tables of a database by name, but for those of indexes: their numbers, and their row types.
-type Names = HashMap<Box<str>, (usize, TypeId)>;
+/// The tables of a database by name, but for those of indexes.
+type Names = HashMap<Box<str>, Known>;
+
+/// A table that there is: its number, and its row type.
+#[derive(Debug)]
+struct Known {
+    number: usize,
+    row: TypeId,
+    path: &'static str,
+}
 
 /// What a table is to be.
 struct Plan {
@@ -91,6 +99,11 @@ impl Catalog {
         Catalog { tables: Mutex::default(), slabs_made: AtomicU64::new(1), lines, seed }
     }
 
+    /// Returns how many tables there are, indexes not counted.
+    pub(crate) fn tables(&self) -> usize {
+        lock(&self.tables).len()
+    }
+
     /// The table of this name, made if there is none.
     pub(crate) fn table(
         &self,
@@ -101,17 +114,19 @@ impl Catalog {
     ) -> Result<Arc<TableCore>, Error> {
         let mut names = lock(&self.tables);
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&(number, row_type)) = names.get(name) {
-            let core = &tables[number];
-            if row_type != row.id {
-                let (table, existing) = (name.to_owned(), core.row_type);
-                return Err(Error::TableType { table, wanted: row.name, existing });
+        if let Some(known) = names.get(name) {
+            let core = &tables[known.number];
+            if known.row != row.id {
+                // Types of the same name differ in their modules.
+                let are_alike = core.row_type == row.name;
+                let (wanted, existing) = if are_alike { (row.path, known.path) } else { (row.name, core.row_type) };
+                return Err(Error::TableType { table: name.to_owned(), wanted, existing });
             }
             return Ok(core.clone());
         }
         let cores = self.new_table(common, name, options, row, &tables)?;
         let core = cores[0].clone();
-        names.insert(name.into(), (tables.len(), row.id));
+        names.insert(name.into(), Known { number: tables.len(), row: row.id, path: row.path });
         tables.extend(cores);
         Ok(core)
     }

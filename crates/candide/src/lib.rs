@@ -571,7 +571,7 @@ pub use protocol::{
     Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Versioned,
 };
 pub use record::{
-    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf,
+    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder, IndexKind, IndexOf,
     IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused,
     Text, TextTooLong, Updatable, Update, Updater, Whole,
 };

@@ -215,7 +215,8 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("protocol", &self.inner.engine.properties.name)
-            .field("stats", &self.stats())
+            .field("number", &self.number())
+            .field("commits", &self.stats().commits)
             .finish_non_exhaustive()
     }
 }

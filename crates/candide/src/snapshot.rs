@@ -7,7 +7,7 @@ use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::index::Direction;
 use crate::protocol::{LookBack, Versioned};
-use crate::record::{Hashed, Key, KeyRange, Ordered, Projection, Record, WordRange};
+use crate::record::{Hashed, InOrder, Key, KeyRange, Ordered, Projection, Record, WordRange};
 use crate::secondary::Index;
 use crate::session::{Session, run_cached};
 use crate::table::Table;
@@ -127,7 +127,8 @@ impl<P: Versioned> Snapshot<P> {
         each: impl FnMut(R::Key, Pr::Value),
     ) -> Result<usize, Abort>
     where
-        R: Record<Index = Ordered>,
+        R: Record,
+        R::Index: InOrder,
         Pr: Projection<R>,
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
@@ -150,7 +151,8 @@ impl<P: Versioned> Snapshot<P> {
         each: impl FnMut(R::Key, Pr::Value),
     ) -> Result<usize, Abort>
     where
-        R: Record<Index = Ordered>,
+        R: Record,
+        R::Index: InOrder,
         Pr: Projection<R>,
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {

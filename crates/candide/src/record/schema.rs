@@ -109,6 +109,8 @@ pub trait Record: Copy + Send + Sync + 'static {
 pub(crate) struct RowType {
     pub(crate) id: TypeId,
     pub(crate) name: &'static str,
+    /// Its name with the modules it is in.
+    pub(crate) path: &'static str,
     pub(crate) groups: &'static [Group],
     pub(crate) indexes: &'static [IndexSpec],
     /// Words of the key, and how many bits of each are used.
@@ -127,6 +129,7 @@ impl RowType {
         RowType {
             id: TypeId::of::<R>(),
             name: R::NAME,
+            path: std::any::type_name::<R>(),
             groups: R::GROUPS,
             indexes: R::INDEXES,
             key_words: R::Key::WORDS,
