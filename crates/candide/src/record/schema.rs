@@ -94,6 +94,10 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// places, or one more that needs no further bit, go unnoticed, and so does another type of the same name that lies as the first did.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
+    /// What the fields are, a text for each: its name, a colon, its type, and its group or that it is of the key. An export keeps
+    /// them, so that an import which is refused because of [`Record::SCHEMA`] can say which field differs; nothing else rests on them.
+    const FIELDS: &'static [&'static str] = &[];
+
     /// The row's key.
     fn key(&self) -> Self::Key;
 
