@@ -32,8 +32,6 @@ pub use occ::Occ;
 pub type DefaultProtocol = Occ;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use erased::choosing;
-#[cfg(all(test, not(any(loom, shuttle))))]
-pub(crate) use serial::steps_back;
 #[cfg(all(test, not(shuttle)))]
 pub(crate) use serial::under_a_lock;
 pub use serial::{Exclusion, Serial};

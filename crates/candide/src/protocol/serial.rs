@@ -34,7 +34,7 @@ use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
-use crate::sync::{self, Ordering};
+use crate::sync::{self, Ordering, step};
 use crate::timestamps::Timestamps;
 use std::any::Any;
 use std::collections::HashMap;
@@ -478,12 +478,11 @@ impl Attempt {
         let mut present = self.has(at);
         self.scratch.clear();
         self.scratch.extend(at.payload().iter().map(|word| word.load(Ordering::Relaxed)));
-        for step in self.trail.iter().flat_map(|trail| trail.back(at, mark)) {
-            #[cfg(test)]
-            in_tests::count_step();
-            match self.log[step.place] {
+        for entry in self.trail.iter().flat_map(|trail| trail.back(at, mark)) {
+            step();
+            match self.log[entry.place] {
                 Undo::Words { first, count, .. } => {
-                    let old = &self.words[step.words..][..usize::from(count)];
+                    let old = &self.words[entry.words..][..usize::from(count)];
                     self.scratch[usize::from(first)..][..old.len()].copy_from_slice(old);
                 }
                 Undo::Link { .. } => present = false,
@@ -533,8 +532,6 @@ impl Attempt {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
-pub(crate) use in_tests::steps_back;
 #[cfg(all(test, not(shuttle)))]
 pub(crate) use in_tests::under_a_lock;
 
@@ -545,17 +542,6 @@ mod in_tests {
 
     thread_local! {
         static LOCKED: Cell<bool> = const { Cell::new(false) };
-        static STEPS: Cell<u64> = const { Cell::new(0) };
-    }
-
-    pub(super) fn count_step() {
-        STEPS.set(STEPS.get() + 1);
-    }
-
-    /// Returns how many entries of logs scans on this thread have looked at, to see what there was.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn steps_back() -> u64 {
-        STEPS.get()
     }
 
     pub(super) fn are_locked() -> bool {

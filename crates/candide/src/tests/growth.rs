@@ -2,7 +2,8 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_erased};
-use crate::protocol::{Protocol, steps_back};
+use crate::protocol::Protocol;
+use crate::sync::steps;
 use crate::{Abort, Column, Database, Refused, Table, Updater};
 use candide_derive::Record;
 use std::cell::Cell;
@@ -135,7 +136,7 @@ impl ForProtocol for ChangesAmidAScan {
         let mut session = db.session().unwrap();
         let filled = session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
         filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        let before = steps_back();
+        let before = steps();
         let changed = session.run(|tx| {
             let mut rows = 0;
             for row in lines.scan(tx, .., Line::AMOUNT) {
@@ -154,7 +155,7 @@ impl ForProtocol for ChangesAmidAScan {
             Ok::<_, Abort>(rows)
         });
         assert_eq!(changed, Ok(ROWS), "{}", P::NAME);
-        let steps = steps_back() - before;
+        let steps = steps() - before;
         assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
     }
 }
@@ -192,4 +193,33 @@ impl ForProtocol for ReadsAfterManyFailures {
 #[test]
 fn each_row_whose_update_fails_says_so_and_others_do_not() {
     for_each(&ReadsAfterManyFailures);
+}
+
+struct ManyForUpdate;
+
+impl ForProtocol for ManyForUpdate {
+    fn run<P: Protocol>(&self) {
+        const ROWS: u64 = 500;
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let mut session = db.session().unwrap();
+        let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let before = steps();
+        let updated = session.run(|tx| {
+            for id in 0..ROWS {
+                let count = items.read_for_update(tx, &id, Item::COUNT)?;
+                assert_eq!(items.read_for_update(tx, &id, Item::COUNT)?, count);
+            }
+            (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))
+        });
+        assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
+        let steps = steps() - before;
+        assert!(steps <= 4 * ROWS, "{}: {steps}", P::NAME);
+    }
+}
+
+#[test]
+fn a_row_that_is_locked_for_update_is_not_compared_with_all_others() {
+    for_each(&ManyForUpdate);
 }

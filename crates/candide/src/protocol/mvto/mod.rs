@@ -109,7 +109,7 @@ use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::chain::{self, Latched, Stamp, Version, VersionId};
 use crate::record::{CellAt, Op, Tid, Words};
-use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass, step};
 use crate::timestamps::Timestamps;
 use clock::{Others, Part};
 pub(crate) use flatten::DELTAS_MAX;
@@ -180,9 +180,18 @@ impl Attempt {
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
 
-    /// Whether it keeps others from writing a unit.
+    /// Whether it keeps others from writing a unit. Not looked for if it is unlocked; latest first.
     fn holds(&self, at: CellAt) -> bool {
-        self.held.iter().rev().any(|held| held.address() == at.address())
+        let is_it = |held: &CellAt| {
+            step();
+            held.address() == at.address()
+        };
+        !self.held.is_empty() && at.chain_word().has(Tid::LOCK) && self.held.iter().rev().any(is_it)
+    }
+
+    /// The same at its commit, which has put what it holds in order.
+    fn holds_at_commit(&self, at: CellAt) -> bool {
+        self.held.binary_search_by_key(&at.address(), |held| held.address()).is_ok()
     }
 }
 
@@ -731,6 +740,8 @@ fn commit_at(
     writes: &mut WriteSet,
     ts: u64,
 ) -> Result<(), Failure> {
+    attempt.held.sort_unstable_by_key(|held| held.address());
+
     // 2 link
     for index in 0..writes.items().len() {
         link(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
@@ -864,7 +875,7 @@ fn latch<'a>(context: &mut Context<'_, Mvto>, attempt: &Attempt, at: &'a CellAt)
     let mut spin = Spin::default();
     loop {
         match at.try_latch() {
-            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds(*at) => return Ok(cell),
+            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds_at_commit(*at) => return Ok(cell),
             Ok(cell) => {
                 cell.release();
                 if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
