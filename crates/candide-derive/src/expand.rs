@@ -156,7 +156,7 @@ impl Record {
         let words: Vec<TokenStream> = words.collect();
         let groups = &self.groups;
         let specs = self.indexes.iter().enumerate().map(|(number, index)| self.index_spec(number, index));
-        let schema = self.schema();
+        let (schema, fields) = (self.schema(), self.field_texts());
         let key_idents: Vec<&Ident> = self.keys.iter().map(|key| &key.ident).collect();
         let key_value = one_or_tuple(key_idents.iter().map(|ident| quote!(self.#ident)), Span::call_site());
         let components = (0..self.keys.len()).map(|number| self.component(number));
@@ -179,6 +179,7 @@ impl Record {
                 const GROUPS: &'static [#path::Group] = &[#(#path::Group::new(#groups, #words)),*];
                 const INDEXES: &'static [#path::IndexSpec] = &[#(#specs),*];
                 const SCHEMA: ::core::primitive::u64 = #schema;
+                const FIELDS: &'static [&'static ::core::primitive::str] = &[#(#fields),*];
 
                 #[inline]
                 fn key(&self) -> Self::Key {
@@ -253,6 +254,17 @@ impl Record {
         let texts = keys.chain(columns);
         let layouts = self.columns.iter().map(|Column { ty, .. }| quote!(<__CandideLayout<#ty>>::OF));
         quote!(#path::derived::schema_hash::<#ident>(&[#(#texts),*], &[#(#layouts),*]))
+    }
+}
+
+impl Record {
+    /// What the fields are, for messages.
+    fn field_texts(&self) -> Vec<String> {
+        let keys = self.keys.iter().map(|key| format!("{}: {} (key)", key.name(), type_text(&key.ty)));
+        let columns = self.columns.iter().map(|column| {
+            format!("{}: {} (group {})", column.name(), type_text(&column.ty), self.groups[column.group])
+        });
+        keys.chain(columns).collect()
     }
 }
 

@@ -11,6 +11,7 @@ use crate::record::{Group, KEY_WORDS_MAX, KeyPacking, Layout, RECORD_WORDS_MAX, 
 use crate::stats::Tally;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::any::TypeId;
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 /// Options of a table that is created.
@@ -47,12 +48,22 @@ impl TableOptions {
 /// The tables of a database by name, and what new ones are made with.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    /// Row types of the tables, by number.
-    types: Mutex<Vec<TypeId>>,
+    tables: Mutex<Names>,
     slabs_made: AtomicU64,
     /// Overflow lines of hash indexes.
     lines: Arc<Slab>,
     seed: u64,
+}
+
+/// The tables of a database by name, but for those of indexes.
+type Names = HashMap<Box<str>, Known>;
+
+/// A table that there is: its number, and its row type.
+#[derive(Debug)]
+struct Known {
+    number: usize,
+    row: TypeId,
+    path: &'static str,
 }
 
 /// What a table is to be.
@@ -60,8 +71,6 @@ struct Plan {
     name: Box<str>,
     number: usize,
     row_type: &'static str,
-    /// Whether it holds the entries of a secondary index.
-    is_index: bool,
     groups: &'static [Group],
     split: bool,
     packing: Option<KeyPacking>,
@@ -87,7 +96,12 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
 impl Catalog {
     pub(crate) fn new(memory: &Arc<Memory>, seed: u64) -> Catalog {
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
-        Catalog { types: Mutex::new(Vec::new()), slabs_made: AtomicU64::new(1), lines, seed }
+        Catalog { tables: Mutex::default(), slabs_made: AtomicU64::new(1), lines, seed }
+    }
+
+    /// Returns how many tables there are, indexes not counted.
+    pub(crate) fn tables(&self) -> usize {
+        lock(&self.tables).len()
     }
 
     /// The table of this name, made if there is none.
@@ -98,18 +112,21 @@ impl Catalog {
         options: TableOptions,
         row: &RowType,
     ) -> Result<Arc<TableCore>, Error> {
-        let mut types = lock(&self.types);
+        let mut names = lock(&self.tables);
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(core) = tables.iter().find(|core| *core.name == *name && !core.is_index) {
-            if types[usize::from(core.number)] != row.id {
-                let (table, existing) = (name.to_owned(), core.row_type);
-                return Err(Error::TableType { table, wanted: row.name, existing });
+        if let Some(known) = names.get(name) {
+            let core = &tables[known.number];
+            if known.row != row.id {
+                // Types of the same name differ in their modules.
+                let are_alike = core.row_type == row.name;
+                let (wanted, existing) = if are_alike { (row.path, known.path) } else { (row.name, core.row_type) };
+                return Err(Error::TableType { table: name.to_owned(), wanted, existing });
             }
             return Ok(core.clone());
         }
         let cores = self.new_table(common, name, options, row, &tables)?;
         let core = cores[0].clone();
-        types.resize(tables.len() + cores.len(), row.id);
+        names.insert(name.into(), Known { number: tables.len(), row: row.id, path: row.path });
         tables.extend(cores);
         Ok(core)
     }
@@ -138,7 +155,6 @@ impl Catalog {
                 name: name.into(),
                 number: tables.len(),
                 row_type: row.name,
-                is_index: false,
                 groups: row.groups,
                 split: common.options.splitting && common.properties.cell_words > 0,
                 packing,
@@ -180,7 +196,6 @@ impl Catalog {
                 name: format!("{}.{}", table.name, index.name).into(),
                 number,
                 row_type: table.row_type,
-                is_index: true,
                 groups: &ENTRY_GROUPS[words..=words],
                 split: false,
                 packing: None,
@@ -211,16 +226,14 @@ impl Catalog {
             return Ok(dropped);
         }
         let number = table.indexes.next_number().ok_or(Error::TooManyIndexes)?;
-        let mut types = lock(&self.types);
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         let entries = self.new_entries(common, table, &plan, tables.len(), 0)?;
         tables.push(entries.clone());
-        types.push(TypeId::of::<IndexCore>());
         Ok(table.indexes.add(plan.with_entries(number, entries)))
     }
 
     fn new_core(&self, common: &Common, plan: Plan) -> Result<TableCore, Error> {
-        let Plan { name, row_type, is_index, groups, split, key_words, .. } = plan;
+        let Plan { name, row_type, groups, split, key_words, .. } = plan;
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
         let layout =
@@ -263,7 +276,6 @@ impl Catalog {
             number,
             name,
             row_type,
-            is_index,
             groups,
             layout,
             show_key: plan.show_key,

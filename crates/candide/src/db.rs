@@ -36,9 +36,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// # drop(other);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Database<P: Protocol = DefaultProtocol> {
     pub(crate) inner: Arc<Inner<P>>,
+}
+
+impl<P: Protocol> std::fmt::Debug for Database<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Engine { common, .. } = &self.inner.engine;
+        f.debug_struct("Database")
+            .field("protocol", &common.properties.name)
+            .field("tables", &self.inner.catalog.tables())
+            .field("sessions", &lock(&self.inner.sessions).len())
+            .field("reserved_bytes", &common.memory.reserved_bytes())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<P: Protocol> Clone for Database<P> {

@@ -1,7 +1,8 @@
 //! Epochs: a clock of milliseconds that commits number themselves by, and the bound behind which memory is free.
 //!
 //! # Definitions
-//! The *epoch* is one number per process; the advancer adds one each millisecond, whatever anyone does. A session that
+//! The *epoch* is one number per process; the advancer adds one each millisecond, whatever anyone does. Nothing else moves it, but for a
+//! commit that has used its numbers up ([`Epochs::advance_past`]); a thread that waits for an epoch to pass sleeps. A session that
 //! may hold references into an index is *pinned*: its [`Slot`] shows the epoch it read when it began. A *stamp* is the
 //! epoch read after something was unlinked and a full fence. The *bound* is the smallest pin that a pass of the
 //! advancer saw (or the new epoch, if it saw none). What has a stamp below the bound is free.
@@ -35,12 +36,18 @@
 
 #![forbid(unsafe_code)]
 
+mod moments;
+
+pub(crate) use moments::Moment;
+
 use crate::error::Error;
 use crate::sync::{
     AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, Point, full_fence, lock, mutant, pass,
     store_then_full_fence, thread,
 };
 use crossbeam_utils::CachePadded;
+use moments::Moments;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 
 /// Time between two passes.
@@ -64,19 +71,23 @@ pub struct Epochs {
     clock: CachePadded<Clock>,
     /// Written by passes, read by whoever frees.
     bounds: CachePadded<Bounds>,
-    slots: Mutex<Vec<Arc<Slot>>>,
+    slots: Mutex<Slots>,
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
+    /// Epochs that a commit has ended.
+    used_up: AtomicU64,
+    /// None where epochs are moved by hand; then there is no advancer, and each epoch is a millisecond.
+    moments: Option<Moments>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
     alarm: Arc<Alarm>,
-    /// Without an advancer the epoch moves only when told to, and so whenever an attempt asks.
-    has_advancer: bool,
 }
 
-/// Where the advancer sleeps while nobody is active. Apart from [`Epochs`], so that a sleeper keeps nothing alive.
+/// Where the advancer sleeps while no session is active, and other threads until it has passed. Apart from [`Epochs`], so that a sleeper
+/// keeps nothing alive.
 #[derive(Debug, Default)]
 struct Alarm {
     sleep: StdMutex<Sleep>,
     wake: Condvar,
+    passed: Condvar,
 }
 
 impl Alarm {
@@ -85,11 +96,30 @@ impl Alarm {
         self.wake.notify_one();
     }
 
-    /// Sleeps until rung, at once if that has happened already.
+    /// Sleeps until rung, or until a pass is waited for; not at all if that has happened already.
     fn sleep(&self) {
         let sleep = std_lock(&self.sleep);
-        let rung = self.wake.wait_while(sleep, |sleep| !sleep.woken && !sleep.stopping);
+        let rung = self.wake.wait_while(sleep, |sleep| !sleep.woken && !sleep.stopping && sleep.waiting == 0);
         rung.unwrap_or_else(PoisonError::into_inner).woken = false;
+    }
+
+    /// Wakes the threads that wait for a pass.
+    fn tell_of_pass(&self) {
+        let sleep = &mut *std_lock(&self.sleep);
+        sleep.passes += 1;
+        if sleep.waiting > 0 {
+            self.passed.notify_all();
+        }
+    }
+
+    /// Sleeps until the advancer has passed, which is kept awake; not for ever, if it does not.
+    fn await_pass(&self) {
+        let mut sleep = std_lock(&self.sleep);
+        let passes = sleep.passes;
+        sleep.waiting += 1;
+        self.wake.notify_one();
+        let woken = self.passed.wait_timeout_while(sleep, WAIT_MAX, |sleep| sleep.passes == passes);
+        woken.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
     }
 }
 
@@ -114,6 +144,9 @@ struct Bounds {
 struct Sleep {
     woken: bool,
     stopping: bool,
+    /// Passes of the advancer, and how many threads wait for the next one.
+    passes: u64,
+    waiting: usize,
 }
 
 /// Who keeps garbage that idle sessions have left. Called by the advancer after each pass.
@@ -133,9 +166,24 @@ enum Pin {
     Memory = 2,
 }
 
-/// A session's published pin: `epoch << 2 | pin`. Written by its session alone.
+/// What a session publishes.
 #[derive(Debug)]
-pub(crate) struct Slot(CachePadded<AtomicU64>);
+pub(crate) struct Slot(CachePadded<Published>);
+
+#[derive(Debug)]
+struct Published {
+    /// Its pin: `epoch << 2 | pin`. Written by its session alone.
+    pin: AtomicU64,
+    /// Its number among all slots there have been.
+    number: u64,
+}
+
+/// The slots of all sessions, in the order in which they came.
+#[derive(Debug)]
+struct Slots {
+    made: u64,
+    all: BTreeMap<u64, Arc<Slot>>,
+}
 
 impl Slot {
     const PIN_BITS: u32 = 2;
@@ -147,7 +195,7 @@ impl Slot {
     /// The epoch of the last pin, and what of it is still held.
     fn look(&self) -> (Epoch, Pin) {
         // Acquire pairs with `unpin` (E5): what the session read under its pin happened before what we free.
-        let word = self.0.load(Ordering::Acquire);
+        let word = self.0.pin.load(Ordering::Acquire);
         let pin = [Pin::Nothing, Pin::All, Pin::Memory]
             .into_iter()
             .find(|&pin| Slot::word(word >> Slot::PIN_BITS, pin) == word);
@@ -163,7 +211,7 @@ impl Slot {
     /// Returns the epoch of the last pin, for the session itself.
     #[inline(always)]
     pub(crate) fn own_epoch(&self) -> Epoch {
-        self.0.load(Ordering::Relaxed) >> Slot::PIN_BITS
+        self.0.pin.load(Ordering::Relaxed) >> Slot::PIN_BITS
     }
 
     /// Whether the session is in a transaction.
@@ -188,11 +236,11 @@ impl Slot {
 impl Epochs {
     /// Epochs that only move when told to: for models, and for tests that need to own time.
     pub(crate) fn manual(first: Epoch) -> Arc<Epochs> {
-        Arc::new(Epochs::beginning(first, false))
+        Epochs::starting(first, None)
     }
 
-    fn beginning(first: Epoch, has_advancer: bool) -> Epochs {
-        Epochs {
+    fn starting(first: Epoch, moments: Option<Moments>) -> Arc<Epochs> {
+        Arc::new(Epochs {
             clock: CachePadded::new(Clock {
                 epoch: AtomicU64::new(first),
                 parked: AtomicBool::new(false),
@@ -200,12 +248,13 @@ impl Epochs {
                 ticked: AtomicU64::new(0),
             }),
             bounds: CachePadded::new(Bounds { bound: AtomicU64::new(0), horizon: AtomicU64::new(0) }),
-            slots: Mutex::new(Vec::new()),
+            slots: Mutex::new(Slots { made: 0, all: BTreeMap::new() }),
             collectors: StdMutex::new(Vec::new()),
+            used_up: AtomicU64::new(0),
+            moments,
             advancer: StdMutex::new(None),
             alarm: Arc::default(),
-            has_advancer,
-        }
+        })
     }
 
     /// The epochs of this process, with their advancer running; stopped and joined when the last user is dropped.
@@ -222,7 +271,7 @@ impl Epochs {
 
     /// Epochs with an advancer of their own.
     fn advancing() -> Arc<Epochs> {
-        let epochs = Arc::new(Epochs::beginning(1, true));
+        let epochs = Epochs::starting(1, Some(Moments::new()));
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
         let advancer = std::thread::Builder::new().name("candide-epoch".into()).spawn(move || advance(&weak, &alarm));
         *std_lock(&epochs.advancer) = Some(advancer.expect("the operating system starts a thread"));
@@ -270,14 +319,17 @@ impl Epochs {
 
     /// A slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
-        let slot = Arc::new(Slot(CachePadded::new(AtomicU64::new(Slot::word(self.now(), Pin::Nothing)))));
-        lock(&self.slots).push(slot.clone());
+        let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
+        let slots = &mut *lock(&self.slots);
+        slots.made += 1;
+        let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
+        slots.all.insert(slots.made, slot.clone());
         slot
     }
 
     /// Forgets the slot of a session that is gone.
-    pub(crate) fn unregister(&self, slot: &Arc<Slot>) {
-        lock(&self.slots).retain(|other| !Arc::ptr_eq(other, slot));
+    pub(crate) fn unregister(&self, slot: &Slot) {
+        lock(&self.slots).all.remove(&slot.0.number);
     }
 
     /// Adds a database whose idle sessions' garbage the advancer shall collect.
@@ -302,13 +354,13 @@ impl Epochs {
         let (epoch, pin) = slot.look();
         debug_assert_eq!(pin, Pin::All);
         // Release: who finds that the pin holds back nothing else finds the snapshot in the list (E5).
-        slot.0.store(Slot::word(epoch, Pin::Memory), Ordering::Release);
+        slot.0.pin.store(Slot::word(epoch, Pin::Memory), Ordering::Release);
     }
 
     #[inline(always)]
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        store_then_full_fence(&slot.0, Slot::word(epoch, pin)); // E10
+        store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         // The fence makes this a handshake with the advancer, which announces and then looks at the slots (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
@@ -325,45 +377,61 @@ impl Epochs {
     /// Ends the session's pin.
     #[inline]
     pub(crate) fn unpin(&self, slot: &Slot) {
-        let pinned = slot.0.load(Ordering::Relaxed);
+        let pinned = slot.0.pin.load(Ordering::Relaxed);
         let unpinned = Slot::word(pinned >> Slot::PIN_BITS, Pin::Nothing);
         debug_assert_ne!(pinned, unpinned);
-        slot.0.store(unpinned, Ordering::Release); // E5
+        slot.0.pin.store(unpinned, Ordering::Release); // E5
     }
 
-    /// Moves the epoch past `epoch`, for a committer that has used all of its numbers. Does nothing at the last one.
+    /// Moves the epoch past `epoch`, for a committer that has used all of its numbers, and counts that. Does nothing at the last one.
+    #[cold]
     pub(crate) fn advance_past(&self, epoch: Epoch) {
-        if epoch < EPOCH_MAX {
-            // Failure means that someone else has advanced.
-            let _ = self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed);
-        }
+        self.used_up.fetch_add(u64::from(self.step_from(epoch)), Ordering::Relaxed);
+    }
+
+    /// Returns how many epochs were ended by commits that had used up their numbers.
+    pub(crate) fn used_up(&self) -> u64 {
+        self.used_up.load(Ordering::Relaxed)
+    }
+
+    /// Moves the epoch to the next after `epoch`, unless it is there already, or at the last one; says whether it has.
+    fn step_from(&self, epoch: Epoch) -> bool {
+        let step = |epoch| self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed);
+        epoch < EPOCH_MAX && step(epoch).is_ok()
+    }
+
+    /// Returns the present moment.
+    pub(crate) fn moment(&self) -> Moment {
+        self.moments.as_ref().map_or_else(|| self.now(), Moments::now)
+    }
+
+    /// Returns the moment at which a pin of this epoch was taken, at the latest, and that from which a bound of this epoch lags.
+    pub(crate) fn moment_of(&self, epoch: Epoch) -> Moment {
+        self.moments.as_ref().map_or(epoch, |moments| moments.end_of(epoch))
     }
 
     /// Moves the epoch on for an attempt that needs all commits so far to be of earlier epochs, if no
     /// other attempt has had that since the advancer's last pass. Returns whether it did.
     pub(crate) fn tick_between_passes(&self) -> bool {
-        if !self.has_advancer {
-            self.advance_past(self.now());
-            return true;
+        // Where epochs are moved by hand there are no passes to wait for.
+        if self.moments.is_none() {
+            return self.step_from(self.now());
         }
         let (passes, ticked) = (&self.clock.passes, &self.clock.ticked);
         let (pass, last) = (passes.load(Ordering::Relaxed), ticked.load(Ordering::Relaxed));
         // Relaxed: that there is one tick in a pass is all that these numbers are for.
         let may = last != pass && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if may {
-            self.advance_past(self.now());
-        }
-        may
+        may && self.step_from(self.now())
     }
 
     /// One pass: a new epoch, a new bound and horizon (P3, P4).
     pub(crate) fn pass(&self) {
-        self.advance_past(self.now());
+        self.step_from(self.now());
         self.clock.passes.fetch_add(1, Ordering::Relaxed);
         let mut bound = self.now();
         let mut horizon = bound;
         full_fence(); // E10
-        for slot in lock(&self.slots).iter() {
+        for slot in lock(&self.slots).all.values() {
             let (epoch, pin) = slot.look();
             if pin != Pin::Nothing {
                 bound = bound.min(epoch);
@@ -377,7 +445,7 @@ impl Epochs {
         self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6
     }
 
-    /// Waits until every transaction of the process that is running now has ended, with passes of its own.
+    /// Waits until every transaction of the process that is running now has ended: sleeps from pass to pass.
     ///
     /// # Errors
     /// [`Error::Busy`] if one goes on for ten seconds.
@@ -385,7 +453,7 @@ impl Epochs {
         let begun = Instant::now();
         let stamp = self.stamp();
         loop {
-            self.pass();
+            self.await_pass();
             if self.is_free(stamp) {
                 return Ok(());
             }
@@ -393,6 +461,24 @@ impl Epochs {
                 return Err(Error::Busy);
             }
             pass(Point::Awaiting);
+        }
+    }
+
+    /// What the advancer does in each period.
+    fn advance(&self) {
+        self.pass();
+        if let Some(moments) = &self.moments {
+            moments.mark(self.now());
+        }
+        self.alarm.tell_of_pass();
+    }
+
+    /// Returns after a pass that the advancer has made meanwhile; without one, after a pass of its own.
+    fn await_pass(&self) {
+        if self.moments.is_some() {
+            self.alarm.await_pass();
+        } else {
+            self.pass();
             thread::yield_now();
         }
     }
@@ -414,7 +500,7 @@ impl Epochs {
 
     fn all_idle(&self) -> bool {
         let since = self.now().saturating_sub(IDLE_PASSES);
-        lock(&self.slots).iter().all(|slot| slot.idle_since(since))
+        lock(&self.slots).all.values().all(|slot| slot.idle_since(since))
     }
 
     /// Announces that the advancer is about to sleep; says whether nobody has become active meanwhile.
@@ -463,7 +549,7 @@ fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
         std::thread::sleep(PERIOD);
         let Some(current) = epochs.upgrade() else { return };
         current.clock.parked.store(false, Ordering::Relaxed);
-        current.pass();
+        current.advance();
         let garbage_left = current.collect();
         let parking = !garbage_left && current.all_idle() && current.announce_parked();
         drop(current);
@@ -527,6 +613,46 @@ mod tests {
         assert_eq!(epochs.now(), EPOCH_MAX);
         epochs.advance_past(EPOCH_MAX);
         assert_eq!(epochs.now(), EPOCH_MAX);
+    }
+
+    #[test]
+    fn only_the_advancer_moves_the_epoch_while_a_thread_waits_for_others() {
+        // The test is the advancer.
+        let epochs = Epochs::starting(10, Some(Moments::new()));
+        let reader = epochs.register();
+        let waits = || std_lock(&epochs.alarm.sleep).waiting == 1;
+        std::thread::scope(|scope| {
+            let pin = epochs.pinned(&reader);
+            let waiter = scope.spawn(|| epochs.wait_for_others());
+            for passes in 0..100 {
+                eventually("it waits for the next pass", || waits() || epochs.now() != 10 + passes);
+                assert_eq!(epochs.now(), 10 + passes, "an epoch has passed without the advancer");
+                epochs.advance();
+            }
+            assert!(!waiter.is_finished(), "the reader is there");
+            drop(pin);
+            eventually("it waits for the last pass", waits);
+            epochs.advance();
+            assert_eq!(waiter.join().unwrap(), Ok(()));
+        });
+        assert_eq!((epochs.now(), epochs.used_up()), (111, 0));
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_others_wakes_the_advancer() {
+        let epochs = Epochs::advancing();
+        eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed));
+        assert_eq!(epochs.wait_for_others(), Ok(()));
+    }
+
+    #[test]
+    fn epochs_that_commits_have_ended_are_counted() {
+        let epochs = Epochs::manual(10);
+        epochs.pass();
+        assert_eq!(epochs.used_up(), 0);
+        // The second comes late.
+        (0..2).for_each(|_| epochs.advance_past(11));
+        assert_eq!((epochs.now(), epochs.used_up()), (12, 1));
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub enum Abort {
     /// Refusal: the table belongs to another database than the transaction.
     ForeignTable,
     /// Refusal: inside a transaction, what would wait for that very transaction to end, or for the session that it uses: `Database::run` on
-    /// the same thread and database; under protocols that run one transaction at a time whatever takes one.
+    /// the same thread and database; under protocols that run one transaction at a time whatever takes one; and another session's
+    /// transaction that wants a row which the first one has read for update, or has to give way to that after its 32 conflicts.
     Nested,
     /// Refusal: the transaction only reads, now or in a snapshot.
     ReadOnly,

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::db::Database;
+use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::protocol::Protocol;
 use crate::record::Record;
@@ -15,10 +16,13 @@ use std::sync::{Arc, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// How far the reclamation bound is behind the epoch, in epochs. An epoch lasts about a millisecond. Deleted rows are freed
-    /// when the bound has passed them, so this is how long memory stays unusable after a delete. All databases of a
-    /// process share their epochs: a transaction of another one may be what holds the bound back.
+    /// How far the reclamation bound is behind the epoch, by the clock. Deleted rows are freed when the bound has passed
+    /// them, so this is how long memory stays unusable after a delete. All databases of a process share their epochs: a
+    /// transaction of another one may be what holds the bound back. Here, and in ages, a fiftieth may be missing.
     pub epoch_lag_ms: u64,
+    /// How many epochs of the process were ended by a commit that had used up their 16,384 numbers, under a protocol that numbers
+    /// commits so. All others last for a millisecond or more. There are as many epochs as there are milliseconds in eight years.
+    pub epochs_used_up: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none is running.
     pub oldest_pin: Option<OldestPin>,
     /// The oldest open [`Snapshot`](crate::Snapshot), or what a long transaction sees that only reads; `None` if there is none. While it is
@@ -36,7 +40,7 @@ pub struct Health {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OldestPin {
-    /// How long its present attempt has been running, in epochs of about a millisecond.
+    /// How long its present attempt has been running.
     pub age_ms: u64,
     /// Its session; see [`Session::number`](crate::Session::number).
     pub session: u64,
@@ -46,7 +50,7 @@ pub struct OldestPin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OldestSnapshot {
-    /// How long it has been open, in epochs of about a millisecond.
+    /// How long it has been open.
     pub age_ms: u64,
     /// Which one it is; see [`Snapshot::timestamp`](crate::Snapshot::timestamp).
     pub timestamp: u64,
@@ -96,16 +100,21 @@ impl<P: Protocol> Database<P> {
                 oldest = Some((epoch, public.session));
             }
         });
-        // The epoch last: nothing seen before is younger.
         let epochs = &inner.engine.epochs;
+        let snapshot = P::oldest_snapshot(&inner.engine.clock);
         let bound = epochs.bound();
-        let now = epochs.now();
+        // A bound at the epoch lags behind nothing, however long the advancer sleeps.
+        let lags_since = if bound < epochs.now() { epochs.moment_of(bound) } else { Moment::MAX };
+        let since_pin = oldest.map(|(epoch, session)| (epochs.moment_of(epoch), session));
+        // Last: nothing seen before is younger.
+        let now = epochs.moment();
+        let age_ms = |since: Moment| now.saturating_sub(since);
         Health {
-            epoch_lag_ms: now.saturating_sub(bound),
-            oldest_pin: oldest.map(|(epoch, session)| OldestPin { age_ms: now.saturating_sub(epoch), session }),
+            epoch_lag_ms: age_ms(lags_since),
+            epochs_used_up: epochs.used_up(),
+            oldest_pin: since_pin.map(|(since, session)| OldestPin { age_ms: age_ms(since), session }),
             garbage,
-            oldest_snapshot: P::oldest_snapshot(&inner.engine.clock)
-                .map(|(timestamp, epoch)| OldestSnapshot { age_ms: now.saturating_sub(epoch), timestamp }),
+            oldest_snapshot: snapshot.map(|(timestamp, since)| OldestSnapshot { age_ms: age_ms(since), timestamp }),
             reserved_bytes: inner.engine.memory.reserved_bytes(),
             sessions,
         }

@@ -410,7 +410,8 @@
 //! ```
 //!
 //! A closure must not call `run` of the same database on its thread ([`Abort::Nested`]), and should not wait for other
-//! threads' transactions.
+//! threads' transactions. Another session's transaction may run in it, but not on a row that the closure's own transaction has read
+//! for update, nor once others give way to that, after 32 conflicts: it would wait for itself, and is [`Abort::Nested`], too.
 //!
 //! # Bulk load, export and import
 //! [`Table::insert_many`] inserts rows in one transaction, and in an ordered table keeps its place between neighbours.
@@ -571,9 +572,9 @@ pub use protocol::{
     Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Versioned,
 };
 pub use record::{
-    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, IndexKind, IndexOf, IndexSpec,
-    Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused, Text,
-    TextTooLong, Updatable, Update, Updater, Whole,
+    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder, IndexKind, IndexOf,
+    IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused,
+    Text, TextTooLong, Updatable, Update, Updater, Whole,
 };
 pub use scan::Scan;
 pub use secondary::{Index, IndexOptions, IndexScan};

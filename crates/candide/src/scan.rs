@@ -6,7 +6,7 @@ use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
 use crate::record::{
-    Edge, KeyRange, Ordered, PlacedUnits, Projection, Record, RecordAt, Unit, Units, WordRange, Words,
+    Edge, InOrder, KeyRange, PlacedUnits, Projection, Record, RecordAt, Unit, Units, WordRange, Words,
 };
 use crate::table::Table;
 use crate::txn::{Mark, State, Tx};
@@ -366,7 +366,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
+impl<R: Record, P: Protocol> Table<R, P> {
     /// The rows of a range of keys in their order: `scan(tx, 10..20, …)`, `scan(tx, .., …)`,
     /// `scan(tx, Prefix((warehouse, district)), …)`.
     ///
@@ -377,7 +377,10 @@ impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
         tx: &'t Tx<'_, P>,
         range: impl KeyRange<R::Key>,
         projection: Pr,
-    ) -> Scan<'t, R, P, Pr> {
+    ) -> Scan<'t, R, P, Pr>
+    where
+        R::Index: InOrder,
+    {
         self.scan_words(tx, self.kept_range(&range), Direction::Forward, projection)
     }
 
@@ -388,7 +391,10 @@ impl<R: Record<Index = Ordered>, P: Protocol> Table<R, P> {
         tx: &'t Tx<'_, P>,
         range: impl KeyRange<R::Key>,
         projection: Pr,
-    ) -> Scan<'t, R, P, Pr> {
+    ) -> Scan<'t, R, P, Pr>
+    where
+        R::Index: InOrder,
+    {
         self.scan_words(tx, self.kept_range(&range), Direction::Reverse, projection)
     }
 

@@ -7,8 +7,8 @@ use crate::index::{Direction, Found};
 use crate::indexing::{create, drop_made};
 use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, KeyOrigin, Missing, Protocol, Stage, TableCore};
 use crate::record::{
-    Hashed, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit, Units,
-    WordRange, Words,
+    Hashed, InOrder, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit,
+    Units, WordRange, Words,
 };
 use crate::scan::Way;
 use crate::sync::{Mutant, Ordering, mutant};
@@ -243,7 +243,7 @@ pub(crate) fn primary_key<P: Protocol>(
     Ok(Some(primary))
 }
 
-impl<R: Record, K: Key, P: Protocol> Index<R, K, Ordered, P> {
+impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     /// The rows whose keys in this index lie in a range, in their order, and with equal keys in the order of their primary
     /// keys. As with [`Table::scan`], they are those there were when the call was made.
     pub fn scan<'t, Pr: Projection<R>>(
@@ -251,7 +251,10 @@ impl<R: Record, K: Key, P: Protocol> Index<R, K, Ordered, P> {
         tx: &'t Tx<'_, P>,
         range: impl KeyRange<K>,
         projection: Pr,
-    ) -> IndexScan<'t, R, K, Ordered, P, Pr> {
+    ) -> IndexScan<'t, R, K, I, P, Pr>
+    where
+        I: InOrder,
+    {
         self.scan_words(tx, range.word_range(), Direction::Forward, projection)
     }
 
@@ -261,7 +264,10 @@ impl<R: Record, K: Key, P: Protocol> Index<R, K, Ordered, P> {
         tx: &'t Tx<'_, P>,
         range: impl KeyRange<K>,
         projection: Pr,
-    ) -> IndexScan<'t, R, K, Ordered, P, Pr> {
+    ) -> IndexScan<'t, R, K, I, P, Pr>
+    where
+        I: InOrder,
+    {
         self.scan_words(tx, range.word_range(), Direction::Reverse, projection)
     }
 }

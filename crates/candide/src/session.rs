@@ -12,6 +12,7 @@ use crate::txn::{Conflict, Core, Effects, RunOptions, Tx};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 /// One thread's way into a database: runs its transactions, keeps its memory, counts what it did.
@@ -214,7 +215,8 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("protocol", &self.inner.engine.properties.name)
-            .field("stats", &self.stats())
+            .field("number", &self.number())
+            .field("commits", &self.stats().commits)
             .finish_non_exhaustive()
     }
 }
@@ -234,16 +236,26 @@ impl<P: Protocol> Drop for Cached<P> {
     }
 }
 
-/// One entry of a thread's list: the database's number, and its session unless that is in use.
+/// What a thread keeps of a database: its session, unless that is in use.
 struct Entry {
-    database: u64,
     session: Option<Box<dyn Any>>,
     is_alive: fn(&dyn Any) -> bool,
 }
 
-thread_local! {
-    static CACHED: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+/// What a thread keeps, by the numbers of the databases.
+struct List {
+    entries: BTreeMap<u64, Entry>,
+    /// Up to which database those that are gone have been looked for.
+    looked_to: u64,
 }
+
+thread_local! {
+    static CACHED: RefCell<List> = const { RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 }) };
+}
+
+/// How many of a thread's sessions are looked at after each transaction: one more than may come with it, so that those of
+/// databases that are gone do not pile up.
+const LOOKED_AT: usize = 2;
 
 /// What a thread's list has to offer.
 enum Place<P: Protocol> {
@@ -264,7 +276,7 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let database = inner.engine.id;
     let place = CACHED.try_with(|list| {
         let mut list = list.borrow_mut();
-        match list.iter_mut().find(|entry| entry.database == database) {
+        match list.entries.get_mut(&database) {
             Some(entry) => entry.session.take().map_or(Place::InUse, |session| {
                 Place::Session(session.downcast().expect("databases are numbered uniquely"))
             }),
@@ -313,11 +325,11 @@ impl<P: Protocol> Drop for Lent<P> {
         let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
         let has_others = CACHED.try_with(|list| {
             let mut list = list.borrow_mut();
-            match (list.iter_mut().find(|entry| entry.database == self.database), session.take()) {
+            match (list.entries.get_mut(&self.database), session.take()) {
                 (Some(entry), Some(session)) => entry.session = Some(session),
-                _ => list.retain(|entry| entry.database != self.database),
+                _ => drop(list.entries.remove(&self.database)),
             }
-            list.len() > 1
+            list.entries.len() > 1
         });
         if has_others == Ok(true) {
             drop_stale();
@@ -330,16 +342,59 @@ fn announce<P: Protocol>(database: u64) {
     let is_alive =
         |session: &dyn Any| session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0);
     // Without a list (the thread is ending) the session is used once and dropped.
-    let _ = CACHED.try_with(|list| list.borrow_mut().push(Entry { database, session: None, is_alive }));
+    let _ = CACHED.try_with(|list| list.borrow_mut().entries.insert(database, Entry { session: None, is_alive }));
 }
 
-/// Drops the thread's sessions of databases that are gone, outside the borrow of the list.
+/// Drops sessions of databases that are gone, if they are among the next few in the thread's list, outside its borrow.
 #[inline(never)]
 fn drop_stale() {
-    let stale: Result<Vec<_>, _> = CACHED.try_with(|list| {
-        let is_stale =
-            |entry: &mut Entry| entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
-        list.borrow_mut().extract_if(.., is_stale).collect()
-    });
+    let stale = CACHED.try_with(|list| list.borrow_mut().next_stale());
     drop(stale);
+}
+
+impl List {
+    /// Takes out those of the next few entries whose databases are gone.
+    fn next_stale(&mut self) -> [Option<Entry>; LOOKED_AT] {
+        std::array::from_fn(|_| {
+            let next = self.entries.range(self.looked_to + 1..).next().or_else(|| self.entries.iter().next());
+            let (&database, entry) = next?;
+            self.looked_to = database;
+            let is_stale = entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
+            if is_stale { self.entries.remove(&database) } else { None }
+        })
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKED_AT_SO_FAR: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn a_transaction_looks_at_few_sessions_of_its_thread_and_forgets_those_whose_databases_are_gone() {
+        let is_alive = |session: &dyn Any| {
+            LOOKED_AT_SO_FAR.set(LOOKED_AT_SO_FAR.get() + 1);
+            session.downcast_ref() != Some(&"gone")
+        };
+        let entry = |session: &'static str| Entry { session: Some(Box::new(session)), is_alive };
+        let mut list = List { entries: BTreeMap::new(), looked_to: 0 };
+        list.entries.extend((1..=1_000).map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))));
+        list.entries.insert(1_001, Entry { session: None, is_alive });
+        let gone = |list: &mut List| list.next_stale().into_iter().flatten().count();
+        let dropped: usize = (0..400).map(|_| gone(&mut list)).sum();
+        assert_eq!((dropped, LOOKED_AT_SO_FAR.get()), (80, 400 * LOOKED_AT));
+        let dropped: usize = (0..700).map(|_| gone(&mut list)).sum();
+        assert_eq!((dropped, list.entries.len()), (20, 901), "each has had its turn");
+        assert!(LOOKED_AT_SO_FAR.get() <= 1_100 * LOOKED_AT);
+        // A database that is made and gone with each transaction.
+        for number in 2_000..4_000 {
+            list.entries.insert(number, entry("gone"));
+            drop(list.next_stale());
+        }
+        assert!(list.entries.len() < 2_000, "{} are kept", list.entries.len());
+    }
 }

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use crate::db::{Database, Inner};
-use crate::epoch::Epoch;
+use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::index::Direction;
 use crate::protocol::{LookBack, Versioned};
-use crate::record::{Hashed, Key, KeyRange, Ordered, Projection, Record, WordRange};
+use crate::record::{Hashed, InOrder, Key, KeyRange, Ordered, Projection, Record, WordRange};
 use crate::secondary::Index;
 use crate::session::{Session, run_cached};
 use crate::table::Table;
@@ -37,7 +37,7 @@ const ROWS_AT_ONCE: usize = 256;
 pub struct Snapshot<P: Versioned> {
     inner: Arc<Inner<P>>,
     ts: u64,
-    epoch: Epoch,
+    since: Moment,
 }
 
 impl<P: Versioned> Database<P> {
@@ -87,8 +87,8 @@ impl<P: Versioned> Session<P> {
 
 impl<P: Versioned> Snapshot<P> {
     fn new(inner: &Arc<Inner<P>>) -> Snapshot<P> {
-        let epoch = inner.engine.epochs.now();
-        Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, epoch), epoch }
+        let since = inner.engine.epochs.moment();
+        Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, since), since }
     }
 
     /// Which moment it is of: of two snapshots of one database the later one has the same timestamp, or a greater one.
@@ -127,7 +127,8 @@ impl<P: Versioned> Snapshot<P> {
         each: impl FnMut(R::Key, Pr::Value),
     ) -> Result<usize, Abort>
     where
-        R: Record<Index = Ordered>,
+        R: Record,
+        R::Index: InOrder,
         Pr: Projection<R>,
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
@@ -150,7 +151,8 @@ impl<P: Versioned> Snapshot<P> {
         each: impl FnMut(R::Key, Pr::Value),
     ) -> Result<usize, Abort>
     where
-        R: Record<Index = Ordered>,
+        R: Record,
+        R::Index: InOrder,
         Pr: Projection<R>,
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
@@ -287,7 +289,7 @@ impl<K: Key> KeyRange<K> for Rest {
 
 impl<P: Versioned> Drop for Snapshot<P> {
     fn drop(&mut self) {
-        P::close_snapshot(&self.inner.engine.clock, self.ts, self.epoch);
+        P::close_snapshot(&self.inner.engine.clock, self.ts, self.since);
     }
 }
 

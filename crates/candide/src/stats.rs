@@ -5,6 +5,7 @@
 use crate::error::Abort;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Counts of what one session, or all of a database, did.
@@ -101,7 +102,8 @@ pub(crate) struct Tally(Mutex<Parts>);
 struct Parts {
     /// Of sessions that are gone.
     past: u64,
-    present: Vec<Arc<TallyPart>>,
+    /// By the numbers of their sessions.
+    present: BTreeMap<u64, Arc<TallyPart>>,
 }
 
 /// One session's part of a [`Tally`]: written by its thread alone.
@@ -109,24 +111,24 @@ struct Parts {
 pub(crate) struct TallyPart(CachePadded<AtomicU64>);
 
 impl Tally {
-    /// A new part of the number.
-    pub(crate) fn join(&self) -> Arc<TallyPart> {
+    /// A new part of the number, a session's.
+    pub(crate) fn join(&self, session: u64) -> Arc<TallyPart> {
         let part = Arc::new(TallyPart(CachePadded::new(AtomicU64::new(0))));
-        lock(&self.0).present.push(part.clone());
+        lock(&self.0).present.insert(session, part.clone());
         part
     }
 
     /// Takes over the part of a session that ends.
-    pub(crate) fn leave(&self, part: &Arc<TallyPart>) {
+    pub(crate) fn leave(&self, session: u64) {
         let mut parts = lock(&self.0);
-        parts.past = parts.past.wrapping_add(part.read());
-        parts.present.retain(|other| !Arc::ptr_eq(other, part));
+        let part = parts.present.remove(&session).map_or(0, |part| part.read());
+        parts.past = parts.past.wrapping_add(part);
     }
 
     /// The number, with some of the changes under way.
     pub(crate) fn sum(&self) -> u64 {
         let parts = lock(&self.0);
-        let sum = parts.present.iter().fold(parts.past, |sum, part| sum.wrapping_add(part.read()));
+        let sum = parts.present.values().fold(parts.past, |sum, part| sum.wrapping_add(part.read()));
         // Parts are read one after another: what came in one and went in another may be seen going only.
         if sum > i64::MAX as u64 { 0 } else { sum }
     }

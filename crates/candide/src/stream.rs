@@ -14,7 +14,11 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"candide\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"candide\x03");
+/// How streams without texts of fields begin.
+const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
+/// The longest texts of fields, all together: more than any row type has.
+const FIELD_BYTES_MAX: u64 = 1 << 24;
 /// Rows in one piece of the stream.
 const ROWS_AT_ONCE: usize = 1_024;
 
@@ -32,6 +36,8 @@ pub enum StreamError {
         wanted: u64,
         /// The schema in the stream.
         found: u64,
+        /// The first field that differs, if stream and row type tell what their fields are.
+        difference: Option<String>,
     },
     /// The database refused.
     Refused(Error),
@@ -42,7 +48,13 @@ impl fmt::Display for StreamError {
         match self {
             StreamError::Io(error) => write!(f, "the stream failed: {error}"),
             StreamError::Format(problem) => write!(f, "the stream is damaged or no export of a table: {problem}"),
-            StreamError::Schema { wanted, found } => write!(
+            StreamError::Schema { difference: Some(difference), .. } => {
+                write!(
+                    f,
+                    "the rows of the stream are not the table's: {difference}; import into the row type that was exported"
+                )
+            }
+            StreamError::Schema { wanted, found, difference: None } => write!(
                 f,
                 "the stream holds rows of schema {found:#018x}, the table rows of {wanted:#018x}; import into the row type \
                  that was exported"
@@ -122,14 +134,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Numbers are 64-bit words in little-endian order.
     ///
     /// ```text
-    /// | "candide\x02" | schema | words of a key | words of a row outside its key |
+    /// | "candide\x03" | schema | words of a key | words of a row outside its key | bytes of texts | texts | checksum |
     /// | n > 0 | n times: key words, other words | checksum |        any number of times
     /// | 0 | number of rows in all | checksum |
     /// ```
     ///
     /// Keys are as [`Key::words`](crate::Key::words) gives them, other words as [`Record::store`] does; the schema is
     /// [`Record::SCHEMA`]. The two together say what the words mean: a stream can be read as long as the row type keeps its fields'
-    /// names, types and groups, whatever compiler and machine it was written by. Another format would begin otherwise. A checksum
+    /// names, types and groups, whatever compiler and machine it was written by. The texts are those of [`Record::FIELDS`], each with a
+    /// newline after it, and zeros up to a whole word. A stream that begins with `"candide\x02"` ends its first line before them. Another format would begin otherwise. A checksum
     /// is of all that stands before it on its line: from `0xcbf29ce484222325`, for each word
     /// `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
     ///
@@ -173,11 +186,34 @@ struct Shape {
     key_words: usize,
     /// Words of a row outside its key.
     row_words: usize,
+    fields: &'static [&'static str],
 }
 
 impl Shape {
     fn of<R: Record>() -> Shape {
-        Shape { schema: R::SCHEMA, key_words: R::Key::WORDS, row_words: image_words(R::GROUPS) }
+        let (key_words, row_words) = (R::Key::WORDS, image_words(R::GROUPS));
+        Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
+    }
+
+    /// Says which field of a stream differs first from those of the row type, if that can be told by their texts.
+    fn difference(&self, found: &str) -> Option<String> {
+        let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
+        if found.is_empty() || wanted.is_empty() {
+            return None;
+        }
+        let name = |field: &str| field.split(':').next().map(str::to_owned);
+        if let Some(field) = found.iter().find(|field| !wanted.contains(field)) {
+            return Some(match wanted.iter().find(|other| name(other) == name(field)) {
+                Some(other) => format!("{field:?} in the stream, {other:?} in the table"),
+                None => format!("the table has no field {field:?}"),
+            });
+        }
+        let missing = wanted.iter().find(|field| !found.contains(field));
+        let moved = || found.iter().zip(wanted).find(|(found, wanted)| found != wanted);
+        match missing {
+            Some(field) => Some(format!("the stream has no field {field:?}")),
+            None => moved().map(|(found, wanted)| format!("{found:?} in the stream where the table has {wanted:?}")),
+        }
     }
 }
 
@@ -188,7 +224,15 @@ fn export<P: Protocol>(
     shape: &Shape,
     to: &mut dyn Write,
 ) -> Result<u64, StreamError> {
-    write_words(to, &[MAGIC, shape.schema, shape.key_words as u64, shape.row_words as u64])?;
+    let fields: String = shape.fields.iter().flat_map(|field| [field, "\n"]).collect();
+    let mut head = vec![MAGIC, shape.schema, shape.key_words as u64, shape.row_words as u64, fields.len() as u64];
+    head.extend(fields.as_bytes().chunks(size_of::<u64>()).map(|bytes| {
+        let mut word = [0; size_of::<u64>()];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    }));
+    write_words(to, &head)?;
+    write_words(to, &[checksum(&head)])?;
     // With room for the number of rows.
     let (mut piece, mut total) = (vec![0], 0);
     let mut written = Ok(());
@@ -249,17 +293,37 @@ fn import<P: Protocol>(
 
 /// Reads the beginning of a stream, which is to be one of such rows.
 fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
-    if read_word(from)? != MAGIC {
-        return Err(StreamError::Format("it does not begin like one".into()));
-    }
-    let found = read_word(from)?;
+    let mut head = Vec::new();
+    read_words(from, 4, &mut head)?;
+    let fields = match head[0] {
+        MAGIC => read_fields(from, &mut head)?,
+        MAGIC_WITHOUT_FIELDS => String::new(),
+        _ => return Err(StreamError::Format("it does not begin like one".into())),
+    };
+    let found = head[1];
     if found != shape.schema {
-        return Err(StreamError::Schema { wanted: shape.schema, found });
+        return Err(StreamError::Schema { wanted: shape.schema, found, difference: shape.difference(&fields) });
     }
-    if [read_word(from)?, read_word(from)?] != [shape.key_words as u64, shape.row_words as u64] {
+    if head[2..4] != [shape.key_words as u64, shape.row_words as u64] {
         return Err(StreamError::Format("its rows have another size than their schema says".into()));
     }
     Ok(())
+}
+
+/// Reads the rest of a stream's beginning: the texts of its fields.
+fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, StreamError> {
+    let length = read_word(from)?;
+    head.push(length);
+    if length > FIELD_BYTES_MAX {
+        return Err(StreamError::Format(format!("texts of {length} bytes, where {FIELD_BYTES_MAX} is the most")));
+    }
+    let (length, begin) = (length as usize, head.len());
+    read_words(from, length.div_ceil(size_of::<u64>()), head)?;
+    if read_word(from)? != checksum(head) {
+        return Err(StreamError::Format("the checksum of its first line is wrong".into()));
+    }
+    let bytes: Vec<u8> = head[begin..].iter().flat_map(|word| word.to_le_bytes()).take(length).collect();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads a line after so many rows: the number of rows in it, and their words; or zero, and the
@@ -276,4 +340,37 @@ fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>,
         return Err(StreamError::Format(format!("the checksum after row {} is wrong", total + count)));
     }
     Ok(line)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_field_that_differs_is_named() {
+        let shape = Shape {
+            schema: 0,
+            key_words: 1,
+            row_words: 2,
+            fields: &["id: u64 (key)", "a: i64 (group row)", "b: u8 (group row)"],
+        };
+        let difference = |fields: &[&str]| shape.difference(&fields.join("\n")).unwrap_or_default();
+        let [id, a, b] = shape.fields else { panic!("three") };
+        for (fields, expected) in [
+            (
+                &[id, "a: i32 (group row)", b][..],
+                r#""a: i32 (group row)" in the stream, "a: i64 (group row)" in the table"#,
+            ),
+            (&[id, a, "b: u8 (group cold)"], r#""b: u8 (group cold)" in the stream, "b: u8 (group row)" in the table"#),
+            (&[id, a, b, "c: bool (group row)"], r#"the table has no field "c: bool (group row)""#),
+            (&[id, a], r#"the stream has no field "b: u8 (group row)""#),
+            (&[id, b, a], r#""b: u8 (group row)" in the stream where the table has "a: i64 (group row)""#),
+            // A type of the same name that lies otherwise in words; and a stream, or a row type, that says nothing.
+            (&[id, a, b], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(difference(fields), expected);
+        }
+        assert_eq!(Shape { fields: &[], ..shape }.difference("id: u64 (key)"), None);
+    }
 }

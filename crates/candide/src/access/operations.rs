@@ -7,8 +7,21 @@ use crate::error::Abort;
 use crate::record::delta::{PutOff, Room};
 use crate::record::{Op, UserUpdate, Words};
 
-/// The number of no operation.
+/// The number of no operation, and of no checkpoint.
 pub(super) const NONE: u32 = u32::MAX;
+
+/// Operations between two checkpoints of a unit of at most so many words; of a larger one, as many as it has words. In tests few, so that
+/// scripts of some operations have checkpoints.
+const CHECKPOINT_OPS: usize = if cfg!(test) { 2 } else { 64 };
+
+/// What a read has made of a unit, up to an operation.
+struct Checkpoint {
+    last_op: u32,
+    /// Where the words begin among the operands.
+    image: u32,
+    /// The checkpoint of the same item before this one.
+    before: u32,
+}
 
 /// Operations in the order in which they were staged, with their operands.
 #[derive(Default)]
@@ -17,6 +30,7 @@ pub(super) struct Operations {
     ops: Vec<(Op, u32)>,
     operands: Vec<u64>,
     users: Vec<UserUpdate>,
+    checkpoints: Vec<Checkpoint>,
 }
 
 impl Operations {
@@ -30,6 +44,7 @@ impl Operations {
         self.ops.clear();
         self.operands.clear();
         self.users.clear();
+        self.checkpoints.clear();
     }
 
     /// The number that the next operation will have.
@@ -78,22 +93,86 @@ impl Operations {
     /// The operations of an item in order, with their numbers.
     #[inline(always)]
     pub(super) fn of<'a>(&'a self, item: &WriteItem) -> impl Iterator<Item = (u32, &'a Op)> + use<'a> {
-        let mut next = item.first_op;
+        self.from(item.first_op)
+    }
+
+    /// An operation and those of the same item after it.
+    #[inline(always)]
+    fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Op)> {
+        let mut next = first;
         std::iter::from_fn(move || {
             let (op, after) = self.ops.get(next as usize)?;
             Some((std::mem::replace(&mut next, *after), op))
         })
     }
 
-    /// Applies an item's operations that were staged before a mark to an image of its unit.
+    /// Applies an item's operations to an image of its unit.
     ///
     /// # Errors
     /// The number of the operation that failed, and how.
-    pub(super) fn apply(&self, item: &WriteItem, mark: Mark, image: &mut [u64]) -> Result<(), (u32, Abort)> {
-        for (number, op) in self.of(item).take_while(|&(number, _)| number < mark.0) {
+    pub(super) fn apply(&self, item: &WriteItem, image: &mut [u64]) -> Result<(), (u32, Abort)> {
+        for (number, op) in self.of(item) {
             self.apply_one(item, op, image).map_err(|abort| (number, abort))?;
         }
         Ok(())
+    }
+
+    /// As [`Operations::apply`], up to a mark, and from the last checkpoint before it. `newest` is the item's newest checkpoint.
+    ///
+    /// Without checkpoints, a transaction that updates and reads a unit by turns would apply each operation as often as it reads. They are
+    /// for reads alone. A commit applies all operations to what it has locked, or puts them off, so guards, overflow and users' updaters
+    /// are asked as if nothing had been read. And a read may rest on them, under every protocol: the words below were observed when the
+    /// checkpoint was made, so an attempt that commits has seen them unchanged from then on. (They are observed again by each read,
+    /// by which a loop in a doomed attempt ends.) A user's updater is called less often by reads. One that gives another result each time
+    /// shows the closure another value than it commits, as it did before.
+    ///
+    /// There is a checkpoint after each so many operations of an item, of no more words than there are operations between two. So what
+    /// is kept is in proportion to the operations, and a read of whatever mark applies no more of them than it copies words, or 64.
+    ///
+    /// # Errors
+    /// The number of the operation that failed, and how.
+    pub(super) fn apply_on(
+        &mut self,
+        item: &WriteItem,
+        newest: &mut u32,
+        mark: Mark,
+        image: &mut [u64],
+    ) -> Result<(), (u32, Abort)> {
+        let spacing = CHECKPOINT_OPS.max(image.len());
+        let (mut next, mut applied) = (item.first_op, 0);
+        if let Some(checkpoint) = self.checkpoint_before(*newest, mark) {
+            image.copy_from_slice(self.operands(checkpoint.image, image.len()));
+            next = self.ops[checkpoint.last_op as usize].1;
+        }
+        // The number of no operation is that of the last mark.
+        while next < mark.0 {
+            let (op, after) = self.ops[next as usize];
+            self.apply_one(item, &op, image).map_err(|abort| (next, abort))?;
+            applied += 1;
+            // A later one has been made by a read of a later mark; then this is not reached.
+            if applied == spacing {
+                let words = self.push_operands(image.iter().copied());
+                self.checkpoints.push(Checkpoint { last_op: next, image: words, before: *newest });
+                *newest = self.checkpoints.len() as u32 - 1;
+                applied = 0;
+            }
+            next = after;
+        }
+        Ok(())
+    }
+
+    /// The last of an item's operations before a mark, if there is one.
+    pub(super) fn last_before(&self, item: &WriteItem, newest: u32, mark: Mark) -> Option<&Op> {
+        let first = self.checkpoint_before(newest, mark).map_or(item.first_op, |checkpoint| checkpoint.last_op);
+        self.from(first).take_while(|&(number, _)| number < mark.0).last().map(|(_, op)| op)
+    }
+
+    fn checkpoint_before(&self, newest: u32, mark: Mark) -> Option<&Checkpoint> {
+        let mut checkpoint = self.checkpoints.get(newest as usize)?;
+        while checkpoint.last_op >= mark.0 {
+            checkpoint = self.checkpoints.get(checkpoint.before as usize)?;
+        }
+        Some(checkpoint)
     }
 
     /// How many words an item's operations take if they are put off; `None` if one of them may fail, or cannot be said in words.

@@ -74,7 +74,9 @@ pub(crate) struct WriteItem {
     /// Whether its operations have to be evaluated before they are installed, and on an image of the whole unit.
     needs_evaluation: bool,
     needs_image: bool,
-    /// Where that image begins, once it has been evaluated.
+    /// Whether all its operations are plain.
+    is_plain: bool,
+    /// Where that image begins, once it has been evaluated. Before, the number of the newest checkpoint, an image that a read has made.
     image: u32,
 }
 
@@ -125,6 +127,9 @@ pub struct WriteSet {
 
 /// Sets up to this size are searched from end to end.
 const SCANNED_MAX: usize = 64;
+
+/// The most operations of a unit that are looked at for words which another one works on, too.
+const COMPARED_MAX: usize = 32;
 
 impl WriteSet {
     #[inline]
@@ -248,6 +253,7 @@ impl WriteSet {
                 end_word: at.payload_words() as u16,
                 needs_evaluation: false,
                 needs_image: false,
+                is_plain: true,
                 image: NONE,
             }
         };
@@ -269,8 +275,7 @@ impl WriteSet {
         if item.last_op < mark.0 {
             return Some(item.present);
         }
-        let last = self.operations.of(item).take_while(|&(number, _)| number < mark.0).last()?;
-        Some(!last.1.is_delete())
+        self.operations.last_before(item, item.image, mark).map(|last| !last.is_delete())
     }
 
     #[inline(always)]
@@ -295,6 +300,7 @@ impl WriteSet {
             end_word,
             needs_evaluation,
             needs_image,
+            is_plain: op.is_plain(),
             image: NONE,
         });
         self.filter.add(at.address());
@@ -333,22 +339,22 @@ impl WriteSet {
         let added = self.operations.push(op);
         let mut item = self.items[index];
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
-        let replaceable = || item.first_op >= self.marked && self.operations.of(&item).all(|(_, op)| op.is_plain());
-        if replaces_unit && replaceable() {
+        let (first, end) = op.changed(item.at.payload_words());
+        if replaces_unit && item.is_plain && item.first_op >= self.marked {
             // Nothing that could fail comes before it, nor anything a scan looks back to, so nothing of it is missed.
-            (item.first_op, item.last_op) = (added, added);
+            (item.first_op, item.last_op, item.image) = (added, added, NONE);
             (item.needs_evaluation, item.needs_image) = (false, false);
-            (item.first_word, item.end_word) = op.changed(item.at.payload_words());
+            (item.first_word, item.end_word) = (first, end);
         } else {
-            let overlaps = |(_, other): (u32, &Op)| other.overlaps(&op);
-            if !item.needs_image && (op.is_user() || self.operations.of(&item).any(overlaps)) {
+            let may_overlap = first < item.end_word && item.first_word < end;
+            if !item.needs_image && (op.is_user() || may_overlap && self.overlaps_one_of(&item, &op)) {
                 item.needs_image = true;
                 self.reserve_image(item.at);
             }
+            item.is_plain &= op.is_plain();
             item.needs_evaluation |= item.needs_image || !op.is_plain();
             self.operations.link(item.last_op, added);
             item.last_op = added;
-            let (first, end) = op.changed(item.at.payload_words());
             if item.first_word == item.end_word {
                 (item.first_word, item.end_word) = (first, end);
             } else if first < end {
@@ -357,6 +363,16 @@ impl WriteSet {
         }
         self.needs_evaluation |= item.needs_evaluation;
         self.items[index] = item;
+    }
+
+    /// Whether an operation works on words of one that the item has, as far as few are looked at: an image serves in any case.
+    fn overlaps_one_of(&self, item: &WriteItem, op: &Op) -> bool {
+        let mut looked_at = 0;
+        let mut overlaps = |(_, other): (u32, &Op)| {
+            looked_at += 1;
+            looked_at > COMPARED_MAX || other.overlaps(op)
+        };
+        self.operations.of(item).any(&mut overlaps)
     }
 
     /// Makes sure that there is room for one more image.
@@ -383,17 +399,13 @@ impl WriteSet {
         self.operations.write_delta(&self.items[index], room);
     }
 
-    /// Applies an item's operations to an image of its unit.
+    /// Applies an item's operations that were staged before a mark to an image of its unit, which the attempt has observed.
     ///
     /// # Errors
     /// The number of the operation that failed, and how.
-    pub(crate) fn overlay(&self, index: usize, image: &mut [u64]) -> Result<(), (u32, Abort)> {
-        self.overlay_at(index, Mark::NOW, image)
-    }
-
-    /// As [`WriteSet::overlay`], with the operations staged before a mark.
-    pub(crate) fn overlay_at(&self, index: usize, mark: Mark, image: &mut [u64]) -> Result<(), (u32, Abort)> {
-        self.operations.apply(&self.items[index], mark, image)
+    pub(crate) fn overlay_at(&mut self, index: usize, mark: Mark, image: &mut [u64]) -> Result<(), (u32, Abort)> {
+        let item = self.items[index];
+        self.operations.apply_on(&item, &mut self.items[index].image, mark, image)
     }
 
     /// Evaluates every item against the words it will replace, so that installing cannot fail any more.
@@ -424,7 +436,7 @@ impl WriteSet {
                 let first = self.images.len();
                 base(item).extend(item.at.payload_words(), &mut self.images);
                 item.image = first as u32;
-                self.operations.apply(item, Mark::NOW, &mut self.images[first..])
+                self.operations.apply(item, &mut self.images[first..])
             } else {
                 self.operations.evaluate(item, base(item))
             };
@@ -440,10 +452,10 @@ impl WriteSet {
     /// The first failure in program order if the operations were applied to `images`, unit after unit.
     pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
         let (mut first, mut rest) = (None::<(u32, Abort)>, images);
-        for (index, item) in self.items.iter().enumerate() {
+        for item in &self.items {
             let (image, after) = std::mem::take(&mut rest).split_at_mut(item.at.payload_words());
             rest = after;
-            if let Err(failure) = self.overlay(index, image)
+            if let Err(failure) = self.operations.apply(item, image)
                 && first.is_none_or(|(number, _)| failure.0 < number)
             {
                 first = Some(failure);

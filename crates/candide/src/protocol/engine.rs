@@ -4,9 +4,10 @@
 
 use super::hot::Hot;
 use super::indexes::Indexes;
+use super::own_thread::Held;
 use super::{LookBack, Properties, Protocol, PutAside};
 use crate::access::WriteSet;
-use crate::epoch::{Epoch, Epochs, Slot};
+use crate::epoch::{Epochs, Moment, Slot};
 use crate::error::{Abort, Error};
 use crate::factor::Factors;
 use crate::index::{Attic, NodeAt, NodeChange, Retire, TableIndex};
@@ -40,8 +41,6 @@ pub struct TableCore {
     pub(crate) number: u16,
     pub(crate) name: Box<str>,
     pub(crate) row_type: &'static str,
-    /// Whether its rows are the entries of another table's secondary index.
-    pub(crate) is_index: bool,
     pub(crate) groups: &'static [crate::record::Group],
     pub(crate) layout: Layout,
     /// Keys as text; of the entries of an index, the part that is the index's.
@@ -115,9 +114,9 @@ impl Token {
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the token back if session `id` has it.
-    pub(crate) fn release(&self, id: u64) {
-        let _ = self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed);
+    /// Gives the token back if session `id` has it; says whether it had.
+    pub(crate) fn release(&self, id: u64) -> bool {
+        self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Whether a session other than `id` has it.
@@ -156,8 +155,8 @@ pub(crate) struct Local {
     pub(crate) slot: Arc<Slot>,
     /// What the session's transaction is to see.
     pub(crate) look_back: LookBack,
-    /// If what its attempt sees is kept like a snapshot: its time, and the epoch in which it began.
-    pub(crate) kept: Option<(u64, Epoch)>,
+    /// If what its attempt sees is kept like a snapshot: its time, and the moment at which it began.
+    pub(crate) kept: Option<(u64, Moment)>,
     /// The timestamps of open snapshots in falling order, as of the last time this session began to collect.
     pub(crate) snapshots: Vec<u64>,
     /// By table: its part in the number of records.
@@ -232,13 +231,15 @@ impl Local {
         if self.tallies.len() <= number {
             self.tallies.resize_with(number + 1, || None);
         }
-        self.tallies[number].get_or_insert_with(|| table.linked.join())
+        self.tallies[number].get_or_insert_with(|| table.linked.join(self.id))
     }
 
     /// Hands over what it has counted.
     pub(crate) fn leave_tallies(&mut self, tables: &[Arc<TableCore>]) {
         for (table, part) in tables.iter().zip(self.tallies.drain(..)) {
-            part.iter().for_each(|part| table.linked.leave(part));
+            if part.is_some() {
+                table.linked.leave(self.id);
+            }
         }
     }
 
@@ -280,6 +281,8 @@ pub(crate) struct ConflictNote {
     pub(crate) unit: Option<u8>,
     /// The first words of the row's key.
     pub(crate) key: [u64; ConflictNote::KEY_WORDS],
+    /// Whether a transaction of this very thread was in the way.
+    pub(crate) is_own_threads: bool,
 }
 
 impl ConflictNote {
@@ -287,7 +290,7 @@ impl ConflictNote {
 
     /// A conflict that was about nothing in particular.
     pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
-        ConflictNote { cause, table: None, unit: None, key: [0; ConflictNote::KEY_WORDS] }
+        ConflictNote { cause, table: None, unit: None, key: [0; ConflictNote::KEY_WORDS], is_own_threads: false }
     }
 }
 
@@ -308,7 +311,8 @@ impl<'a, P: Protocol> Context<'a, P> {
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
-        self.local.conflict = Some(ConflictNote { cause, table, unit, key });
+        let is_own_threads = cause == Abort::Locked && Held::unit(at).is_own_threads();
+        self.local.conflict = Some(ConflictNote { cause, table, unit, key, is_own_threads });
         cause
     }
 

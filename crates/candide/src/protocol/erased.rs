@@ -14,7 +14,7 @@
 
 use super::{Burial, Committed, Context, Due, Fate, Missing, Occ, Properties, Protocol, PutAside, Seen, TableCore};
 use crate::access::{Intent, WriteSet};
-use crate::epoch::{Epoch, Epochs};
+use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
@@ -105,9 +105,9 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn seen_until(&self, at: CellAt) -> u64;
     #[doc(hidden)]
-    fn let_go(&self, time: u64, epoch: Epoch);
+    fn let_go(&self, time: u64, since: Moment);
     #[doc(hidden)]
-    fn oldest_snapshot(&self) -> Option<(u64, Epoch)>;
+    fn oldest_snapshot(&self) -> Option<(u64, Moment)>;
     #[doc(hidden)]
     fn prefetch(&self, at: CellAt, first: usize, count: usize);
     #[doc(hidden)]
@@ -215,7 +215,7 @@ pub trait Running: Send {
     #[doc(hidden)]
     fn reach(&mut self, context: &mut Context<'_, Erased>, time: u64, table: u16) -> Result<(), Abort>;
     #[doc(hidden)]
-    fn keep_seen(&self, base: &dyn Base, epoch: Epoch) -> Option<u64>;
+    fn keep_seen(&self, base: &dyn Base, since: Moment) -> Option<u64>;
 }
 
 /// A database's part of protocol `P`.
@@ -282,11 +282,11 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::seen_until(&self.0, at)
     }
 
-    fn let_go(&self, time: u64, epoch: Epoch) {
-        P::let_go(&self.0, time, epoch);
+    fn let_go(&self, time: u64, since: Moment) {
+        P::let_go(&self.0, time, since);
     }
 
-    fn oldest_snapshot(&self) -> Option<(u64, Epoch)> {
+    fn oldest_snapshot(&self) -> Option<(u64, Moment)> {
         P::oldest_snapshot(&self.0)
     }
 
@@ -457,8 +457,8 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::reach(&mut inner(context), &mut self.0, time, table)
     }
 
-    fn keep_seen(&self, base: &dyn Base, epoch: Epoch) -> Option<u64> {
-        P::keep_seen(clock::<P>(base), &self.0, epoch)
+    fn keep_seen(&self, base: &dyn Base, since: Moment) -> Option<u64> {
+        P::keep_seen(clock::<P>(base), &self.0, since)
     }
 }
 
@@ -662,15 +662,15 @@ impl Protocol for Erased {
         attempt.reach(context, time, table)
     }
 
-    fn keep_seen(clock: &Self::Clock, attempt: &Self::Attempt, epoch: Epoch) -> Option<u64> {
-        attempt.keep_seen(&**clock, epoch)
+    fn keep_seen(clock: &Self::Clock, attempt: &Self::Attempt, since: Moment) -> Option<u64> {
+        attempt.keep_seen(&**clock, since)
     }
 
-    fn let_go(clock: &Self::Clock, time: u64, epoch: Epoch) {
-        clock.let_go(time, epoch);
+    fn let_go(clock: &Self::Clock, time: u64, since: Moment) {
+        clock.let_go(time, since);
     }
 
-    fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Epoch)> {
+    fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Moment)> {
         clock.oldest_snapshot()
     }
 

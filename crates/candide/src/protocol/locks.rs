@@ -26,7 +26,7 @@ use super::{Burial, Context, Protocol};
 use crate::access::{WriteItem, WriteSet};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
-use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
+use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass, step};
 
 /// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
 /// committer that lost its processor in the middle.
@@ -46,9 +46,15 @@ impl Held {
         self.0.is_empty()
     }
 
-    /// Whether the cell is among them. Latest first: what is asked for twice is asked for soon.
+    /// Whether the cell is among them. Not looked for if it is unlocked; latest first: what is asked for twice is asked for soon.
     pub(super) fn has(&self, at: CellAt) -> bool {
-        self.0.iter().rev().any(|(held, _)| held.address() == at.address())
+        let is_it = |&(held, _): &(CellAt, Tid)| {
+            step();
+            held.address() == at.address()
+        };
+        // Relaxed: what this thread has locked it sees locked.
+        let may_be = !self.is_empty() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK);
+        may_be && self.0.iter().rev().any(is_it)
     }
 
     /// Locks a cell whose row is there (K4), giving what it was.

@@ -12,6 +12,7 @@ pub mod mvcc;
 pub mod mvto;
 mod nodes;
 pub mod occ;
+pub(crate) mod own_thread;
 pub mod recorded;
 mod room;
 pub mod serial;
@@ -40,7 +41,7 @@ pub use tictoc::TicToc;
 pub(crate) use tictoc::begin_in_time;
 
 use crate::access::{Intent, WriteSet};
-use crate::epoch::{Epoch, Epochs};
+use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::memory::Block;
@@ -124,13 +125,13 @@ pub struct Missing<'a> {
 
 /// A protocol that keeps old versions: its databases have [snapshots](crate::Snapshot).
 pub trait Versioned: Protocol {
-    /// Opens a snapshot of now, in an epoch that the caller has read; gives its timestamp.
+    /// Opens a snapshot of now, which the caller has taken for this moment; gives its timestamp.
     #[doc(hidden)]
-    fn open_snapshot(clock: &Self::Clock, epoch: Epoch) -> u64;
+    fn open_snapshot(clock: &Self::Clock, since: Moment) -> u64;
 
     /// Closes a snapshot.
     #[doc(hidden)]
-    fn close_snapshot(clock: &Self::Clock, ts: u64, epoch: Epoch);
+    fn close_snapshot(clock: &Self::Clock, ts: u64, since: Moment);
 }
 
 /// What a transaction sees.
@@ -576,20 +577,20 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(())
     }
 
-    /// Keeps what a running attempt sees that only reads, as for a snapshot that was opened in this epoch: its time; or none, if the
+    /// Keeps what a running attempt sees that only reads, as for a snapshot that was opened at this moment: its time; or none, if the
     /// protocol keeps no versions.
     #[doc(hidden)]
-    fn keep_seen(_clock: &Self::Clock, _attempt: &Self::Attempt, _epoch: Epoch) -> Option<u64> {
+    fn keep_seen(_clock: &Self::Clock, _attempt: &Self::Attempt, _since: Moment) -> Option<u64> {
         None
     }
 
     /// Ends that.
     #[doc(hidden)]
-    fn let_go(_clock: &Self::Clock, _time: u64, _epoch: Epoch) {}
+    fn let_go(_clock: &Self::Clock, _time: u64, _since: Moment) {}
 
-    /// The timestamp of the oldest open snapshot, and the epoch in which it was made.
+    /// The timestamp of the oldest open snapshot, and the moment at which it was made.
     #[doc(hidden)]
-    fn oldest_snapshot(_clock: &Self::Clock) -> Option<(u64, Epoch)> {
+    fn oldest_snapshot(_clock: &Self::Clock) -> Option<(u64, Moment)> {
         None
     }
 

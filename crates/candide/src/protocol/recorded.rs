@@ -43,7 +43,7 @@ use super::{
     Versioned,
 };
 use crate::access::{Intent, WriteSet};
-use crate::epoch::{Epoch, Epochs};
+use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::record::{CellAt, Edge, Op, WordRange, Words};
@@ -621,15 +621,15 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::reach(&mut inner(context), &mut attempt.inner, time, table)
     }
 
-    fn keep_seen(clock: &Self::Clock, attempt: &Self::Attempt, epoch: Epoch) -> Option<u64> {
-        P::keep_seen(&clock.clock, &attempt.inner, epoch)
+    fn keep_seen(clock: &Self::Clock, attempt: &Self::Attempt, since: Moment) -> Option<u64> {
+        P::keep_seen(&clock.clock, &attempt.inner, since)
     }
 
-    fn let_go(clock: &Self::Clock, time: u64, epoch: Epoch) {
-        P::let_go(&clock.clock, time, epoch);
+    fn let_go(clock: &Self::Clock, time: u64, since: Moment) {
+        P::let_go(&clock.clock, time, since);
     }
 
-    fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Epoch)> {
+    fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Moment)> {
         P::oldest_snapshot(&clock.clock)
     }
 
@@ -685,17 +685,17 @@ impl<P: Protocol> Protocol for Recorded<P> {
 }
 
 impl<P: Versioned> Versioned for Recorded<P> {
-    fn open_snapshot(clock: &Self::Clock, epoch: Epoch) -> u64 {
+    fn open_snapshot(clock: &Self::Clock, since: Moment) -> u64 {
         let mut snapshots = lock(&clock.snapshots);
         let begun = clock.tick();
-        let ts = P::open_snapshot(&clock.clock, epoch);
+        let ts = P::open_snapshot(&clock.clock, since);
         snapshots.push(Opened { ts, begun });
         ts
     }
 
-    fn close_snapshot(clock: &Self::Clock, ts: u64, epoch: Epoch) {
+    fn close_snapshot(clock: &Self::Clock, ts: u64, since: Moment) {
         let mut snapshots = lock(&clock.snapshots);
-        P::close_snapshot(&clock.clock, ts, epoch);
+        P::close_snapshot(&clock.clock, ts, since);
         // The last: what was read by the others was noted with the first.
         let place = snapshots.iter().rposition(|snapshot| snapshot.ts == ts).expect("a snapshot is closed once");
         snapshots.remove(place);

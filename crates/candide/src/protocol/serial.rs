@@ -34,10 +34,10 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
-use crate::sync::{self, Ordering};
+use crate::sync::{self, Ordering, step};
 use crate::timestamps::Timestamps;
 use std::any::Any;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -74,15 +74,17 @@ pub struct Lock(Option<sync::Exclusive>);
 #[derive(Debug, Default)]
 pub struct Attempt {
     log: Vec<Undo>,
-    /// What a scan may look back to: records changed by log entries from the first mark on.
-    changed_since_mark: Option<HashSet<u64>>,
+    /// Which entries of the log are of which record, from the first mark on: what a scan may look back to.
+    trail: Option<Trail>,
     scratch: Vec<u64>,
     /// Old words, in the order of the log.
     words: Vec<u64>,
     /// Records that are linked and no rows (S2).
     deleted: Deleted,
-    /// Records on which an update failed, and how, with its place in the log: the transaction cannot commit any more.
-    failed: Vec<Failed>,
+    /// The first failure of an update: the transaction cannot commit any more.
+    failed: Option<Abort>,
+    /// By record: its first failure, with its place in the log.
+    failures: HashMap<u64, (Abort, usize), BuildHasherDefault<AddressHasher>>,
     /// What an updater panicked with: the commit goes on with it.
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -166,11 +168,35 @@ impl Deleted {
     }
 }
 
+/// The entries of a log, record by record, so that a scan that looks back at a record goes through no others.
+#[derive(Debug, Default)]
+struct Trail {
+    steps: Vec<Step>,
+    /// By the address of a record: its last step.
+    last: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
+}
+
 #[derive(Debug, Clone, Copy)]
-struct Failed {
-    at: CellAt,
-    abort: Abort,
+struct Step {
+    /// The place of its entry in the log, and of the words that this keeps.
     place: usize,
+    words: usize,
+    /// The record's step before.
+    before: Option<usize>,
+}
+
+impl Trail {
+    fn push(&mut self, at: CellAt, place: usize, words: usize) {
+        let before = self.last.insert(at.address(), self.steps.len());
+        self.steps.push(Step { place, words, before });
+    }
+
+    /// The steps of a record from a place of the log on, the last one first.
+    fn back(&self, at: CellAt, to: usize) -> impl Iterator<Item = Step> {
+        let last = self.last.get(&at.address()).map(|&step| self.steps[step]);
+        let steps = std::iter::successors(last, |step| step.before.map(|before| self.steps[before]));
+        steps.take_while(move |step| step.place >= to)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +206,7 @@ enum Undo {
     /// Unlink the record.
     Link { at: CellAt },
     /// The record was a row, or was none, until here; `deleted` says what it is.
-    Existence { at: CellAt, was_row: bool },
+    Existence { was_row: bool },
 }
 
 impl Protocol for Serial {
@@ -233,7 +259,7 @@ impl Protocol for Serial {
 
     #[inline(always)]
     fn has_failed(attempt: &Attempt) -> bool {
-        !attempt.failed.is_empty()
+        attempt.failed.is_some()
     }
 
     #[inline(always)]
@@ -253,8 +279,8 @@ impl Protocol for Serial {
 
     #[inline(always)]
     fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
-        let has_marks = attempt.changed_since_mark.as_ref().is_some_and(|changed| !changed.is_empty());
-        let is_simple = !has_marks && attempt.failed.is_empty() && attempt.has(at);
+        let may_look_back = attempt.trail.as_ref().is_some_and(|trail| !trail.steps.is_empty());
+        let is_simple = !may_look_back && attempt.failed.is_none() && attempt.has(at);
         if is_simple {
             copy(Words::Shared(at.payload()));
         }
@@ -267,7 +293,7 @@ impl Protocol for Serial {
     }
 
     fn mark(attempt: &mut Attempt) -> usize {
-        attempt.changed_since_mark.get_or_insert_default();
+        attempt.trail.get_or_insert_default();
         attempt.log.len()
     }
 
@@ -278,13 +304,12 @@ impl Protocol for Serial {
         mark: usize,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        let changed = attempt.changed_since_mark.as_ref().is_some_and(|changed| changed.contains(&at.address()));
-        if !changed {
+        if attempt.trail.as_ref().is_none_or(|trail| trail.back(at, mark).next().is_none()) {
             return Self::read(context, attempt, at, copy);
         }
-        let (present, image) = attempt.looking_back(at, mark);
+        let present = attempt.look_back(at, mark);
         if present {
-            copy(Words::Own(image));
+            copy(Words::Own(&attempt.scratch));
             attempt.check(at, mark)?;
         }
         Ok(Seen { present, version: 0 })
@@ -314,13 +339,10 @@ impl Protocol for Serial {
                 true => attempt.deleted.remove(at),
                 false => attempt.deleted.push(at),
             }
-            attempt.log.push(Undo::Existence { at, was_row });
+            attempt.note(at, Undo::Existence { was_row });
         }
         if intent != Intent::Delete {
             attempt.apply(writes, at, intent, op);
-        }
-        if let Some(changed) = &mut attempt.changed_since_mark {
-            changed.insert(at.address());
         }
         Ok(())
     }
@@ -349,7 +371,7 @@ impl Protocol for Serial {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        if let Some(&Failed { abort, .. }) = attempt.failed.first() {
+        if let Some(abort) = attempt.failed {
             let panic = attempt.panic.take();
             Self::abort(context, attempt, writes);
             return panic.map_or(Err(abort), |panic| resume_unwind(panic));
@@ -370,8 +392,7 @@ impl Protocol for Serial {
         _writes: &WriteSet,
         _images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        let failed = attempt.failed.first().map(|failed| failed.abort);
-        let panic = attempt.panic.take();
+        let (failed, panic) = (attempt.failed, attempt.panic.take());
         attempt.undo(context);
         match panic {
             None => Ok(failed),
@@ -382,11 +403,8 @@ impl Protocol for Serial {
     fn unborn(_lock: &Lock, _at: CellAt) {}
 
     fn linked(attempt: &mut Attempt, _node: NodeAt, _before: u64, _after: u64, first: CellAt) {
-        attempt.log.push(Undo::Link { at: first });
+        attempt.note(first, Undo::Link { at: first });
         attempt.deleted.push(first);
-        if let Some(changed) = &mut attempt.changed_since_mark {
-            changed.insert(first.address());
-        }
     }
 
     fn divided(_attempt: &mut Attempt, _change: &NodeChange) {}
@@ -416,9 +434,21 @@ impl Attempt {
         self.log.clear();
         self.words.clear();
         self.deleted.clear();
-        self.failed.clear();
+        if self.failed.take().is_some() {
+            self.failures.clear();
+        }
         self.panic = None;
-        self.changed_since_mark = None;
+        self.trail = None;
+    }
+
+    /// Adds an entry of a record to the log; the words that it keeps are the last.
+    #[inline]
+    fn note(&mut self, at: CellAt, undo: Undo) {
+        if let Some(trail) = &mut self.trail {
+            let count = if let Undo::Words { count, .. } = undo { usize::from(count) } else { 0 };
+            trail.push(at, self.log.len(), self.words.len() - count);
+        }
+        self.log.push(undo);
     }
 
     #[inline(always)]
@@ -428,37 +458,39 @@ impl Attempt {
 
     /// Keeps a failure, with an entry of the log for its place.
     fn fail(&mut self, at: CellAt, abort: Abort) {
-        self.failed.push(Failed { at, abort, place: self.log.len() });
-        self.log.push(Undo::Words { at, first: 0, count: 0 });
+        self.failed.get_or_insert(abort);
+        self.failures.entry(at.address()).or_insert((abort, self.log.len()));
+        self.note(at, Undo::Words { at, first: 0, count: 0 });
     }
 
     /// The failure of an update of this record before a place in the log.
     fn check(&self, at: CellAt, mark: usize) -> Result<(), Abort> {
-        let failed = self.failed.iter().find(|failed| failed.at.address() == at.address() && failed.place < mark);
-        failed.map_or(Ok(()), |failed| Err(failed.abort))
+        if self.failed.is_none() {
+            return Ok(());
+        }
+        match self.failures.get(&at.address()) {
+            Some(&(abort, place)) if place < mark => Err(abort),
+            _ => Ok(()),
+        }
     }
 
-    /// Whether a record was a row when the log had `mark` entries, and its words.
-    fn looking_back(&mut self, at: CellAt, mark: usize) -> (bool, &[u64]) {
+    /// Puts together what the words of a record were when the log had `mark` entries, in `scratch`; says whether it was a row.
+    fn look_back(&mut self, at: CellAt, mark: usize) -> bool {
         let mut present = self.has(at);
         self.scratch.clear();
         self.scratch.extend(at.payload().iter().map(|word| word.load(Ordering::Relaxed)));
-        let mut kept = self.words.len();
-        for undo in self.log[mark..].iter().rev() {
-            match *undo {
-                Undo::Words { at: changed, first, count } => {
-                    kept -= usize::from(count);
-                    if changed.address() == at.address() {
-                        let old = &self.words[kept..kept + usize::from(count)];
-                        self.scratch[usize::from(first)..][..old.len()].copy_from_slice(old);
-                    }
+        for entry in self.trail.iter().flat_map(|trail| trail.back(at, mark)) {
+            step();
+            match self.log[entry.place] {
+                Undo::Words { first, count, .. } => {
+                    let old = &self.words[entry.words..][..usize::from(count)];
+                    self.scratch[usize::from(first)..][..old.len()].copy_from_slice(old);
                 }
-                Undo::Link { at: linked } if linked.address() == at.address() => present = false,
-                Undo::Existence { at: changed, was_row } if changed.address() == at.address() => present = was_row,
-                Undo::Link { .. } | Undo::Existence { .. } => {}
+                Undo::Link { .. } => present = false,
+                Undo::Existence { was_row } => present = was_row,
             }
         }
-        (present, &self.scratch)
+        present
     }
 
     /// Takes everything back (S3).
@@ -488,7 +520,7 @@ impl Attempt {
             Ok(()) => {
                 let range = usize::from(op.word)..usize::from(op.word + op.words);
                 self.words.extend(at.payload()[range].iter().map(|word| word.load(Ordering::Relaxed)));
-                self.log.push(Undo::Words { at, first: op.word, count: op.words });
+                self.note(at, Undo::Words { at, first: op.word, count: op.words });
                 writes.install(item, at.payload());
             }
             Err(Failure::Outcome(abort)) => self.fail(at, abort),

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::epoch::Epoch;
+use crate::epoch::Moment;
 use crate::sync::{Mutant, Mutex, lock, mutant};
 
 /// The open snapshots of a database, and who looks through what they see.
@@ -11,8 +11,8 @@ pub(super) struct Snapshots(Mutex<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
-    /// Their timestamps, in rising order, with the epochs in which they were opened.
-    snapshots: Vec<(u64, Epoch)>,
+    /// Their timestamps, in rising order, with the moments at which they were opened.
+    snapshots: Vec<(u64, Moment)>,
     /// How many threads look through chains of what was put aside, for what nobody sees any more, or to count it. While there is one,
     /// others retire what they otherwise would free.
     lookers: usize,
@@ -62,37 +62,38 @@ impl Snapshots {
         lock(&self.0).lookers -= 1;
     }
 
-    /// Opens one of now, which is what the clock says, in an epoch that the caller has read; gives its timestamp.
-    pub(super) fn open(&self, epoch: Epoch, now: impl FnOnce() -> u64) -> u64 {
+    /// Opens one of now, which is what the clock says, at a moment that the caller has read; gives its timestamp.
+    pub(super) fn open(&self, since: Moment, now: impl FnOnce() -> u64) -> u64 {
         let snapshots = &mut lock(&self.0).snapshots;
         let now = now();
         // It is not below any of them: each was the clock's under the same lock.
-        snapshots.push((now, epoch));
+        snapshots.push((now, since));
         now
     }
 
-    /// Adds what a running attempt sees, which began at that time and in that epoch, and is pinned since: nothing of it has been taken
+    /// Adds what a running attempt sees, which began at that time and moment, and is pinned since: nothing of it has been taken
     /// away. It may be older than others that are open.
-    pub(super) fn keep(&self, time: u64, epoch: Epoch) {
+    pub(super) fn keep(&self, time: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let place = snapshots.partition_point(|&(open, _)| open <= time);
         if !mutant(Mutant::KeptUnlisted) {
-            snapshots.insert(place, (time, epoch));
+            snapshots.insert(place, (time, since));
         }
     }
 
     /// Closes one.
-    pub(super) fn close(&self, ts: u64, epoch: Epoch) {
+    pub(super) fn close(&self, ts: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
-        let place = snapshots.iter().position(|&open| open == (ts, epoch));
+        let first = snapshots.partition_point(|&(open, _)| open < ts);
+        let place = snapshots[first..].iter().position(|&open| open == (ts, since)).map(|place| first + place);
         if !mutant(Mutant::KeptUnlisted) || place.is_some() {
             snapshots.remove(place.expect("a snapshot is closed once"));
         }
     }
 
-    /// The timestamp of the oldest, and the epoch in which it was opened.
-    pub(super) fn oldest(&self) -> Option<(u64, Epoch)> {
-        lock(&self.0).snapshots.iter().copied().min_by_key(|&(_, epoch)| epoch)
+    /// The timestamp of the oldest, and the moment at which it was opened.
+    pub(super) fn oldest(&self) -> Option<(u64, Moment)> {
+        lock(&self.0).snapshots.iter().copied().min_by_key(|&(_, since)| since)
     }
 }
 

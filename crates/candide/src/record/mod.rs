@@ -27,7 +27,7 @@ pub(crate) use range::Edge;
 pub use range::{KeyPrefix, KeyRange, Prefix, WordRange};
 pub use schema::{Group, Record, schema_hash};
 pub(crate) use schema::{RowType, image_words, store_in};
-pub use secondary::{Hashed, IndexKind, IndexOf, IndexSpec, Ordered};
+pub use secondary::{Hashed, InOrder, IndexKind, IndexOf, IndexSpec, Ordered};
 pub(crate) use tid::Tid;
 pub use update::Op;
 pub(crate) use update::Rehearsal;

@@ -94,6 +94,10 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// places, or one more that needs no further bit, go unnoticed, and so does another type of the same name that lies as the first did.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
+    /// What the fields are, a text for each: its name, a colon, its type, and its group or that it is of the key. An export keeps
+    /// them, so that an import which is refused because of [`Record::SCHEMA`] can say which field differs; nothing else rests on them.
+    const FIELDS: &'static [&'static str] = &[];
+
     /// The row's key.
     fn key(&self) -> Self::Key;
 
@@ -109,6 +113,8 @@ pub trait Record: Copy + Send + Sync + 'static {
 pub(crate) struct RowType {
     pub(crate) id: TypeId,
     pub(crate) name: &'static str,
+    /// Its name with the modules it is in.
+    pub(crate) path: &'static str,
     pub(crate) groups: &'static [Group],
     pub(crate) indexes: &'static [IndexSpec],
     /// Words of the key, and how many bits of each are used.
@@ -127,6 +133,7 @@ impl RowType {
         RowType {
             id: TypeId::of::<R>(),
             name: R::NAME,
+            path: std::any::type_name::<R>(),
             groups: R::GROUPS,
             indexes: R::INDEXES,
             key_words: R::Key::WORDS,

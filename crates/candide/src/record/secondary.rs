@@ -14,6 +14,17 @@ pub trait IndexKind: private::Sealed + 'static {
     const ORDERED: bool;
 }
 
+/// How indexes find keys that can be scanned: in order.
+#[diagnostic::on_unimplemented(
+    message = "keys that are found by their hash lie in no order, so ranges of them cannot be scanned",
+    label = "a scan of hashed keys",
+    note = "`#[record(ordered)]` on the row type has its tables keep their keys in order; `iter` goes through all rows of any table",
+    note = "an index keeps its own keys in order by `#[index(ordered)]` or `IndexOptions::ordered`"
+)]
+pub trait InOrder: IndexKind {}
+
+impl InOrder for Ordered {}
+
 /// Finds keys by their hash: the fastest for equality, without order.
 #[derive(Debug, Clone, Copy)]
 pub enum Hashed {}

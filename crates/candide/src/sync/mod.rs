@@ -9,6 +9,7 @@ mod random;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod size;
 mod spin;
+mod steps;
 mod system_clock;
 #[cfg(loom)]
 mod weaken;
@@ -20,6 +21,9 @@ pub(crate) use instruments::{Mutant, Point, mutant, pass, patience};
 pub(crate) use instruments::{with_hook, with_patience};
 pub(crate) use random::Random;
 pub(crate) use spin::{Exclusive, Spin};
+pub(crate) use steps::step;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use steps::steps;
 pub(crate) use system_clock::{SystemClock, TICK_BITS};
 
 #[cfg(loom)]

@@ -232,15 +232,26 @@ fn the_format_is_what_it_was() {
     db.run(|tx| table.insert(tx, Item::new(5, -1))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
     let mut stream = Vec::new();
     assert_eq!(table.export(&mut stream).unwrap(), 1);
-    let begin = [u64::from_le_bytes(*b"candide\x02"), 1_414_765_685_153_274_620, 1, 3];
+    let fields = "id: u64 (key)\ncount: i64 (group hot)\nsmall: u8 (group hot)\nflag: bool (group hot)\nother: u64 (group cold)\n";
+    let mut begin =
+        [u64::from_le_bytes(*b"candide\x03"), 1_414_765_685_153_274_620, 1, 3, fields.len() as u64].to_vec();
+    let padded = format!("{fields}\0\0\0\0\0\0\0");
+    begin.extend(
+        padded.as_bytes().as_chunks().0[..fields.len().div_ceil(8)].iter().map(|&word| u64::from_le_bytes(word)),
+    );
+    let add = |sum: u64, word: &u64| (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+    begin.push(begin.iter().fold(0xcbf2_9ce4_8422_2325, add));
+    let old_begin = [u64::from_le_bytes(*b"candide\x02"), begin[1], 1, 3];
     // The count; the small number and the flag, in one word; the other number, in a group of its own.
     let row = [5, u64::MAX, 7, 100];
-    let words = [&begin[..], &[1], &row, &[7_645_139_869_971_480_778], &[0, 1, 6_636_593_151_406_678_724]].concat();
-    let expected: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    assert_eq!(stream, expected);
-    let (_other, copy) = filled::<Occ>(0);
-    assert_eq!(copy.import(&mut &expected[..]).unwrap(), 1);
-    assert_eq!(rows(&copy), [Item::new(5, -1)]);
+    let rest = [&[1], &row[..], &[7_645_139_869_971_480_778], &[0, 1, 6_636_593_151_406_678_724]].concat();
+    let bytes = |begin: &[u64]| [begin, &rest].concat().iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    assert_eq!(stream, bytes(&begin));
+    for stream in [bytes(&begin), bytes(&old_begin)] {
+        let (_other, copy) = filled::<Occ>(0);
+        assert_eq!(copy.import(&mut &stream[..]).unwrap(), 1);
+        assert_eq!(rows(&copy), [Item::new(5, -1)]);
+    }
 }
 
 #[test]
@@ -298,7 +309,10 @@ fn rows_of_another_type_and_rows_that_are_there_are_refused() {
     let mut stream = Vec::new();
     table.export(&mut stream).unwrap();
     let other = db.table::<Other>("others").unwrap();
-    assert!(matches!(other.import(&mut stream.as_slice()), Err(StreamError::Schema { .. })));
+    let refused = other.import(&mut stream.as_slice()).unwrap_err();
+    assert!(matches!(refused, StreamError::Schema { .. }));
+    let message = r#"the rows of the stream are not the table's: the table has no field "id: u64 (key)"; "#;
+    assert!(refused.to_string().starts_with(message), "{refused}");
     assert!(db.run(|tx| other.get(tx, &1, Other::COUNT)).is_ok_and(|row: Option<i64>| row.is_none()));
     match table.import(&mut stream.as_slice()) {
         Err(StreamError::Refused(Error::Load { rows: 0, cause: Abort::Duplicate })) => {}

@@ -4,12 +4,15 @@ use super::rows::Item;
 use super::{ForProtocol, for_each};
 use crate::epoch::Collect;
 use crate::protocol::Protocol;
-use crate::{Abort, Database};
+use crate::{Abort, Database, Tx};
 
 /// Sessions that end, each with garbage.
 const SESSIONS: u64 = 300;
 /// Passes after which all of it must have been collected.
 const PASSES_MAX: usize = 40;
+
+/// What a session does to the row with a key.
+type Change<'a, P> = dyn Fn(&Tx<'_, P>, u64) -> Result<(), Abort> + 'a;
 
 struct Leaving {
     /// Whether a collection comes after every few sessions.
@@ -20,7 +23,7 @@ impl ForProtocol for Leaving {
     fn run<P: Protocol>(&self) {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let items = db.table::<Item>("items").unwrap();
-        let run = |change: &dyn Fn(&crate::Tx<'_, P>, u64) -> Result<(), Abort>, id| {
+        let run = |change: &Change<'_, P>, id| {
             let mut session = db.session().unwrap();
             session.run(|tx| change(tx, id)).unwrap_or_else(|e: Abort| panic!("{e}"));
         };

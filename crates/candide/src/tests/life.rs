@@ -178,7 +178,18 @@ fn a_table_or_session_keeps_its_database_alive() {
     assert_eq!(table.for_each_quiescent(|row| assert_eq!(row.count, 1)), Ok(1));
 }
 
-/// A row type with the same name and shape as another.
+/// A row type with the same name as another, of another module.
+mod elsewhere {
+    #[derive(Debug, Clone, Copy, candide_derive::Record)]
+    #[record(crate = crate)]
+    pub(super) struct Item {
+        #[key]
+        id: u64,
+        count: i64,
+    }
+}
+
+/// A row type of the same shape as another.
 #[derive(Debug, Clone, Copy)]
 struct Impostor {
     id: u64,
@@ -210,6 +221,12 @@ impl ForProtocol for Misuse {
         assert_eq!(
             db.table::<Impostor>("rows").unwrap_err(),
             Error::TableType { table: "rows".into(), wanted: "Impostor", existing: "Item" }
+        );
+        let alike = db.table::<elsewhere::Item>("rows").unwrap_err();
+        assert_eq!(
+            alike.to_string(),
+            "table \"rows\" holds rows of type candide::tests::rows::Item, not candide::tests::life::elsewhere::Item; use another \
+             name for candide::tests::life::elsewhere::Item"
         );
         assert_eq!(db.table::<Item>("").unwrap_err(), Error::EmptyTableName);
 
@@ -372,6 +389,8 @@ fn attempts_and_deadlines_end_retrying() {
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let mut hopeless = |options: RunOptions<'_>| {
         session.run_with(options, |tx| {
+            // The deadline comes before others give way.
+            std::thread::sleep(Duration::from_millis(1));
             table.read(tx, &1, Item::COUNT)?;
             other.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
             table.update(tx, &1, Item::COUNT.add(1))

@@ -32,6 +32,8 @@ mod for_update;
 #[cfg(not(any(loom, shuttle)))]
 mod get_now;
 #[cfg(not(any(loom, shuttle)))]
+mod growth;
+#[cfg(not(any(loom, shuttle)))]
 mod histories;
 #[cfg(not(any(loom, shuttle)))]
 mod hostile;
@@ -51,6 +53,8 @@ mod model;
 mod mvto_attacks;
 #[cfg(not(any(loom, shuttle)))]
 mod neighbours;
+#[cfg(not(any(loom, shuttle)))]
+mod nested;
 #[cfg(not(any(loom, shuttle)))]
 mod opacity;
 #[cfg(not(loom))]

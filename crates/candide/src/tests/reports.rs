@@ -358,6 +358,32 @@ fn a_row_is_shown_by_its_table_and_key() {
     }));
 }
 
+struct ShownInALine;
+
+impl ForProtocol for ShownInALine {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let mut session = db.session().unwrap();
+        unwrap(session.run(|tx| items.insert(tx, Item::new(1, 0))));
+        let shown = [format!("{db:?}"), format!("{session:?}"), format!("{items:?}")];
+        let name = db.properties().name;
+        assert!(
+            shown[0].starts_with(&format!(r#"Database {{ protocol: "{name}", tables: 1, sessions: 1, "#)),
+            "{shown:?}"
+        );
+        let number = session.number();
+        assert_eq!(shown[1], format!(r#"Session {{ protocol: "{name}", number: {number}, commits: 1, .. }}"#));
+        assert_eq!(shown[2], r#"Table { name: "rows", row: "Item", .. }"#);
+        assert!(shown.iter().all(|text| text.len() < 100 && !text.contains('\n')), "{shown:?}");
+    }
+}
+
+#[test]
+fn databases_sessions_and_tables_are_shown_in_a_line() {
+    for_each(&ShownInALine);
+}
+
 /// Runs something that ends in an abort, and says how often each cause is counted.
 fn causes(session: &mut Session<Occ>, expected: Abort, body: &dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>) -> Stats {
     let before = session.stats();
@@ -400,12 +426,18 @@ fn attempts_are_counted_by_what_they_ended_in() {
         assert_eq!(counts(&stats), [(cause.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
         assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (2, 1, 0, 0));
     }
-    let locked: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.add(1));
+    let locked = |session: &mut Session<Occ>, expected| {
+        causes(session, expected, &|tx| items.update(tx, &1, Item::COUNT.add(1)))
+    };
     let mut holder = db.session().unwrap();
     unwrap(holder.run(|tx| {
         items.read_for_update(tx, &1, Item::COUNT)?;
-        let stats = causes(&mut session, Abort::AttemptsExhausted, locked);
+        let other = || locked(&mut session, Abort::AttemptsExhausted);
+        let stats = std::thread::scope(|scope| scope.spawn(other).join().unwrap());
         assert_eq!(counts(&stats), [(Abort::Locked.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
+        // On the holder's thread it would wait for itself.
+        let stats = locked(&mut session, Abort::Nested);
+        assert_eq!(counts(&stats), [(Abort::Locked.name(), 1), (Abort::Nested.name(), 1)]);
         Ok(())
     }));
 

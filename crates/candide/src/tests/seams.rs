@@ -64,7 +64,7 @@ struct Slow<'a> {
 impl std::io::Write for Slow<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.bytes += bytes.len();
-        if self.bytes > 100
+        if self.bytes > 1_000
             && let Some(meet) = self.meet.take()
         {
             meet();

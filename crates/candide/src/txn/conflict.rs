@@ -33,7 +33,7 @@ impl Conflict {
     /// Looks the names up.
     #[cold]
     pub(crate) fn named(engine: &Common, note: ConflictNote) -> Conflict {
-        let ConflictNote { cause, table, unit, key } = note;
+        let ConflictNote { cause, table, unit, key, .. } = note;
         let Some(table) = table.map(|number| engine.table(number)) else {
             return Conflict { cause, table: None, group: None, key: None, key_is_longer: false, key_text: None };
         };

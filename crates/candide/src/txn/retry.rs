@@ -9,6 +9,7 @@ use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::Found;
+use crate::protocol::own_thread::Held;
 use crate::protocol::{Context, Engine, Local, LookBack, Protocol, TableCore, Token};
 use crate::record::{PlacedUnit, Words};
 use crate::stats::Counters;
@@ -200,7 +201,7 @@ impl<P: Protocol> Core<P> {
     ) -> Result<T, E> {
         let local = &mut self.state.get_mut().local;
         (local.has_yielded, local.look_back) = (false, look_back);
-        let mut starvation = Starvation { token: &engine.token, session: local.id, conflicts: 0 };
+        let mut starvation = Starvation { token: &engine.token, database: engine.id, session: local.id, conflicts: 0 };
         let mut failed = 0;
         loop {
             let (verdict, result) = match self.attempt(engine, failed + 1, effects, &mut body) {
@@ -273,6 +274,10 @@ impl<P: Protocol> Core<P> {
             self.public.counters.aborted(refusal);
             return Some(refusal);
         }
+        if self.waits_for_itself(engine, cause) {
+            self.public.counters.aborted(Abort::Nested);
+            return Some(Abort::Nested);
+        }
         self.public.counters.retried();
         if cause == Abort::Yielded {
             self.wait_for_token(engine, options);
@@ -283,6 +288,15 @@ impl<P: Protocol> Core<P> {
             pause(&mut self.state.get_mut().local.random, conflicts);
         }
         None
+    }
+
+    /// Whether what an attempt has met is a transaction in whose closure this one runs: that goes on when this one has ended.
+    fn waits_for_itself(&mut self, engine: &Engine<P>, cause: Abort) -> bool {
+        match cause {
+            Abort::Yielded => Held::Token(engine.id).is_own_threads(),
+            Abort::Locked => self.state.get_mut().last_conflict.is_some_and(|note| note.is_own_threads),
+            _ => false,
+        }
     }
 
     /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and lets no panic of theirs
@@ -424,6 +438,7 @@ fn settle<T, E: From<Abort>>(
 /// over, however it ends.
 struct Starvation<'a> {
     token: &'a Token,
+    database: u64,
     session: u64,
     conflicts: u32,
 }
@@ -432,6 +447,7 @@ impl Starvation<'_> {
     fn suffer(&mut self) -> u32 {
         self.conflicts += 1;
         if self.conflicts >= TOKEN_ATTEMPTS && self.token.try_take(self.session) {
+            Held::Token(self.database).note();
             #[cfg(feature = "tracing")]
             super::events::token_taken(self.session, self.conflicts);
         }
@@ -441,8 +457,8 @@ impl Starvation<'_> {
 
 impl Drop for Starvation<'_> {
     fn drop(&mut self) {
-        if self.conflicts >= TOKEN_ATTEMPTS {
-            self.token.release(self.session);
+        if self.conflicts >= TOKEN_ATTEMPTS && self.token.release(self.session) {
+            Held::Token(self.database).forget();
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
+use crate::protocol::own_thread::{self, Held};
 use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore};
 use crate::record::{CellAt, KeyPacking, Op, RecordAt, Unit, Units, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
@@ -50,6 +51,8 @@ pub(crate) struct State<P: Protocol> {
     operations: u32,
     /// Those of them that are still to come; one if the attempt is doomed, so that each further operation is told.
     until_look: u32,
+    /// How many units the attempt has noted that it holds.
+    held: u32,
     /// Whether conflicts unwind the stack.
     unwinds: bool,
 }
@@ -88,6 +91,7 @@ impl<P: Protocol> State<P> {
             workbench: Workbench::default(),
             operations: FIRST_REVALIDATION,
             until_look: FIRST_REVALIDATION,
+            held: 0,
             unwinds: engine.options.factors.has(Factor::UnwindingAborts),
         }
     }
@@ -186,9 +190,10 @@ impl<P: Protocol> State<P> {
         let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
         if kept.is_none()
             && let Some(epoch) = slot.pinned_epoch().filter(is_long)
-            && let Some(time) = P::keep_seen(&engine.clock, &self.attempt, epoch)
+            && let since = engine.epochs.moment_of(epoch)
+            && let Some(time) = P::keep_seen(&engine.clock, &self.attempt, since)
         {
-            *kept = Some((time, epoch));
+            *kept = Some((time, since));
             engine.epochs.hold_memory_only(slot);
         }
     }
@@ -196,8 +201,8 @@ impl<P: Protocol> State<P> {
     /// Ends that.
     #[cold]
     fn let_go(&mut self, engine: &Engine<P>) {
-        let (time, epoch) = self.local.kept.take().expect("it is kept");
-        P::let_go(&engine.clock, time, epoch);
+        let (time, since) = self.local.kept.take().expect("it is kept");
+        P::let_go(&engine.clock, time, since);
     }
 
     /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether the row exists. Nothing, and nothing
@@ -315,7 +320,14 @@ impl<P: Protocol> State<P> {
     ) -> Result<bool, Abort> {
         let context = &mut Context::new(engine, &mut self.local);
         match P::read_for_update(context, &mut self.attempt, at, copy) {
-            Ok(seen) => Ok(seen.present),
+            Ok(seen) => {
+                // What is not there is not held.
+                if seen.present {
+                    Held::unit(at).note();
+                    self.held += 1;
+                }
+                Ok(seen.present)
+            }
             Err(abort) => Err(self.doom(abort)),
         }
     }
@@ -814,6 +826,9 @@ impl<P: Protocol> State<P> {
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
         if P::VERSION_WORDS > 0 && self.local.kept.is_some() {
             self.let_go(engine);
+        }
+        if self.held > 0 {
+            own_thread::forget_units(std::mem::take(&mut self.held));
         }
         self.writes.clear();
         while let Some(first) = self.local.linked.pop() {

@@ -89,7 +89,7 @@ use super::room::Room;
 use super::{BlockSize, Burial, Committed, Context, Due, Fate, LookBack, Missing};
 use super::{Protocol, PutAside, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
-use crate::epoch::{Epoch, Epochs};
+use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
@@ -365,16 +365,16 @@ impl Protocol for Mvcc {
         }
     }
 
-    fn keep_seen(clock: &Clock, attempt: &Attempt, epoch: Epoch) -> Option<u64> {
-        clock.snapshots.keep(attempt.time, epoch);
+    fn keep_seen(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
+        clock.snapshots.keep(attempt.time, since);
         Some(attempt.time)
     }
 
-    fn let_go(clock: &Clock, time: u64, epoch: Epoch) {
-        clock.snapshots.close(time, epoch);
+    fn let_go(clock: &Clock, time: u64, since: Moment) {
+        clock.snapshots.close(time, since);
     }
 
-    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Epoch)> {
+    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Moment)> {
         clock.snapshots.oldest()
     }
 
@@ -419,12 +419,12 @@ impl Protocol for Mvcc {
 }
 
 impl Versioned for Mvcc {
-    fn open_snapshot(clock: &Clock, epoch: Epoch) -> u64 {
-        clock.snapshots.open(epoch, || clock.now())
+    fn open_snapshot(clock: &Clock, since: Moment) -> u64 {
+        clock.snapshots.open(since, || clock.now())
     }
 
-    fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
-        clock.snapshots.close(ts, epoch);
+    fn close_snapshot(clock: &Clock, ts: u64, since: Moment) {
+        clock.snapshots.close(ts, since);
     }
 }
 

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::ticks::Ticks;
-use crate::epoch::Epoch;
+use crate::epoch::Moment;
 use crate::protocol::snapshots::Snapshots;
 use crate::sync::{
     AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Point, Spin, full_fence, lock, mutant, pass, store_then_full_fence,
@@ -176,9 +176,9 @@ impl Clock {
         self.parts_made.load(Ordering::Relaxed)
     }
 
-    /// Opens a snapshot of now, in an epoch that the caller has read; gives its timestamp.
-    pub(super) fn open_snapshot(&self, epoch: Epoch) -> u64 {
-        let now = self.snapshots.open(epoch, || self.now());
+    /// Opens a snapshot of now, which the caller has taken for this moment; gives its timestamp.
+    pub(super) fn open_snapshot(&self, since: Moment) -> u64 {
+        let now = self.snapshots.open(since, || self.now());
         self.await_settled(&mut Others::default(), now);
         now
     }

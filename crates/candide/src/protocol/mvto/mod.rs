@@ -103,13 +103,13 @@ use super::nodes::NodeSet;
 use super::room::Room;
 use super::{BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
-use crate::epoch::{Epoch, Epochs};
+use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::chain::{self, Latched, Stamp, Version, VersionId};
 use crate::record::{CellAt, Op, Tid, Words};
-use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass, step};
 use crate::timestamps::Timestamps;
 use clock::{Others, Part};
 pub(crate) use flatten::DELTAS_MAX;
@@ -180,9 +180,18 @@ impl Attempt {
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
 
-    /// Whether it keeps others from writing a unit.
+    /// Whether it keeps others from writing a unit. Not looked for if it is unlocked; latest first.
     fn holds(&self, at: CellAt) -> bool {
-        self.held.iter().rev().any(|held| held.address() == at.address())
+        let is_it = |held: &CellAt| {
+            step();
+            held.address() == at.address()
+        };
+        !self.held.is_empty() && at.chain_word().has(Tid::LOCK) && self.held.iter().rev().any(is_it)
+    }
+
+    /// The same at its commit, which has put what it holds in order.
+    fn holds_at_commit(&self, at: CellAt) -> bool {
+        self.held.binary_search_by_key(&at.address(), |held| held.address()).is_ok()
     }
 }
 
@@ -408,16 +417,16 @@ impl Protocol for Mvto {
         }
     }
 
-    fn keep_seen(clock: &Clock, attempt: &Attempt, epoch: Epoch) -> Option<u64> {
-        clock.snapshots.keep(attempt.time, epoch);
+    fn keep_seen(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
+        clock.snapshots.keep(attempt.time, since);
         Some(attempt.time)
     }
 
-    fn let_go(clock: &Clock, time: u64, epoch: Epoch) {
-        clock.snapshots.close(time, epoch);
+    fn let_go(clock: &Clock, time: u64, since: Moment) {
+        clock.snapshots.close(time, since);
     }
 
-    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Epoch)> {
+    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Moment)> {
         clock.snapshots.oldest()
     }
 
@@ -447,12 +456,12 @@ impl Protocol for Mvto {
 }
 
 impl Versioned for Mvto {
-    fn open_snapshot(clock: &Clock, epoch: Epoch) -> u64 {
-        clock.open_snapshot(epoch)
+    fn open_snapshot(clock: &Clock, since: Moment) -> u64 {
+        clock.open_snapshot(since)
     }
 
-    fn close_snapshot(clock: &Clock, ts: u64, epoch: Epoch) {
-        clock.snapshots.close(ts, epoch);
+    fn close_snapshot(clock: &Clock, ts: u64, since: Moment) {
+        clock.snapshots.close(ts, since);
     }
 }
 
@@ -731,6 +740,8 @@ fn commit_at(
     writes: &mut WriteSet,
     ts: u64,
 ) -> Result<(), Failure> {
+    attempt.held.sort_unstable_by_key(|held| held.address());
+
     // 2 link
     for index in 0..writes.items().len() {
         link(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
@@ -864,7 +875,7 @@ fn latch<'a>(context: &mut Context<'_, Mvto>, attempt: &Attempt, at: &'a CellAt)
     let mut spin = Spin::default();
     loop {
         match at.try_latch() {
-            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds(*at) => return Ok(cell),
+            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds_at_commit(*at) => return Ok(cell),
             Ok(cell) => {
                 cell.release();
                 if !spin.wait_at_most(LOCK_ROUNDS_MAX) {

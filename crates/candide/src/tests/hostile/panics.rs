@@ -349,7 +349,10 @@ impl ForProtocol for PanickingReports {
             demand_panic("a report", || {
                 session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
                     let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
-                    other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
+                    // On a thread of its own: here it would in the end wait for the transaction that it is in.
+                    let parcels = &scene.parcels;
+                    let mut add = || other.run(|tx| parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)));
+                    std::thread::scope(|scope| scope.spawn(&mut add).join().expect("it does not panic"))?;
                     scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))
                 })
             });

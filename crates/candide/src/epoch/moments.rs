@@ -1,0 +1,108 @@
+//! Milliseconds by the clock, for epochs that are over.
+//!
+//! An epoch is a number, and says how old something is only as far as epochs are milliseconds, which a busy machine, or commits that
+//! use up their numbers, may see to that they are not. So each pass of the advancer leaves a mark: the moment at which an epoch had
+//! begun. Of older passes there are fewer marks: at each level half as many as at the one before, and as many passes take up as much of
+//! the list, whether they were in the last second or in the last hour.
+
+#![forbid(unsafe_code)]
+
+use super::Epoch;
+use crate::sync::Instant;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// Milliseconds since the epochs of a process began; where these are moved by hand, passes.
+pub(crate) type Moment = u64;
+
+/// Marks of a level. An age is short by one part of this many, at most, and by one pass.
+const MARKS_MAX: usize = 64;
+
+/// What tells the moments at which epochs began.
+#[derive(Debug)]
+pub(super) struct Moments {
+    begun: Instant,
+    marks: Mutex<Marks>,
+}
+
+impl Moments {
+    pub(super) fn new() -> Moments {
+        Moments { begun: Instant::now(), marks: Mutex::default() }
+    }
+
+    /// Returns how much of the clock's time has passed.
+    pub(super) fn now(&self) -> Moment {
+        self.begun.elapsed().as_millis().try_into().unwrap_or(Moment::MAX)
+    }
+
+    /// Notes that `epoch` has just begun.
+    pub(super) fn mark(&self, epoch: Epoch) {
+        let now = self.now();
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).push(epoch, now);
+    }
+
+    /// Returns when `epoch` ended, or somewhat later; now, if no pass has seen it end.
+    pub(super) fn end_of(&self, epoch: Epoch) -> Moment {
+        let end = self.marks.lock().unwrap_or_else(PoisonError::into_inner).end_of(epoch);
+        end.unwrap_or_else(|| self.now())
+    }
+}
+
+/// Epochs with the moments at which they had begun, level by level. What a level has too many of goes to the next: every other one.
+#[derive(Debug, Default)]
+struct Marks(Vec<VecDeque<(Epoch, Moment)>>);
+
+impl Marks {
+    fn push(&mut self, epoch: Epoch, moment: Moment) {
+        let mut mark = Some((epoch, moment));
+        for level in 0.. {
+            let Some(newest) = mark.take() else { return };
+            if level == self.0.len() {
+                self.0.push(VecDeque::new());
+            }
+            let marks = &mut self.0[level];
+            marks.push_back(newest);
+            if marks.len() > MARKS_MAX {
+                // The later of the two oldest: an epoch between them has ended by then.
+                marks.pop_front();
+                mark = marks.pop_front();
+            }
+        }
+    }
+
+    fn end_of(&self, epoch: Epoch) -> Option<Moment> {
+        let later = self.0.iter().flatten().filter(|&&(began, _)| began > epoch);
+        later.map(|&(_, moment)| moment).min()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_tell_when_an_epoch_ended_and_are_few() {
+        let mut marks = Marks::default();
+        let (passes, slow) = (100_000, 7);
+        for epoch in 1..=passes {
+            marks.push(epoch, epoch * slow);
+        }
+        for epoch in 1..passes {
+            let (end, told) = ((epoch + 1) * slow, marks.end_of(epoch).expect("later ones have begun"));
+            let age_max = passes * slow - end;
+            assert!(told - end <= age_max / (MARKS_MAX as u64 - 1), "{epoch}: {told}, {end}");
+        }
+        assert_eq!(marks.end_of(passes), None);
+        assert!(marks.0.iter().map(VecDeque::len).sum::<usize>() < 12 * MARKS_MAX);
+    }
+
+    #[test]
+    fn an_epoch_that_lasted_until_a_session_came_ended_then() {
+        let mut marks = Marks::default();
+        (1..=10).for_each(|epoch| marks.push(epoch, epoch));
+        // The advancer sleeps for an hour.
+        (11..=200_000).for_each(|epoch| marks.push(epoch, 3_600_000 + epoch));
+        assert!(marks.end_of(10).is_some_and(|end| end > 3_600_000));
+        assert!(marks.end_of(9).is_some_and(|end| end >= 10));
+    }
+}

@@ -1,0 +1,71 @@
+//! What the transactions of a thread hold while their closures run: what another session's transaction in such a closure would wait for
+//! in vain.
+//!
+//! Nothing is noted of transactions that hold nothing while their closures run, which are nearly all.
+
+#![forbid(unsafe_code)]
+
+use crate::record::CellAt;
+use crate::sync::MODELLED;
+use std::cell::RefCell;
+
+thread_local! {
+    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+}
+
+/// One thing that a transaction holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The token of the database with this number.
+    Token(u64),
+    /// The unit whose cell has this address, for update.
+    Unit(u64),
+}
+
+impl Held {
+    pub(crate) fn unit(at: CellAt) -> Held {
+        Held::Unit(at.address())
+    }
+
+    /// Notes that a transaction of this thread holds it.
+    pub(crate) fn note(self) {
+        with(|held| held.push(self));
+    }
+
+    /// Forgets that, of the transaction that has noted it last.
+    #[cold]
+    pub(crate) fn forget(self) {
+        with(|held| {
+            if let Some(place) = held.iter().rposition(|&other| other == self) {
+                held.remove(place);
+            }
+        });
+    }
+
+    /// Whether a transaction of this thread holds it.
+    #[cold]
+    pub(crate) fn is_own_threads(self) -> bool {
+        with(|held| held.contains(&self)).unwrap_or(false)
+    }
+}
+
+/// Forgets the units that the transaction holds which has noted so many last.
+#[cold]
+pub(crate) fn forget_units(mut count: u32) {
+    with(|held| {
+        while count > 0
+            && let Some(last) = held.iter().rposition(|held| matches!(held, Held::Unit(_)))
+        {
+            held.remove(last);
+            count -= 1;
+        }
+    });
+}
+
+/// Calls `act` with what is held, unless the thread is ending, or is one of a model's, which share what a thread has for itself.
+fn with<T>(act: impl FnOnce(&mut Vec<Held>) -> T) -> Option<T> {
+    if MODELLED {
+        return None;
+    }
+    HELD.try_with(|held| act(&mut held.borrow_mut())).ok()
+}

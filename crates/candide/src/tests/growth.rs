@@ -1,0 +1,225 @@
+//! What an operation takes in steps, however many there have been.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each, for_each_erased};
+use crate::protocol::Protocol;
+use crate::sync::steps;
+use crate::{Abort, Column, Database, Refused, Table, Updater};
+use candide_derive::Record;
+use std::cell::Cell;
+
+thread_local! {
+    static APPLIED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Adds one to the count, up to a limit, and counts that.
+#[derive(Debug, Clone, Copy)]
+struct Counted(i64);
+
+impl Updater<Item> for Counted {
+    type Target = Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
+        APPLIED.set(APPLIED.get() + 1);
+        *count += 1;
+        if *count > self.0 { Err(Refused) } else { Ok(()) }
+    }
+}
+
+const TURNS: i64 = 1_000;
+const NO_LIMIT: Counted = Counted(i64::MAX);
+
+/// A table of one row, and how often updaters are applied in `body`.
+fn applied<P: Protocol>(
+    body: impl Fn(&crate::Tx<'_, P>, &Table<Item, P>) -> Result<(), Abort>,
+) -> (u64, Result<(), Abort>, i64) {
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("rows").unwrap();
+    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    APPLIED.set(0);
+    let result = db.run(|tx| body(tx, &items));
+    let applied = APPLIED.get();
+    (applied, result, db.run(|tx| items.read(tx, &1, Item::COUNT)).unwrap_or_else(|abort: Abort| panic!("{abort}")))
+}
+
+struct ReadsByTurns;
+
+impl ForProtocol for ReadsByTurns {
+    fn run<P: Protocol>(&self) {
+        let (applied, result, count) = applied::<P>(|tx, items| {
+            for turn in 1..=TURNS {
+                items.update_with(tx, &1, NO_LIMIT)?;
+                assert_eq!(items.read(tx, &1, Item::COUNT)?, turn);
+            }
+            Ok(())
+        });
+        assert_eq!((result, count), (Ok(()), TURNS));
+        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+    }
+}
+
+#[test]
+fn reads_between_updates_of_a_row_apply_each_a_few_times() {
+    for_each(&ReadsByTurns);
+    for_each_erased(&ReadsByTurns);
+}
+
+struct ScansByTurns;
+
+impl ForProtocol for ScansByTurns {
+    fn run<P: Protocol>(&self) {
+        let (applied, result, count) = applied::<P>(|tx, items| {
+            for turn in 0..TURNS {
+                // It looks back to before the update, and goes on after it.
+                let scan = items.iter(tx, Item::COUNT);
+                items.update_with(tx, &1, NO_LIMIT)?;
+                let counts = scan.collect::<Result<Vec<_>, _>>()?;
+                assert_eq!(counts, [(1, turn)]);
+                assert_eq!(items.read(tx, &1, Item::COUNT)?, turn + 1);
+            }
+            Ok(())
+        });
+        assert_eq!((result, count), (Ok(()), TURNS));
+        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+    }
+}
+
+#[test]
+fn scans_between_updates_of_a_row_apply_each_a_few_times() {
+    for_each(&ScansByTurns);
+}
+
+struct ReadsAfterARefusal;
+
+impl ForProtocol for ReadsAfterARefusal {
+    fn run<P: Protocol>(&self) {
+        let (applied, result, count) = applied::<P>(|tx, items| {
+            let last = TURNS - 1;
+            // Staged without a look, and the last is refused: at once, or at the first read.
+            let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, &1, Counted(last)));
+            if staged.is_ok() {
+                for _ in 0..TURNS {
+                    assert_eq!(items.read(tx, &1, Item::COUNT), Err(Abort::Guard), "{}", P::NAME);
+                }
+            }
+            Ok(())
+        });
+        assert_eq!((result, count), (Err(Abort::Guard), 0));
+        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+    }
+}
+
+#[test]
+fn reads_after_an_update_that_is_refused_apply_few() {
+    for_each(&ReadsAfterARefusal);
+}
+
+#[derive(Debug, Clone, Copy, Record)]
+#[record(crate = crate, ordered)]
+struct Line {
+    #[key]
+    at: u64,
+    amount: u64,
+}
+
+struct ChangesAmidAScan;
+
+impl ForProtocol for ChangesAmidAScan {
+    fn run<P: Protocol>(&self) {
+        const ROWS: u64 = 500;
+        let db = Database::<P>::builder().build().unwrap();
+        let lines = db.table::<Line>("lines").unwrap();
+        let mut session = db.session().unwrap();
+        let filled = session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
+        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let before = steps();
+        let changed = session.run(|tx| {
+            let mut rows = 0;
+            for row in lines.scan(tx, .., Line::AMOUNT) {
+                // Those ahead are changed before the scan comes to them, and some come and go; others are put there for it to leave out.
+                let (at, amount) = row?;
+                assert_eq!(amount, 1, "{}: {at}", P::NAME);
+                rows += 1;
+                let ahead = (at + 7) % ROWS;
+                lines.update(tx, &ahead, Line::AMOUNT.add(at))?;
+                lines.insert(tx, Line { at: at + ROWS, amount: 2 })?;
+                if at % 3 == 0 {
+                    lines.delete(tx, &ahead)?;
+                    lines.insert(tx, Line { at: ahead, amount: 3 })?;
+                }
+            }
+            Ok::<_, Abort>(rows)
+        });
+        assert_eq!(changed, Ok(ROWS), "{}", P::NAME);
+        let steps = steps() - before;
+        assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
+    }
+}
+
+#[test]
+fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes() {
+    for_each(&ChangesAmidAScan);
+}
+
+struct ReadsAfterManyFailures;
+
+impl ForProtocol for ReadsAfterManyFailures {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let mut session = db.session().unwrap();
+        let filled = session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let ended = session.run(|tx| {
+            for id in [1, 2, 1] {
+                items.update(tx, &id, Item::COUNT.sub(1).at_least(0))?;
+            }
+            items.update(tx, &3, Item::COUNT.add(i64::MAX))?;
+            items.update(tx, &3, Item::COUNT.add(1))?;
+            let read = [0, 1, 2, 3].map(|id| items.read(tx, &id, Item::COUNT));
+            assert_eq!(read, [Ok(0), Err(Abort::Guard), Err(Abort::Guard), Err(Abort::Overflow)], "{}", P::NAME);
+            Ok(())
+        });
+        assert_eq!(ended, Err(Abort::Guard));
+        let after = session.run(|tx| items.read(tx, &1, Item::COUNT));
+        assert_eq!(after, Ok::<_, Abort>(0));
+    }
+}
+
+#[test]
+fn each_row_whose_update_fails_says_so_and_others_do_not() {
+    for_each(&ReadsAfterManyFailures);
+}
+
+struct ManyForUpdate;
+
+impl ForProtocol for ManyForUpdate {
+    fn run<P: Protocol>(&self) {
+        const ROWS: u64 = 500;
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let mut session = db.session().unwrap();
+        let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let before = steps();
+        let updated = session.run(|tx| {
+            for id in 0..ROWS {
+                let count = items.read_for_update(tx, &id, Item::COUNT)?;
+                assert_eq!(items.read_for_update(tx, &id, Item::COUNT)?, count);
+            }
+            (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))
+        });
+        assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
+        let steps = steps() - before;
+        assert!(steps <= 4 * ROWS, "{}: {steps}", P::NAME);
+    }
+}
+
+#[test]
+fn a_row_that_is_locked_for_update_is_not_compared_with_all_others() {
+    for_each(&ManyForUpdate);
+}

@@ -1,0 +1,79 @@
+//! Transactions of another session within a closure that wait for the closure's own.
+
+use super::rows::Item;
+use super::{ForProtocol, for_each_concurrent};
+use crate::protocol::Protocol;
+use crate::{Abort, Database, RunOptions};
+use std::cell::Cell;
+
+/// Far more attempts than it takes to be refused.
+const MANY: RunOptions<'static> = RunOptions::new();
+const ATTEMPTS_MAX: u32 = 100;
+
+struct Starving;
+
+impl ForProtocol for Starving {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
+        outer.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let attempts = Cell::new(0);
+        let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
+            attempts.set(attempts.get() + 1);
+            let count = items.read(tx, &1, Item::COUNT)?;
+            // In the way of the transaction around it, until others give way to that.
+            let options = MANY.attempts_max(ATTEMPTS_MAX);
+            inner.run_with(options, |tx| items.update(tx, &1, Item::COUNT.add(1)))?;
+            items.update(tx, &1, Item::COUNT.set(count + 1))
+        });
+        assert_eq!(ended, Err(Abort::Nested), "{}", P::NAME);
+        assert!(attempts.get() <= 40, "{}: {} attempts", P::NAME, attempts.get());
+        // Nothing is left of that.
+        for session in [&mut outer, &mut inner] {
+            let added = session.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+            assert_eq!(added, Ok::<_, Abort>(()), "{}", P::NAME);
+        }
+    }
+}
+
+#[test]
+fn a_transaction_within_one_that_others_give_way_to_is_refused() {
+    for_each_concurrent(&Starving);
+}
+
+struct Holding;
+
+impl ForProtocol for Holding {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
+        let filled = outer.run(|tx| (1..=3).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let tried = Cell::new(0);
+        let ended = outer.run(|tx| {
+            items.read_for_update(tx, &1, Item::COUNT)?;
+            let mut update = |id: u64| {
+                inner.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
+                    tried.set(tried.get() + 1);
+                    items.update(tx, &id, Item::COUNT.add(1))
+                })
+            };
+            let excluded = db.inner.engine.properties.name == "global-lock";
+            let others = if excluded { Err(Abort::Nested) } else { Ok(()) };
+            assert_eq!([update(2), update(1), update(3)], [others, Err(Abort::Nested), others], "{}", P::NAME);
+            items.update(tx, &1, Item::COUNT.add(1))
+        });
+        assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+        assert!(tried.get() <= 3, "{}: {} attempts", P::NAME, tried.get());
+        let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
+        assert_eq!(outer.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(2));
+    }
+}
+
+#[test]
+fn a_transaction_within_one_that_holds_its_row_is_refused() {
+    for_each_concurrent(&Holding);
+}
