@@ -43,6 +43,7 @@ const CHECKS: &[Check] = &[
     check("epoch-after-look", "tests::opacity::the_epoch_of_a_look_is_one_from_before_it"),
     check("peek-unchecked", "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time"),
     check("told-unlooked", "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time"),
+    check("told-once", "tests::opacity::rows_that_go_and_come_back_during_a_look_are_noticed"),
     check("no-read-validation", "tests::traps::write_skew_fails_one_of_the_two"),
     model("others-locks-ignored", "tests::loom::loom_write_skew"),
     model("tombstone-unobserved", "tests::loom::loom_absent_read_against_insert"),

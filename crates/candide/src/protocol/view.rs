@@ -7,8 +7,11 @@
 //! only the existence was told (by an update, an insert, a delete).
 //! * A version of an epoch before the base, in a cell without INSTALL, is taken as it is.
 //! * At any other version the view moves on before the closure is told: load the epoch; full fence, if
-//!   the epoch is not the base; look at the look-set and the new cell (each has the same version, or
-//!   the same existence, and no INSTALL; each node the same version); then the epoch is the base.
+//!   the epoch is not the base; look at the look-set and the new cell (each has the same version and
+//!   no INSTALL; each node the same version); then the epoch is the base. A row of which only the
+//!   existence was told may have another version, but the same one before and behind the look at all
+//!   others: it may have gone and come back, and what both did belongs to one moment only if nothing
+//!   happens to the row during the look.
 //! * If something has changed, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!
@@ -57,7 +60,7 @@ pub(super) struct View {
     /// The first version of the base's epoch; above all versions if the attempt need not be opaque.
     base: u64,
     /// Cells of which the closure knows whether their rows exist.
-    told: Vec<(CellAt, bool)>,
+    told: Vec<Told>,
     /// Observations that looks have gone over.
     spent: usize,
     /// How many of them an attempt may go over besides [`LOOKS_PER_OBSERVATION`].
@@ -66,6 +69,18 @@ pub(super) struct View {
     is_spent: bool,
     epochs: Arc<Epochs>,
 }
+
+/// A cell of which the closure knows whether its row exists.
+#[derive(Debug)]
+struct Told {
+    at: CellAt,
+    exists: bool,
+    /// What the cell said before all others were looked at.
+    said: Tid,
+}
+
+/// How often a look begins anew because of rows that others write meanwhile.
+const LOOKS_AT_ONCE: u32 = 8;
 
 /// Why a view cannot move on.
 #[derive(Debug, Clone, Copy)]
@@ -120,7 +135,7 @@ impl View {
     #[inline(always)]
     pub(super) fn tell(&mut self, at: CellAt, exists: bool) {
         if self.is_opaque() && !mutant(Mutant::ToldUnlooked) {
-            self.told.push((at, exists));
+            self.told.push(Told { at, exists, said: Tid(0) });
         }
     }
 
@@ -148,12 +163,9 @@ impl View {
             full_fence(); // E20
         }
         if !mutant(Mutant::MovedUnlooked) {
-            self.look(reads, nodes)?;
+            self.look(reads, nodes, new)?;
         }
         pass(Point::Looked);
-        if let Some(new) = new.filter(|&new| !is_same(new) && !mutant(Mutant::NewUnlooked)) {
-            return Err(Stuck::Cell(new.0));
-        }
         if mutant(Mutant::EpochAfterLook) {
             base = Tid::first_of(self.epochs.now()).0;
         }
@@ -161,22 +173,42 @@ impl View {
         Ok(())
     }
 
-    /// Looks whether all is as it was observed.
-    fn look(&self, reads: &[(CellAt, Tid)], nodes: &NodeSet) -> Result<(), Stuck> {
-        if let Some(&(at, _)) = reads.iter().find(|&&read| !is_same(read)) {
-            return Err(Stuck::Cell(at));
+    /// Looks whether all is as it was observed, at one moment.
+    fn look(&mut self, reads: &[(CellAt, Tid)], nodes: &NodeSet, new: Option<(CellAt, Tid)>) -> Result<(), Stuck> {
+        let mut looks = 0;
+        loop {
+            self.ask_told()?;
+            if let Some(&(at, _)) = reads.iter().find(|&&read| !is_same(read)) {
+                return Err(Stuck::Cell(at));
+            }
+            if let Some(table) = nodes.first_changed().filter(|_| !mutant(Mutant::NodesUnlooked)) {
+                return Err(Stuck::Node { table });
+            }
+            if let Some(new) = new.filter(|&new| !is_same(new) && !mutant(Mutant::NewUnlooked)) {
+                return Err(Stuck::Cell(new.0));
+            }
+            let Some(other) = self.told.iter().find(|told| !is_same((told.at, told.said))) else { return Ok(()) };
+            looks += 1;
+            if looks == LOOKS_AT_ONCE {
+                return Err(Stuck::Cell(other.at));
+            }
+            if mutant(Mutant::ToldOnce) {
+                return Ok(());
+            }
         }
-        let is_other = |&&(at, exists): &&(CellAt, bool)| {
-            let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-            tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists
-        };
-        if let Some(&(at, _)) = self.told.iter().find(is_other) {
-            return Err(Stuck::Cell(at));
+    }
+
+    /// Has the cells of which only the existence was told say what they are.
+    fn ask_told(&mut self) -> Result<(), Stuck> {
+        for told in &mut self.told {
+            // Acquire: what a commit that has made the row come back has done to cells behind this one is seen there (E3).
+            told.said = Tid(told.at.cell_word(0).load(Ordering::Acquire));
+            pass(Point::Asked);
+            if told.said.has(Tid::INSTALL) || told.said.has(Tid::ABSENT) == told.exists {
+                return Err(Stuck::Cell(told.at));
+            }
         }
-        match nodes.first_changed() {
-            Some(table) if !mutant(Mutant::NodesUnlooked) => Err(Stuck::Node { table }),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Ends with a commit: the next transaction may spend as much as any.

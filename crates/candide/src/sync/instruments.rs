@@ -29,7 +29,9 @@ pub(crate) enum Point {
     LookedAgain,
     /// Read: what the attempt has seen has to move on, and the epoch has not been loaded.
     Moving,
-    /// Read: all that the attempt has seen is as it was; the new cell has not been looked at.
+    /// Read: a row of which only the existence was told has said that it exists, or does not; others may not have been asked.
+    Asked,
+    /// Read: all that the attempt has seen is as it was; it has not moved on.
     Looked,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
@@ -78,6 +80,8 @@ pub(crate) enum Mutant {
     PeekUnchecked,
     /// Views: what was told of rows that were not read is not looked at.
     ToldUnlooked,
+    /// Views: what was told of rows that were not read is looked at once.
+    ToldOnce,
     /// Reads are not validated.
     NoReadValidation,
     /// Validation ignores that another transaction has locked what was read.
@@ -313,7 +317,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 93] = [
+    const NAMES: [(&str, Mutant); 94] = [
         ("no-fence", Mutant::NoFence),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
@@ -323,6 +327,7 @@ mod active {
         ("epoch-after-look", Mutant::EpochAfterLook),
         ("peek-unchecked", Mutant::PeekUnchecked),
         ("told-unlooked", Mutant::ToldUnlooked),
+        ("told-once", Mutant::ToldOnce),
         ("no-read-validation", Mutant::NoReadValidation),
         ("others-locks-ignored", Mutant::OthersLocksIgnored),
         ("tombstone-unobserved", Mutant::TombstoneUnobserved),

@@ -124,6 +124,30 @@ fn that_a_row_could_be_updated_and_what_another_says_are_of_one_time() {
     told_nothing(&mut reader, between, |tx| items.update(tx, &0, Item::COUNT.add(1)));
 }
 
+/// A commit between two looks deletes a row that has been looked at and puts back one that has not.
+#[test]
+fn rows_that_go_and_come_back_during_a_look_are_noticed() {
+    let Scene { items, mut reader, mut writer, db } = scene();
+    let other = RefCell::new(db.session().unwrap());
+    let again = items.clone();
+    let change = move || {
+        run(&mut other.borrow_mut(), |tx| {
+            again.put(tx, Item::new(1, 2))?;
+            again.delete(tx, &0)
+        });
+    };
+    let between = |tx: &Tx<'_, Occ>| {
+        items.update(tx, &0, Item::COUNT.add(1))?;
+        items.update(tx, &1, Item::COUNT.add(1))?;
+        run(&mut writer, |tx| {
+            items.delete(tx, &1)?;
+            items.update(tx, &2, Item::COUNT.set(1))
+        });
+        Ok(())
+    };
+    acting(Point::Asked, change, || told_nothing(&mut reader, between, |tx| count(tx, &items, 2)));
+}
+
 #[test]
 fn that_a_row_could_be_inserted_and_what_another_says_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
