@@ -4,8 +4,7 @@
 
 use super::hot::Hot;
 use super::indexes::Indexes;
-use super::own_thread::Held;
-use super::{LookBack, Properties, Protocol, PutAside};
+use super::{LookBack, Properties, Protocol, PutAside, own_thread};
 use crate::access::WriteSet;
 use crate::epoch::{Epochs, Moment, Slot};
 use crate::error::{Abort, Error};
@@ -281,7 +280,7 @@ pub(crate) struct ConflictNote {
     pub(crate) unit: Option<u8>,
     /// The first words of the row's key.
     pub(crate) key: [u64; ConflictNote::KEY_WORDS],
-    /// Whether a transaction of this very thread was in the way.
+    /// Whether a transaction of this very thread, another session's, was in the way.
     pub(crate) is_own_threads: bool,
 }
 
@@ -311,7 +310,7 @@ impl<'a, P: Protocol> Context<'a, P> {
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
-        let is_own_threads = cause == Abort::Locked && Held::unit(at).is_own_threads();
+        let is_own_threads = cause == Abort::Locked && own_thread::is_held_by_another(at, self.local.id);
         self.local.conflict = Some(ConflictNote { cause, table, unit, key, is_own_threads });
         cause
     }

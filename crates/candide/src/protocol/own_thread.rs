@@ -18,13 +18,13 @@ thread_local! {
 pub(crate) enum Held {
     /// The token of the database with this number.
     Token(u64),
-    /// The unit whose cell has this address, for update.
-    Unit(u64),
+    /// The unit whose cell has this address, for update, by the session with this number.
+    Unit(u64, u64),
 }
 
 impl Held {
-    pub(crate) fn unit(at: CellAt) -> Held {
-        Held::Unit(at.address())
+    pub(crate) fn unit(at: CellAt, session: u64) -> Held {
+        Held::Unit(at.address(), session)
     }
 
     /// Notes that a transaction of this thread holds it.
@@ -49,12 +49,20 @@ impl Held {
     }
 }
 
+/// Whether a transaction of this thread, but of another session than this one, holds a unit.
+#[cold]
+pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
+    let is_it =
+        |held: &Held| matches!(*held, Held::Unit(address, other) if address == at.address() && other != session);
+    with(|held| held.iter().any(is_it)).unwrap_or(false)
+}
+
 /// Forgets the units that the transaction holds which has noted so many last.
 #[cold]
 pub(crate) fn forget_units(mut count: u32) {
     with(|held| {
         while count > 0
-            && let Some(last) = held.iter().rposition(|held| matches!(held, Held::Unit(_)))
+            && let Some(last) = held.iter().rposition(|held| matches!(held, Held::Unit(..)))
         {
             held.remove(last);
             count -= 1;

@@ -4,7 +4,7 @@ use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_erased};
 use crate::protocol::Protocol;
 use crate::sync::steps;
-use crate::{Abort, Column, Database, Refused, Table, Updater};
+use crate::{Abort, Column, Database, Refused, Table, TableOptions, Updater};
 use candide_derive::Record;
 use std::cell::Cell;
 
@@ -222,4 +222,38 @@ impl ForProtocol for ManyForUpdate {
 #[test]
 fn a_row_that_is_locked_for_update_is_not_compared_with_all_others() {
     for_each(&ManyForUpdate);
+}
+
+struct Missing {
+    is_ordered: bool,
+}
+
+impl ForProtocol for Missing {
+    fn run<P: Protocol>(&self) {
+        const ROWS: u64 = 2_000;
+        let db = Database::<P>::builder().build().unwrap();
+        let options = TableOptions::default();
+        let options = if self.is_ordered { options.ordered() } else { options };
+        let items = db.table_with::<Item>("rows", options).unwrap();
+        let mut session = db.session().unwrap();
+        let before = steps();
+        let inserted = session.run(|tx| {
+            for id in 0..ROWS {
+                let id = id * 7 % ROWS;
+                if items.get(tx, &id, Item::COUNT)?.is_none() {
+                    items.insert(tx, Item::new(id, 0))?;
+                }
+            }
+            Ok::<_, Abort>(())
+        });
+        assert_eq!((inserted, items.len_estimate()), (Ok(()), ROWS), "{}", P::NAME);
+        let steps = steps() - before;
+        assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
+    }
+}
+
+#[test]
+fn an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node() {
+    for_each(&Missing { is_ordered: false });
+    for_each(&Missing { is_ordered: true });
 }

@@ -323,7 +323,7 @@ impl<P: Protocol> State<P> {
             Ok(seen) => {
                 // What is not there is not held.
                 if seen.present {
-                    Held::unit(at).note();
+                    Held::unit(at, self.local.id).note();
                     self.held += 1;
                 }
                 Ok(seen.present)
