@@ -20,6 +20,7 @@ mod hottest;
 pub mod interrupt;
 mod machine;
 mod measurement;
+pub mod output;
 mod pace;
 mod page;
 mod plan;
