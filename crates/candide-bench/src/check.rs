@@ -48,7 +48,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     };
     let mut good = true;
     for (done, &protocol) in protocols.iter().enumerate() {
-        let asked = args.threads.get();
+        let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
         let verdict = source.judge(protocol, threads, &rules)?;
         let has_reader = output::print(|out| verdict.print(protocol.name(), out))?;

@@ -190,7 +190,7 @@ fn nothing_is_reported_of_what_was_not_measured() {
     // Loading so much takes minutes here, and so does drawing so many inputs.
     for (number, much) in ["tpcc --warehouses 10", "predicate --transactions 100000000"].into_iter().enumerate() {
         let json = file(&format!("interrupted-before-{number}")).with_extension("json");
-        let mut child = start(&format!("bench {much} --threads 1 --json {}", json.display()));
+        let mut child = start(&format!("bench {much} --threads 1 --force --json {}", json.display()));
         wait_for_listening(&mut child);
         thread::sleep(Duration::from_millis(300));
         interrupt(&child);

@@ -37,8 +37,8 @@ impl Agenda {
         self.done += 1;
     }
 
-    /// Returns how long the turns that are left will take, of which the one that is going on takes
-    /// `turn_left`: as long as those that are over, and never less than is known to be left.
+    /// Returns how long the turns that are left will take: as long as those that are over, and no
+    /// less than is known to be left, which is `turn_left` of the one that is going on.
     fn left(&self, since_begun: Duration, turn_left: Duration) -> Duration {
         let count = |turns: usize| u32::try_from(turns).unwrap_or(u32::MAX);
         let per_turn = since_begun.checked_div(count(self.done)).unwrap_or(self.least).max(self.least);
@@ -47,7 +47,8 @@ impl Agenda {
         like_others.max(turn_left.saturating_add(self.least.saturating_mul(later)))
     }
 
-    /// Says where in the agenda we are, if there is more than one turn, and `turn_left` of this one.
+    /// Says which turn is going on, of which `turn_left` is left, and how long all may take, if
+    /// there is more than one.
     fn place(&self, turn_left: Duration) -> String {
         if self.turns < 2 {
             return String::new();
@@ -217,7 +218,7 @@ mod tests {
         let hours = secs(6 * 60 * 60);
         assert_eq!(agenda.left(secs(1), hours), hours + secs(1));
         assert_eq!(agenda.place(hours), "1/2, 6h 1s left; ");
-        assert_eq!(agenda.left(secs(1), Duration::MAX), Duration::MAX, "what nobody knows");
+        assert_eq!(agenda.left(secs(1), Duration::MAX), Duration::MAX);
     }
 
     #[test]

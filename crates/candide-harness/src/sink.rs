@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file to write at the end. That it can be written is found out before the run, since a path that cannot be
-/// should not cost a minute to be found out; until the end a file that there was keeps its contents, and one that
-/// there was not is not there, however the run ends.
+/// A file to write at the end. Whether it can be written is found out before the run, which may
+/// take a minute. Until the end, a file that there was keeps its contents, and one that was not there is
+/// not made, so that none is left however the run ends.
 pub(crate) struct Sink {
     path: PathBuf,
     /// Where the path leads.

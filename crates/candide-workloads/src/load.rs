@@ -54,8 +54,9 @@ impl Loading<'_> {
         run_all(loaders.collect::<Result<_, Failure>>()?)
     }
 
-    /// Calls `work` once for each of so many parts. Who is done with one takes the next, so parts may differ in size; a part that
-    /// takes longer than some transactions asks in between [whether to go on](Loading::go_on).
+    /// Calls `work` once for each of so many parts. A loader that is done with one takes the next,
+    /// so parts may differ in size; a part of many transactions asks in between [whether to go
+    /// on](Loading::go_on).
     pub(crate) fn share<P: Protocol>(
         &self,
         db: &Database<P>,

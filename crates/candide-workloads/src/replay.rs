@@ -6,8 +6,8 @@ pub type Stopped<'a> = &'a dyn Fn() -> bool;
 /// The inputs of so many transactions are drawn between questions whether to give up.
 const ASK_EVERY: usize = 1 << 12;
 
-/// Counts to `count`, but not beyond the first question that `stopped` answers with yes, which is asked
-/// after at least one.
+/// Counts to `count`, but not beyond the first question that `stopped` answers with yes, which is
+/// asked after at least one.
 pub(crate) fn until(count: usize, stopped: Stopped<'_>) -> impl Iterator<Item = usize> {
     (0..count).take_while(move |&drawn| drawn == 0 || !drawn.is_multiple_of(ASK_EVERY) || !stopped())
 }

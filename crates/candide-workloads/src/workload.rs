@@ -73,12 +73,14 @@ pub trait Loaded<P: Protocol>: Send + Sync {
     /// running may end as they began.
     fn enter_phase(&self, _phase: usize) {}
 
-    /// Makes a worker that repeats the inputs of thread number `thread`. No two of one number may be alive at a time.
+    /// Makes a worker that repeats the inputs of thread number `thread`. No two of one number may be
+    /// alive at a time.
     fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker {
         self.worker_unless(session, thread, &|| false)
     }
 
-    /// The same, which ends the drawing of inputs once `stopped` says so: then they are fewer, those of one transaction at least.
+    /// Makes the same worker, but ends the drawing of inputs once `stopped` says so: then they are
+    /// fewer, those of one transaction at least.
     fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> Self::Worker;
 
     /// Adds what `worker` committed to the account that [`Loaded::check`] settles.
@@ -119,8 +121,8 @@ pub struct Step {
     pub retries: u64,
 }
 
-/// About how much memory a workload takes, without what it inserts while it runs. Sums that are too large
-/// for a number are the largest number.
+/// About how much memory a workload takes, without what it inserts while it runs. Sums that are too
+/// large for a number are the largest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Bytes of its tables when they are filled.

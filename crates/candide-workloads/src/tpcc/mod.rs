@@ -78,7 +78,8 @@ use worker::{Queues, Tally};
 /// The transaction types. The last one is not TPC-C's: it examines consistency conditions while others work.
 const KINDS: [&str; 6] = ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
 
-/// What a customer takes with the orders that are loaded, and a stock; 200 MB in all for a warehouse of the standard.
+/// What a customer takes with the orders that are loaded, and a stock; a warehouse of the standard
+/// takes 200 MB in all.
 const CUSTOMER_BYTES: u64 = 4_500;
 const STOCK_BYTES: u64 = 650;
 

@@ -59,7 +59,7 @@ impl Voter {
     }
 }
 
-/// What a contestant takes with his votes by state, before there are any.
+/// What a contestant takes with the votes of each state, before there are any.
 const CONTESTANT_BYTES: u64 = 1_000;
 
 impl Workload for Voter {

@@ -87,7 +87,7 @@ impl Wikipedia {
     }
 }
 
-/// What a page takes with its revisions, and a user with what he watches.
+/// What a page takes with its revisions, and a user with what they watch.
 const PAGE_BYTES: u64 = 200_000;
 const USER_BYTES: u64 = 6_000;
 

@@ -19,7 +19,8 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// The operations of all transactions of one thread, one transaction after another; of fewer, if `stopped` says so.
+    /// Draws the operations of all transactions of one thread, one transaction after another; of
+    /// fewer, if `stopped` says so.
     pub(crate) fn draw_all<L: Layout>(knobs: &Ycsb<L>, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Operation> {
         let zipf = Zipf::new(knobs.rows, knobs.theta);
         let columns = L::Values::COUNT as u8;

@@ -1,4 +1,4 @@
-//! What a driver asks of each workload before it runs it: its size, and not to go on with drawing inputs.
+//! What a driver asks of each workload before it runs it: its size, and to draw no more inputs.
 
 use std::cell::Cell;
 
