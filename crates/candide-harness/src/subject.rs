@@ -139,7 +139,7 @@ pub(crate) fn load(subject: &dyn Subject, filling: &Filling<'_>) -> Result<Optio
     let &Filling { variant, cores, seed, agenda } = filling;
     let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
     let title = format!("loading {} {}", subject.name(), variant.protocol.name());
-    let filled = progress::with_bar(agenda, &title, subject.keys(), |done| {
+    let filled = progress::with_bar(agenda, &title, subject.keys(), subject.grows(), |done| {
         let progress = |keys| {
             done.fetch_add(keys, Ordering::Relaxed);
         };

@@ -28,8 +28,8 @@ pub struct Random {
     pub operations: usize,
 }
 
-/// What a key takes in all tables.
-const ROW_BYTES: u64 = 1_000;
+/// What a key takes in all tables when they are filled.
+const ROW_BYTES: u64 = 150;
 
 impl Default for Random {
     /// Few enough keys that most transactions meet others.

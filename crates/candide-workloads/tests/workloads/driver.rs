@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use candide::Occ;
 use candide_workloads::micro::{Predicate, Ranges};
+use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcb::TpcB;
@@ -58,6 +59,7 @@ impl Asked for Size {
 #[test]
 fn tables_take_about_as_much_memory_as_is_said() {
     ask_each(&Size);
+    Size.ask(&Random { keys: 10_000, ..Random::default() });
     Size.ask(&Tpcc { customers: 100, items: 5_000, ..Tpcc::strict() });
     assert_eq!(Tpcc::strict().size().tables, 200_000_000, "one warehouse of the standard");
 }
