@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use candide_harness::check::{Claim, Clients, Recordable, Rules, Verdict, judge_file, record};
-use candide_harness::{Agenda, Choice, Failure, interrupt};
+use candide_harness::{Agenda, Choice, Failure, interrupt, output};
 use candide_subject_banks::recorded::smallbank;
 use candide_subject_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
 use candide_subject_random::asked::{lists, registers};
@@ -25,7 +25,7 @@ use crate::cli::{CheckArgs, CheckMode, Subject};
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
         let verdict = judge_file(path, args.claim())?;
-        verdict.print(&path.display().to_string());
+        output::print(|out| verdict.print(&path.display().to_string(), out))?;
         return Ok(Ending { good: verdict.is_good(), early: false });
     }
     let source = args.source(args.subject().map_err(Failure::Usage)?);
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     let seed = args.seed.unwrap_or_else(drawn_seed);
     interrupt::listen()?;
     // Now, too, in case the run does not end well.
-    eprintln!("seed {seed}");
+    output::say(&format!("seed {seed}"));
     let mut rules = Rules {
         claim: args.claim(),
         seed,
@@ -48,16 +48,20 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     };
     let mut good = true;
     for (done, &protocol) in protocols.iter().enumerate() {
-        let asked = args.threads.get();
+        let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
         let verdict = source.judge(protocol, threads, &rules)?;
-        verdict.print(protocol.name());
+        let has_reader = output::print(|out| verdict.print(protocol.name(), out))?;
         good &= verdict.is_good();
+        if !has_reader {
+            return Ok(Ending { good, early: false });
+        }
         rules.agenda.advance();
         let left: Vec<_> = protocols[done + 1..].iter().map(|protocol| protocol.name()).collect();
         if verdict.ended_early || interrupt::is_pressed() && !left.is_empty() {
             if !left.is_empty() {
-                println!("note: ended early, by Ctrl-C: not checked: {}", left.join(", "));
+                let left = left.join(", ");
+                output::print(|out| writeln!(out, "note: ended early, by Ctrl-C: not checked: {left}"))?;
             }
             return Ok(Ending { good, early: true });
         }

@@ -153,8 +153,7 @@ fn what_cannot_be_checked_is_refused() {
     assert_refused(&["--file", "x", "--seed", "1"], "cannot be used with");
     assert_refused(&["--protocol", "magic"], "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all");
     assert_refused(&["--operations", "0"], "operations must be from 1");
-    assert_refused(&["--file", &kept("damaged.jsonl", &format!("{HEADER}\n{{\n"))], "line 2");
-    assert_refused(&["--file", &kept("other.jsonl", "{}\n")], "line 1");
+    assert_refused(&["--file", env!("CARGO_TARGET_TMPDIR")], "is a folder");
     for kind in ["lists", "registers"] {
         let of_clients = kept(&format!("{kind}.jsonl"), &(HEADER.replace("versions", kind) + "\n"));
         assert_eq!(check(&["--file", &of_clients]).0, Some(0));
@@ -162,4 +161,18 @@ fn what_cannot_be_checked_is_refused() {
     }
     assert_refused(&["--file", &kept("circle-too.edn", ""), "--opacity"], "leave out --opacity");
     assert_refused(&["--history", "/no/such/folder/file", "--protocol", "occ"], "/no/such/folder/file");
+}
+
+#[test]
+fn a_damaged_history_ends_with_status_1_and_the_line() {
+    let damaged = [
+        (kept("damaged.jsonl", &format!("{HEADER}\n{{\n")), "line 2"),
+        (kept("other.jsonl", "{}\n"), "line 1"),
+        (kept("damaged.edn", "{:type"), "neither lists"),
+    ];
+    for (path, words) in damaged {
+        let (status, results, message) = check(&["--file", &path]);
+        assert_eq!((status, results.as_str()), (Some(1), ""), "{path}: {message}");
+        assert!(message.contains(words) && !message.contains("--help"), "{path}: {message}");
+    }
 }

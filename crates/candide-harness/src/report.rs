@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::measurement::{Measurement, plain};
 use crate::sink::Sink;
 use crate::table::{self, grouped, label};
-use crate::{interrupt, page};
+use crate::{interrupt, output, page};
 
 /// Measures, prints the results, and writes them to the files that are named: as JSON, and as a page.
 pub fn report(
@@ -34,7 +34,9 @@ pub fn report(
     if let Some(sink) = html {
         sink.write(&page::render(&report)?)?;
     }
-    table::print(&report);
+    let printed = output::print(|out| table::print(&report, out));
+    table::say_failures(&report);
+    printed?;
     Ok(report)
 }
 

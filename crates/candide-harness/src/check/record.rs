@@ -21,7 +21,7 @@ use crate::interrupt;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
-use crate::subject::PreparedWorker;
+use crate::subject::{FillError, PreparedWorker};
 
 /// What the threads are told.
 const GO_ON: u8 = 0;
@@ -62,10 +62,14 @@ pub fn record(
     let claim = rules.claim.with_promises(protocol);
     let (name, protocol_name) = (workload.name(), protocol.name());
     let header = Header { protocol: protocol_name.to_string(), seed, text: format!("{name} with {threads} threads") };
-    let file = rules.history.map(|path| Ok::<_, Failure>(Writer::new(Sink::open(path)?.emptied()?, &header)?));
+    let history = rules.history.map(Sink::open).transpose()?;
+    let loading = Loading { threads, seed, progress: &|_| {}, stopped: &interrupt::is_pressed };
+    let site = match workload.fill(protocol, &loading) {
+        Err(FillError::Loading(candide_workloads::Failure::Stopped)) => return Err(Failure::Interrupted),
+        filled => filled?,
+    };
+    let file = history.map(|sink| Ok::<_, Failure>(Writer::new(sink.emptied()?, &header)?));
     let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
-    // What is loaded here is small.
-    let site = workload.fill(protocol, &Loading { threads, seed, progress: &|_| {}, stopped: &|| false })?;
     let clock = Clock::new(agenda, &format!("recording {name} {protocol_name}"), duration);
     let ended_early = !run_recorded(&*site, threads, duration, &mut destination, &clock)?;
     drop(clock);

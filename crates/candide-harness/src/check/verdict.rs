@@ -1,5 +1,7 @@
 //! What a check came to, for people.
 
+use std::io::{self, Write};
+
 use candide::Properties;
 use candide_check::black::{self, Outcome, Transaction};
 use candide_check::{Options, Summary, Verdict as Judgement, Violation};
@@ -94,21 +96,22 @@ impl Verdict {
     }
 
     /// Prints it, below `title`.
-    pub fn print(&self, title: &str) {
+    pub fn print(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
         let early = if self.ended_early { " (ended early, by Ctrl-C)" } else { "" };
-        println!("{title}: {}{early}", self.checked);
+        writeln!(out, "{title}: {}{early}", self.checked)?;
         let answer = match (self.problems.is_empty(), &self.doubt) {
             (true, None) => "yes",
             (true, Some(_)) => "unknown",
             (false, _) => "NO",
         };
-        println!("  {}: {answer}", self.claim);
+        writeln!(out, "  {}: {answer}", self.claim)?;
         if let Some(doubt) = &self.doubt {
-            println!("  inconclusive: {doubt}");
+            writeln!(out, "  inconclusive: {doubt}")?;
         }
         for line in self.problems.iter().flat_map(|problem| problem.lines()) {
-            println!("  {line}");
+            writeln!(out, "  {line}")?;
         }
+        Ok(())
     }
 }
 
