@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candide_harness::check::{Claim, Clients, Recordable, Rules, Verdict, judge_file, record};
+use candide_harness::check::{Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record};
 use candide_harness::{Agenda, Choice, Failure, interrupt};
 use candide_subject_banks::recorded::smallbank;
 use candide_subject_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
         let verdict = judge_file(path, args.claim())?;
         verdict.print(&path.display().to_string());
-        return Ok(Ending { good: verdict.is_good(), early: false });
+        return Ok(Ending { finding: verdict.finding(), early: false });
     }
     let source = args.source(args.subject().map_err(Failure::Usage)?);
     let protocols = &args.protocol.0;
@@ -46,23 +46,23 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         edn: args.edn.as_deref(),
         agenda: Agenda::new(protocols.len(), args.duration),
     };
-    let mut good = true;
+    let mut finding = Finding::Good;
     for (done, &protocol) in protocols.iter().enumerate() {
         let asked = args.threads.get();
         let threads = if protocol.permits(asked) { asked } else { 1 };
         let verdict = source.judge(protocol, threads, &rules)?;
         verdict.print(protocol.name());
-        good &= verdict.is_good();
+        finding = finding.max(verdict.finding());
         rules.agenda.advance();
         let left: Vec<_> = protocols[done + 1..].iter().map(|protocol| protocol.name()).collect();
         if verdict.ended_early || interrupt::is_pressed() && !left.is_empty() {
             if !left.is_empty() {
                 println!("note: ended early, by Ctrl-C: not checked: {}", left.join(", "));
             }
-            return Ok(Ending { good, early: true });
+            return Ok(Ending { finding, early: true });
         }
     }
-    Ok(Ending { good, early: false })
+    Ok(Ending { finding, early: false })
 }
 
 /// A seed that nobody has chosen.

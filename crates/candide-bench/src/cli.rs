@@ -39,9 +39,20 @@ pub(crate) use wikipedia::WikipediaArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
+/// What the command ends with.
+const EXIT_STATUS: &str = "\
+Exit status:
+  0    All is as it should be
+  1    An invariant does not hold, a history is not what it should be or is damaged, a run could
+       not be finished or committed nothing
+  2    The arguments are wrong
+  3    It cannot be told whether a history is what it should be: nothing in it committed, or what
+       would decide it was forgotten
+  130  Ctrl-C ended it early, and nothing is wrong with what was done by then";
+
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
-#[command(name = "candide", version)]
+#[command(name = "candide", version, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -60,6 +71,7 @@ pub(crate) enum Command {
     /// Measure what a published figure shows, at a size that suits this machine, beside what the paper's text says
     Reproduce(ReproduceArgs),
     /// Record what concurrent transactions do, and check that it is serializable
+    #[command(after_help = EXIT_STATUS)]
     Check(CheckArgs),
 }
 

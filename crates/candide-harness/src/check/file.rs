@@ -1,5 +1,6 @@
 //! Checking a history that was kept in a file.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,7 +16,9 @@ use crate::progress::{self, Agenda};
 
 /// Judges the history in a file, by whichever checker it is for.
 pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
-    let explain = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
+    let explained = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let explain = |error: &dyn std::fmt::Display| Failure::Usage(explained(error));
+    let damaged = |error: FormatError| Failure::Run(explained(&error).into());
     let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| explain(&error));
     let is_of_clients = || match claim.opaque {
         true => {
@@ -28,37 +31,53 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
         // Appends and writes are told apart by trying: a history has one of them.
         return match edn::read::<ListOp>(open()?) {
             Ok(history) => Ok(of_lists(&history, claim)),
-            Err(of_lists) => {
-                let history = edn::read::<RegisterOp>(open()?).map_err(|of_registers| {
-                    explain(&format!("neither lists ({of_lists}) nor registers ({of_registers})"))
-                })?;
-                Ok(of_registers(&history, claim))
-            }
+            Err(of_lists) => match edn::read::<RegisterOp>(open()?) {
+                Ok(history) => Ok(of_registers(&history, claim)),
+                Err(of_registers) => Err(Failure::Run(explained(&of_neither(&of_lists, &of_registers)).into())),
+            },
         };
     }
-    match AnyReader::new(open()?).map_err(|error| explain(&error))? {
+    let mut file = open()?;
+    if file.fill_buf().map_err(|error| damaged(error.into()))?.is_empty() {
+        return Ok(Verdict::of_nothing(claim));
+    }
+    match AnyReader::new(file).map_err(damaged)? {
         AnyReader::Versions(events) => {
             // What is no file, but comes from somewhere, comes once.
             let (events, watermarks) = match path.is_file() {
                 true => {
-                    let watermarks = watermarks(events).map_err(|error| explain(&error))?;
-                    (Reader::new(open()?).map_err(|error| explain(&error))?, watermarks)
+                    let watermarks = watermarks(events).map_err(damaged)?;
+                    (Reader::new(open()?).map_err(damaged)?, watermarks)
                 }
                 false => (events, Vec::new()),
             };
-            let summary = judged(events, &watermarks, claim.of_versions()).map_err(|error| explain(&error))?;
+            let summary = judged(events, &watermarks, claim.of_versions()).map_err(damaged)?;
             Ok(Verdict::of_versions("versions".to_string(), claim, summary, Vec::new()))
         }
         AnyReader::Lists(lines) => {
             is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(damaged)?;
             Ok(of_lists(&history, claim))
         }
         AnyReader::Registers(lines) => {
             is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(damaged)?;
             Ok(of_registers(&history, claim))
         }
+    }
+}
+
+/// Says why a file has neither lists nor registers. It is of the kind of which more could be read.
+fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
+    let line = |error: &FormatError| match error {
+        FormatError::Line { line, .. } => *line,
+        _ => 0,
+    };
+    match line(of_lists).cmp(&line(of_registers)) {
+        Ordering::Greater => of_lists.to_string(),
+        Ordering::Less => of_registers.to_string(),
+        Ordering::Equal if of_lists.to_string() == of_registers.to_string() => of_lists.to_string(),
+        Ordering::Equal => format!("neither lists ({of_lists}) nor registers ({of_registers})"),
     }
 }
 
