@@ -16,13 +16,13 @@ use crate::progress::{self, Agenda};
 
 /// Judges the history in a file, by whichever checker it is for.
 pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
-    let explained = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let explain = |error: &dyn std::fmt::Display| Failure::Usage(explained(error));
-    let damaged = |error: FormatError| Failure::Run(explained(&error).into());
-    let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| explain(&error));
+    let said = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+    let refused = |problem: &dyn std::fmt::Display| Failure::Usage(said(problem));
+    let damaged = |problem: &dyn std::fmt::Display| Failure::Run(said(problem).into());
+    let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| refused(&error));
     let is_of_clients = || match claim.opaque {
         true => {
-            Err(explain(&"holds what clients were told, who do not tell what doomed attempts saw: leave out --opacity"))
+            Err(refused(&"holds what clients were told, who do not tell what doomed attempts saw: leave out --opacity"))
         }
         false => Ok(()),
     };
@@ -33,35 +33,35 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
             Ok(history) => Ok(of_lists(&history, claim)),
             Err(of_lists) => match edn::read::<RegisterOp>(open()?) {
                 Ok(history) => Ok(of_registers(&history, claim)),
-                Err(of_registers) => Err(Failure::Run(explained(&of_neither(&of_lists, &of_registers)).into())),
+                Err(of_registers) => Err(damaged(&of_neither(&of_lists, &of_registers))),
             },
         };
     }
     let mut file = open()?;
-    if file.fill_buf().map_err(|error| damaged(error.into()))?.is_empty() {
+    if file.fill_buf().map_err(|error| damaged(&error))?.is_empty() {
         return Ok(Verdict::of_nothing(claim));
     }
-    match AnyReader::new(file).map_err(damaged)? {
+    match AnyReader::new(file).map_err(|error| damaged(&error))? {
         AnyReader::Versions(events) => {
             // What is no file, but comes from somewhere, comes once.
             let (events, watermarks) = match path.is_file() {
                 true => {
-                    let watermarks = watermarks(events).map_err(damaged)?;
-                    (Reader::new(open()?).map_err(damaged)?, watermarks)
+                    let watermarks = watermarks(events).map_err(|error| damaged(&error))?;
+                    (Reader::new(open()?).map_err(|error| damaged(&error))?, watermarks)
                 }
                 false => (events, Vec::new()),
             };
-            let summary = judged(events, &watermarks, claim.of_versions()).map_err(damaged)?;
+            let summary = judged(events, &watermarks, claim.of_versions()).map_err(|error| damaged(&error))?;
             Ok(Verdict::of_versions("versions".to_string(), claim, summary, Vec::new()))
         }
         AnyReader::Lists(lines) => {
             is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(damaged)?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
             Ok(of_lists(&history, claim))
         }
         AnyReader::Registers(lines) => {
             is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(damaged)?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
             Ok(of_registers(&history, claim))
         }
     }

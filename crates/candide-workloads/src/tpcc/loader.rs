@@ -190,9 +190,8 @@ impl<P: Protocol> Loader<'_, P> {
             (self.progress)(rows.len() as u64);
         }
         let rows: Vec<Namesakes> = (0..).zip(names).map(|(name, people)| self.namesakes(name, people)).collect();
-        rows.chunks(BATCH).try_for_each(|rows| {
-            run_unmeasured(self.session, &mut |tx| self.tables.namesakes.insert_many(tx, rows.iter().copied()))
-        })
+        rows.chunks(BATCH)
+            .try_for_each(|rows| run_unmeasured(self.session, &mut |tx| self.tables.namesakes.insert_many(tx, rows.iter().copied())))
     }
 
     /// The number of a customer's last name. Each name has somebody.
