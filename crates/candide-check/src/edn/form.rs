@@ -402,14 +402,18 @@ impl<R: BufRead> Forms<R> {
 
     /// Returns the rest of a word, after what has been taken of it.
     fn word(&mut self, mut bytes: Vec<u8>) -> Result<String, FormatError> {
-        while let Some(byte) = self.peek()?
-            && !is_space(byte)
-            && !b";\"[](){}\\^".contains(&byte)
-        {
-            bytes.push(byte);
-            self.bump();
+        loop {
+            let buffer = self.input.fill_buf()?;
+            let end = buffer.iter().position(|&byte| is_space(byte) || b";\"[](){}\\^".contains(&byte));
+            let part = &buffer[..end.unwrap_or(buffer.len())];
+            bytes.extend(part);
+            self.place.column += part.iter().filter(|&&byte| begins_a_character(byte)).count() as u64;
+            let (length, is_over) = (part.len(), end.is_some() || buffer.is_empty());
+            self.input.consume(length);
+            if is_over {
+                return self.utf8(bytes);
+            }
         }
-        self.utf8(bytes)
     }
 
     fn utf8(&self, bytes: Vec<u8>) -> Result<String, FormatError> {
@@ -444,9 +448,8 @@ impl<R: BufRead> Forms<R> {
     fn bump(&mut self) {
         match self.input.fill_buf().ok().and_then(|buffer| buffer.first().copied()) {
             Some(b'\n') => self.place = Place { line: self.place.line + 1, column: 1 },
-            // A character's later bytes.
-            Some(0x80..0xc0) => {}
-            _ => self.place.column += 1,
+            Some(byte) => self.place.column += u64::from(begins_a_character(byte)),
+            None => {}
         }
         self.input.consume(1);
     }
@@ -460,6 +463,11 @@ impl<R: BufRead> Forms<R> {
 fn twice(what: &str, form: &Form, Place { line, column }: Place) -> FormatError {
     let form = form.shown();
     FormatError::at(line, format!("{what} has {form} twice, the second at column {column}; it should have it once"))
+}
+
+/// Returns whether a byte is the first of a character in UTF-8.
+fn begins_a_character(byte: u8) -> bool {
+    !(0x80..0xc0).contains(&byte)
 }
 
 fn is_space(byte: u8) -> bool {
@@ -501,8 +509,8 @@ fn number(word: &str, digits: &str) -> Option<Form> {
     if all_digits(integer) {
         // With a zero in front it would be octal to some, and not to others.
         let is_clear = integer.len() == 1 || !integer.starts_with('0');
-        let number = || format!("{sign}{integer}");
-        return is_clear.then(|| number().parse().map_or_else(|_| Form::Other(number()), Form::Number));
+        let number = word.strip_suffix('N').unwrap_or(word).parse();
+        return is_clear.then(|| number.map_or_else(|_| Form::Other(format!("{sign}{integer}")), Form::Number));
     }
     if let Some((above, below)) = digits.split_once('/') {
         return (all_digits(above) && all_digits(below)).then(|| Form::Other(format!("{sign}{digits}")));
