@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candide_harness::check::{Claim, Clients, Recordable, Rules, Verdict, judge_file, record};
+use candide_harness::check::{Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record};
 use candide_harness::{Agenda, Choice, Failure, interrupt, output};
 use candide_subject_banks::recorded::smallbank;
 use candide_subject_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
         let verdict = judge_file(path, args.claim())?;
         output::print(|out| verdict.print(&path.display().to_string(), out))?;
-        return Ok(Ending { good: verdict.is_good(), early: false });
+        return Ok(Ending { finding: verdict.finding(), early: false });
     }
     let source = args.source(args.subject().map_err(Failure::Usage)?);
     let protocols = &args.protocol.0;
@@ -46,15 +46,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         edn: args.edn.as_deref(),
         agenda: Agenda::new(protocols.len(), args.duration),
     };
-    let mut good = true;
+    let mut finding = Finding::Good;
     for (done, &protocol) in protocols.iter().enumerate() {
         let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
         let verdict = source.judge(protocol, threads, &rules)?;
         let has_reader = output::print(|out| verdict.print(protocol.name(), out))?;
-        good &= verdict.is_good();
+        finding = finding.max(verdict.finding());
         if !has_reader {
-            return Ok(Ending { good, early: false });
+            return Ok(Ending { finding, early: verdict.ended_early });
         }
         rules.agenda.advance();
         let left: Vec<_> = protocols[done + 1..].iter().map(|protocol| protocol.name()).collect();
@@ -63,13 +63,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
                 let left = left.join(", ");
                 output::print(|out| writeln!(out, "note: ended early, by Ctrl-C: not checked: {left}"))?;
             }
-            return Ok(Ending { good, early: true });
+            return Ok(Ending { finding, early: true });
         }
     }
-    Ok(Ending { good, early: false })
+    Ok(Ending { finding, early: false })
 }
 
-/// A seed that nobody has chosen.
+/// Returns a seed that differs from run to run.
 fn drawn_seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_micros() as u64 % 1_000_000_000)
 }

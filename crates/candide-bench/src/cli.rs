@@ -41,9 +41,18 @@ pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
 use values::{duration, number, positive, positive_duration, rate, threads, weights, whole};
 
+/// What the command exits with; the README has the same words.
+const EXIT_STATUS: &str = "\
+Exit status:
+  0    fine
+  1    a violation, an error while running, a run that committed nothing, or a damaged history file
+  2    a wrong option or a missing file
+  3    unknown: no commit in the history file, or too short a horizon
+  130  ended early by Ctrl-C, and fine until then";
+
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
-#[command(name = "candide", version)]
+#[command(name = "candide", version, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -107,7 +116,7 @@ pub(crate) enum Command {
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),
     /// Record what concurrent transactions do, and check that it is serializable
-    #[command(after_help = CHECK_HELP)]
+    #[command(after_help = format!("{CHECK_HELP}\n\n{EXIT_STATUS}"))]
     Check(CheckArgs),
 }
 
@@ -524,6 +533,20 @@ mod tests {
     fn refused(arguments: &[&str]) -> Option<String> {
         let all = ["candide"].iter().chain(arguments);
         command().try_get_matches_from(all).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn exit_statuses_are_the_same_in_every_help_and_in_the_readme() {
+        let mut check = command().find_subcommand("check").expect("there is one").clone();
+        for help in [command().render_help(), check.render_help()] {
+            assert!(help.to_string().contains(EXIT_STATUS), "{help}");
+        }
+        let readme = include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in EXIT_STATUS.lines().skip(1) {
+            let (status, words) = line.trim().split_once("  ").expect("a status and what it means");
+            let told = format!("{status} ({})", words.trim());
+            assert!(readme.contains(&told), "no {told:?} in the README");
+        }
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks what they leave behind.
 //!
-//! Exit status: 0 if all went well, 1 if an invariant failed, a history is damaged or not what it
-//! should be, or a run could not be finished or its results not printed, 2 for bad arguments, 130
-//! if Ctrl-C ended it early and what was done by then is well.
+//! The exit status is what `cli::EXIT_STATUS` says.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -14,6 +12,7 @@ mod figure;
 use std::iter;
 use std::process::ExitCode;
 
+use candide_harness::check::Finding;
 use candide_harness::{Failure, Report, Subject, Suite, interrupt, output, report};
 use candide_subject_banks::measured::{smallbank, tpcb, voter};
 use candide_subject_keys::measured::{long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow};
@@ -25,8 +24,8 @@ use cli::{Bench, Cli, Command, Common};
 
 /// How the command ended, if it did what it was told to.
 struct Ending {
-    /// Whether everything that was examined is as it should be.
-    good: bool,
+    /// What was found of everything that was examined.
+    finding: Finding,
     /// Whether Ctrl-C ended it.
     early: bool,
 }
@@ -34,7 +33,7 @@ struct Ending {
 impl Ending {
     /// Returns how a command has ended that measured this.
     fn of(report: Report) -> Ending {
-        Ending { good: report.is_consistent(), early: report.ended_early }
+        Ending { finding: report.finding(), early: report.ended_early }
     }
 }
 
@@ -48,9 +47,8 @@ fn main() -> ExitCode {
         Err(other) => return answer(&other),
     };
     match execute(command) {
-        Ok(Ending { good: false, .. }) => ExitCode::FAILURE,
-        Ok(Ending { early: true, .. }) => ExitCode::from(interrupt::STATUS),
-        Ok(_) => ExitCode::SUCCESS,
+        Ok(Ending { finding, early: true }) if finding != Finding::Bad => ExitCode::from(interrupt::STATUS),
+        Ok(Ending { finding, .. }) => ExitCode::from(finding.exit_status()),
         Err(failure) => {
             output::say(&format!("error: {failure}"));
             if let Failure::Usage(_) = failure {

@@ -445,3 +445,14 @@ fn the_page_contains_everything_it_needs() {
     assert!(!page.contains("http"), "nothing is fetched");
     assert!(!page.contains("by cause"), "who met whom was not asked");
 }
+
+#[test]
+fn a_benchmark_that_committed_nothing_ends_with_status_1_and_says_so() {
+    // The first of each thread is begun in the warm-up, and the next one in hours.
+    let arguments =
+        "bench ycsb --rows 2000 --transactions 500 --rate 0.0001 --warmup 20ms --duration 50ms --runs 2 --threads 2";
+    let output = Command::new(env!("CARGO_BIN_EXE_candide")).args(arguments.split(' ')).output().expect("starts");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("ycsb-a occ, 2 threads: no transaction committed while it was measured"), "{printed}");
+}

@@ -1,5 +1,6 @@
 //! Checking a history that was kept in a file.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -23,9 +24,7 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     }
     let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| refused(&error));
     let is_of_clients = || match claim.opaque {
-        true => {
-            Err(refused(&"holds what clients were told, who do not tell what doomed attempts saw: leave out --opacity"))
-        }
+        true => Err(refused(&"holds what clients were told, and not what doomed attempts saw: leave out --opacity")),
         false => Ok(()),
     };
     if path.extension().is_some_and(|extension| extension == "edn") {
@@ -33,15 +32,17 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
         // Appends and writes are told apart by trying: a history has one of them.
         return match edn::read::<ListOp>(open()?) {
             Ok(history) => Ok(of_lists(&history, claim)),
-            Err(of_lists) => {
-                let history = edn::read::<RegisterOp>(open()?).map_err(|of_registers| {
-                    damaged(&format!("neither lists ({of_lists}) nor registers ({of_registers})"))
-                })?;
-                Ok(of_registers(&history, claim))
-            }
+            Err(of_lists) => match edn::read::<RegisterOp>(open()?) {
+                Ok(history) => Ok(of_registers(&history, claim)),
+                Err(of_registers) => Err(damaged(&of_neither(&of_lists, &of_registers))),
+            },
         };
     }
-    match AnyReader::new(open()?).map_err(|error| damaged(&error))? {
+    let mut file = open()?;
+    if file.fill_buf().map_err(|error| damaged(&error))?.is_empty() {
+        return Ok(Verdict::of_nothing(claim));
+    }
+    match AnyReader::new(file).map_err(|error| damaged(&error))? {
         AnyReader::Versions(events) => {
             // What is no file, but comes from somewhere, comes once.
             let (events, watermarks) = match path.is_file() {
@@ -64,6 +65,20 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
             let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
             Ok(of_registers(&history, claim))
         }
+    }
+}
+
+/// Says why a file has neither lists nor registers. It is of the kind of which more could be read.
+fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
+    let line = |error: &FormatError| match error {
+        FormatError::Line { line, .. } => *line,
+        _ => 0,
+    };
+    match line(of_lists).cmp(&line(of_registers)) {
+        Ordering::Greater => of_lists.to_string(),
+        Ordering::Less => of_registers.to_string(),
+        Ordering::Equal if of_lists.to_string() == of_registers.to_string() => of_lists.to_string(),
+        Ordering::Equal => format!("neither lists ({of_lists}) nor registers ({of_registers})"),
     }
 }
 
