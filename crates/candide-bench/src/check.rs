@@ -50,23 +50,32 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     for (done, &protocol) in protocols.iter().enumerate() {
         let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
-        let verdict = source.judge(protocol, threads, &rules)?;
+        let verdict = match source.judge(protocol, threads, &rules) {
+            Err(Failure::Interrupted) if done > 0 => return ended_early(&protocols[done..], finding),
+            judged => judged?,
+        };
         let has_reader = output::print(|out| verdict.print(protocol.name(), out))?;
         finding = finding.max(verdict.finding());
         if !has_reader {
             return Ok(Ending { finding, early: verdict.ended_early });
         }
         rules.agenda.advance();
-        let left: Vec<_> = protocols[done + 1..].iter().map(|protocol| protocol.name()).collect();
+        let left = &protocols[done + 1..];
         if verdict.ended_early || interrupt::is_pressed() && !left.is_empty() {
-            if !left.is_empty() {
-                let left = left.join(", ");
-                output::print(|out| writeln!(out, "note: ended early, by Ctrl-C: not checked: {left}"))?;
-            }
-            return Ok(Ending { finding, early: true });
+            return ended_early(left, finding);
         }
     }
     Ok(Ending { finding, early: false })
+}
+
+/// Says which protocols were not checked, and returns what was found of the others.
+fn ended_early(left: &[Choice], finding: Finding) -> Result<Ending, Failure> {
+    if !left.is_empty() {
+        let names: Vec<_> = left.iter().map(|protocol| protocol.name()).collect();
+        let names = names.join(", ");
+        output::print(|out| writeln!(out, "note: ended early, by Ctrl-C: not checked: {names}"))?;
+    }
+    Ok(Ending { finding, early: true })
 }
 
 /// Returns a seed that differs from run to run.
