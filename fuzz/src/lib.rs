@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod edn;
 pub mod keys;
 pub mod operations;
 pub mod schedules;

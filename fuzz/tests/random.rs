@@ -26,6 +26,11 @@ fn keys_keep_their_order_and_come_back() {
 }
 
 #[test]
+fn histories_are_read_however_they_are_dressed() {
+    feed(5_000, 400, candide_fuzz::edn::run);
+}
+
+#[test]
 fn turns_lead_to_what_some_serial_order_leads_to() {
     feed(3_000, 60, candide_fuzz::schedules::run);
 }

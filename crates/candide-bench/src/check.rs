@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candide_harness::check::{Claim, Clients, Recordable, Rules, Verdict, judge_file, record};
-use candide_harness::{Agenda, Choice, Failure, interrupt};
+use candide_harness::check::{Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record};
+use candide_harness::{Agenda, Choice, Failure, interrupt, output};
 use candide_subject_banks::recorded::smallbank;
 use candide_subject_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
 use candide_subject_random::asked::{lists, registers};
@@ -25,8 +25,8 @@ use crate::cli::{CheckArgs, CheckMode, Subject};
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
         let verdict = judge_file(path, args.claim())?;
-        verdict.print(&path.display().to_string());
-        return Ok(Ending { good: verdict.is_good(), early: false });
+        output::print(|out| verdict.print(&path.display().to_string(), out))?;
+        return Ok(Ending { finding: verdict.finding(), early: false });
     }
     let source = args.source(args.subject().map_err(Failure::Usage)?);
     let protocols = &args.protocol.0;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     let seed = args.seed.unwrap_or_else(drawn_seed);
     interrupt::listen()?;
     // Now, too, in case the run does not end well.
-    eprintln!("seed {seed}");
+    output::say(&format!("seed {seed}"));
     let mut rules = Rules {
         claim: args.claim(),
         seed,
@@ -46,26 +46,39 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         edn: args.edn.as_deref(),
         agenda: Agenda::new(protocols.len(), args.duration),
     };
-    let mut good = true;
+    let mut finding = Finding::Good;
     for (done, &protocol) in protocols.iter().enumerate() {
-        let asked = args.threads.get();
+        let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
-        let verdict = source.judge(protocol, threads, &rules)?;
-        verdict.print(protocol.name());
-        good &= verdict.is_good();
+        let verdict = match source.judge(protocol, threads, &rules) {
+            Err(Failure::Interrupted) if done > 0 => return ended_early(&protocols[done..], finding),
+            judged => judged?,
+        };
+        let has_reader = output::print(|out| verdict.print(protocol.name(), out))?;
+        finding = finding.max(verdict.finding());
+        if !has_reader {
+            return Ok(Ending { finding, early: verdict.ended_early });
+        }
         rules.agenda.advance();
-        let left: Vec<_> = protocols[done + 1..].iter().map(|protocol| protocol.name()).collect();
+        let left = &protocols[done + 1..];
         if verdict.ended_early || interrupt::is_pressed() && !left.is_empty() {
-            if !left.is_empty() {
-                println!("note: ended early, by Ctrl-C: not checked: {}", left.join(", "));
-            }
-            return Ok(Ending { good, early: true });
+            return ended_early(left, finding);
         }
     }
-    Ok(Ending { good, early: false })
+    Ok(Ending { finding, early: false })
 }
 
-/// A seed that nobody has chosen.
+/// Says which protocols were not checked, and returns what was found of the others.
+fn ended_early(left: &[Choice], finding: Finding) -> Result<Ending, Failure> {
+    if !left.is_empty() {
+        let names: Vec<_> = left.iter().map(|protocol| protocol.name()).collect();
+        let names = names.join(", ");
+        output::print(|out| writeln!(out, "note: ended early, by Ctrl-C: not checked: {names}"))?;
+    }
+    Ok(Ending { finding, early: true })
+}
+
+/// Returns a seed that differs from run to run.
 fn drawn_seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_micros() as u64 % 1_000_000_000)
 }

@@ -9,21 +9,21 @@ mod rubis;
 mod shifting;
 mod tpcb;
 mod tpcc;
+mod values;
 mod voter;
 mod wikipedia;
 mod ycsb_hot;
 mod ycsb_narrow;
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use candide::{Factor, Timestamps};
-use candide_harness::{Choices, Cores, Matrix, Profile, Rules};
+use candide_harness::{Choices, Cores, Matrix, Profile, Rules, each_once};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use long_scan::LongScanArgs;
@@ -39,12 +39,65 @@ pub(crate) use wikipedia::WikipediaArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
+use values::{duration, number, positive, positive_duration, rate, threads, weights, whole};
+
+/// What the command exits with; the README has the same words.
+const EXIT_STATUS: &str = "\
+Exit status:
+  0    fine
+  1    a violation, an error while running, a run that committed nothing, or a damaged history file
+  2    a wrong option or a missing file
+  3    unknown: no commit in the history file, or too short a horizon
+  130  ended early by Ctrl-C, and fine until then";
+
 /// A main-memory transactional engine, measured and checked.
 #[derive(Debug, Parser)]
-#[command(name = "candide", version)]
+#[command(name = "candide", version, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// What the help of `bench` ends with.
+const BENCH_HELP: &str = "\
+Options of a workload:
+  candide bench WORKLOAD --help lists them: its own, those of the database, of the runs and of the results
+
+Examples:
+  candide bench tpcc
+  candide bench tpcc --warehouses 2 --protocol occ,mvto --threads 1,2 --duration 5s --json tpcc.json
+  candide bench ycsb --help";
+
+/// What the help of `reproduce` ends with.
+const REPRODUCE_HELP: &str = "\
+Example:
+  candide reproduce factors --threads 1,2 --runs 3 --report factors.html";
+
+/// What the help of `check` ends with.
+const CHECK_HELP: &str = "\
+Examples:
+  candide check random --protocol occ --history history.jsonl
+  candide check --file history.jsonl";
+
+/// Returns the command line, with an example for each workload. Numbers may be negative: their
+/// parsers say what would be right.
+pub(crate) fn command() -> clap::Command {
+    let workload = |command: clap::Command| {
+        let example =
+            format!("Example:\n  candide bench {} --protocol all --threads 1,2 --duration 5s", command.get_name());
+        command.after_help(example)
+    };
+    let command = Cli::command().mut_subcommand("bench", |bench| bench.mut_subcommands(workload));
+    with_negative_numbers(command)
+}
+
+/// Has values of a command and its subcommands begin with a minus, as far as they are numbers.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let takes_values = arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes_values)
+    });
+    command.mut_subcommands(with_negative_numbers)
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,13 +106,17 @@ pub(crate) enum Command {
     // Named in the usage line, which is all that a mistyped workload is answered with.
     #[command(
         subcommand,
+        subcommand_help_heading = "Workloads",
+        after_help = BENCH_HELP,
         subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|voter|long-scan|shifting|key-value|\
                                  range-scan|predicate"
     )]
     Bench(Box<Bench>),
     /// Measure what a published figure shows, at a size that suits this machine, beside what the paper's text says
+    #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),
     /// Record what concurrent transactions do, and check that it is serializable
+    #[command(after_help = format!("{CHECK_HELP}\n\n{EXIT_STATUS}"))]
     Check(CheckArgs),
 }
 
@@ -75,15 +132,15 @@ pub(crate) struct CheckArgs {
     pub(crate) protocol: Choices,
 
     /// Number of threads; protocols that run one transaction at a time get one
-    #[arg(long, default_value = "4")]
-    pub(crate) threads: NonZeroUsize,
+    #[arg(long, value_parser = threads, default_value = "4", allow_hyphen_values = true)]
+    pub(crate) threads: usize,
 
     /// How long each protocol runs, such as 5s or 2h
-    #[arg(long, value_parser = positive_duration, default_value = "5s")]
+    #[arg(long, value_parser = positive_duration, default_value = "5s", allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 
     /// The seed of everything random [default: drawn, and printed]
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>)]
     pub(crate) seed: Option<u64>,
 
     /// `white` believes the versions that the engine says it read and wrote; `black` believes only what clients were told
@@ -100,15 +157,15 @@ pub(crate) struct CheckArgs {
     pub(crate) opacity: bool,
 
     /// Keys of the random workload; half of the accesses go to an eighth of them
-    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 24, value_parser = whole::<u32>)]
     pub(crate) keys: u32,
 
     /// The most operations of a transaction of the random workload
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, value_parser = whole::<usize>, default_value_t = 8)]
     pub(crate) operations: usize,
 
     /// Without --strict: how many beginnings and ends of transactions later one may still have overtaken another
-    #[arg(long, value_name = "MOMENTS", default_value_t = 1_000_000)]
+    #[arg(long, value_parser = whole::<u64>, value_name = "MOMENTS", default_value_t = 1_000_000)]
     pub(crate) horizon: u64,
 
     /// Keep the history in this file, as JSON lines
@@ -201,80 +258,90 @@ pub(crate) enum Bench {
     Voter(VoterArgs),
 }
 
+/// Headings of groups of options.
+const WORKLOAD: &str = "Workload";
+const DATABASE: &str = "Database";
+const RUNS: &str = "Runs";
+const RESULTS: &str = "Results";
+
 /// What the workloads have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Protocols, separated by commas, or `all`
-    #[arg(long, default_value = "occ")]
-    pub(crate) protocol: Choices,
-
-    /// Numbers of threads, separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "1,2")]
-    pub(crate) threads: Vec<NonZeroUsize>,
-
-    /// How long a run is measured, such as 5s or 200ms [default: 3s, or 10s with --profile paper]
-    #[arg(long, value_parser = positive_duration)]
-    duration: Option<Duration>,
-
-    /// How many runs to take the median of [default: 3, or 5 with --profile paper]
-    #[arg(long)]
-    runs: Option<NonZeroUsize>,
-
-    /// How long a run goes on before it is measured
-    #[arg(long, value_parser = duration, default_value = "1s")]
-    pub(crate) warmup: Duration,
-
-    /// Begin so many transactions per second, by all threads together, at evenly spaced moments [default: as many as they can]. A
-    /// thread that is late begins at once and skips nothing. Latencies then count from the intended beginning, so that waiting behind a
-    /// slow transaction counts
-    #[arg(long, value_name = "TRANSACTIONS", value_parser = rate, allow_negative_numbers = true)]
-    pub(crate) rate: Option<f64>,
-
-    /// Also report what each slice of this length of each run came to, such as 30s: transactions, latencies of all types together,
-    /// memory at its end. `shifting` always reports slices, without latencies and memory, and this is how long they are [default there:
-    /// 1ms, or 10us with --profile paper]
-    #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
-    slice: Option<Duration>,
-
-    /// Also report on the row that all want most: after each 256th of its transactions a thread reads it, in a transaction of its own that
-    /// is not counted among them, and looks how many versions of it there are
-    #[arg(long)]
-    pub(crate) hottest: bool,
-
     /// `strict` checks everything, at a size that suits any machine; `paper` is the published configuration, which for
     /// YCSB means ten million rows (more than 10 GiB) and no check of what is in them, and for TPC-C what was measured rather
     /// than what the standard says
-    #[arg(long, value_parser = profile(), default_value = "strict")]
+    #[arg(help_heading = WORKLOAD, long, value_parser = profile(), default_value = "strict")]
     pub(crate) profile: Profile,
 
+    /// Protocols, separated by commas, or `all`
+    #[arg(help_heading = DATABASE, long, default_value = "occ")]
+    pub(crate) protocol: Choices,
+
     /// Commit-time updates: blind updates are applied at commit (on), or read and write back (off)
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "on")]
+    #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) cu: Vec<Switch>,
 
     /// Timestamp splitting: each column group has a timestamp of its own (on), or a row has one (off)
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "on")]
+    #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) ts: Vec<Switch>,
 
     /// Where timestamps come from, under `mvto`: one `counter`, or the system's `clock`, which no thread has to write [default: counter]
-    #[arg(long, value_delimiter = ',')]
+    #[arg(help_heading = DATABASE, long, value_delimiter = ',')]
     pub(crate) timestamps: Vec<Timestamps>,
 
     /// Bad choices to measure the cost of, separated by commas: `no-backoff` (retry at once), `system-allocator` (rows and nodes
     /// one by one), `unwinding-aborts` (conflicts unwind the stack), `ordered-only` (no hash indexes), `contended-keys` (components
     /// share words), `sorted-locks` (write sets in the order of addresses), `fixed-hash` (hash indexes do not grow)
-    #[arg(long = "factor", value_delimiter = ',')]
+    #[arg(help_heading = DATABASE, long = "factor", value_delimiter = ',')]
     pub(crate) factors: Vec<Factor>,
 
+    /// Numbers of threads, separated by commas
+    #[arg(help_heading = RUNS, long, value_parser = threads, value_delimiter = ',', default_value = "1,2", allow_hyphen_values = true)]
+    pub(crate) threads: Vec<usize>,
+
+    /// How long a run is measured, such as 5s or 200ms [default: 3s, or 10s with --profile paper]
+    #[arg(help_heading = RUNS, long, value_parser = positive_duration, allow_hyphen_values = true)]
+    duration: Option<Duration>,
+
+    /// How many runs to take the median of [default: 3, or 5 with --profile paper]
+    #[arg(help_heading = RUNS, long, value_parser = positive::<usize>)]
+    runs: Option<usize>,
+
+    /// How long a run goes on before it is measured
+    #[arg(help_heading = RUNS, long, value_parser = duration, default_value = "1s", allow_hyphen_values = true)]
+    pub(crate) warmup: Duration,
+
+    /// Begin so many transactions per second, by all threads together, at evenly spaced moments [default: as many as they can]. A
+    /// thread that is late begins at once and skips nothing. Latencies then count from the intended beginning, so that waiting behind a
+    /// slow transaction counts
+    #[arg(help_heading = RUNS, long, value_name = "TRANSACTIONS", value_parser = rate)]
+    pub(crate) rate: Option<f64>,
+
     /// The seed of everything random
-    #[arg(long, default_value_t = 1)]
+    #[arg(help_heading = RUNS, long, value_parser = whole::<u64>, default_value_t = 1)]
     pub(crate) seed: u64,
 
+    /// Go on even if a workload is estimated to take more memory than is free
+    #[arg(help_heading = RUNS, long)]
+    pub(crate) force: bool,
+
+    /// Also report what each slice of this length of each run came to, such as 30s: transactions, latencies of all types together,
+    /// memory at its end. `shifting` always reports slices, without latencies and memory, and this is how long they are [default there:
+    /// 1ms, or 10us with --profile paper]
+    #[arg(help_heading = RESULTS, long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
+    slice: Option<Duration>,
+
+    /// Also report on the row that all want most: after each 256th of its transactions a thread reads it, in a transaction of its own that
+    /// is not counted among them, and looks how many versions of it there are
+    #[arg(help_heading = RESULTS, long)]
+    pub(crate) hottest: bool,
+
     /// Write the results to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = RESULTS, long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
     /// Write the results to this file as a self-contained HTML page
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = RESULTS, long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }
 
@@ -287,7 +354,7 @@ impl Common {
     }
 
     fn runs(&self) -> usize {
-        self.runs.map(NonZeroUsize::get).unwrap_or(match self.profile {
+        self.runs.unwrap_or(match self.profile {
             Profile::Strict => 3,
             Profile::Paper => 5,
         })
@@ -295,14 +362,14 @@ impl Common {
 
     /// Returns the settings that are combined.
     pub(crate) fn matrix(&self) -> Matrix {
-        let are_on = |switches: &[Switch]| switches.iter().copied().map(Switch::is_on).collect();
+        let are_on = |switches: &[Switch]| each_once(switches).into_iter().map(Switch::is_on).collect();
         Matrix {
             protocols: self.protocol.clone(),
-            threads: self.threads.iter().copied().map(NonZeroUsize::get).collect(),
+            threads: each_once(&self.threads),
             cu: are_on(&self.cu),
             ts: are_on(&self.ts),
-            timestamps: self.timestamps.clone(),
-            factors: self.factors.clone(),
+            timestamps: each_once(&self.timestamps),
+            factors: each_once(&self.factors),
         }
     }
 
@@ -317,28 +384,10 @@ impl Common {
             rate: self.rate,
             slice: self.slice,
             hottest: self.hottest,
+            force: self.force,
             profile: self.profile,
         }
     }
-}
-
-/// A billion is beyond any thread, and little enough for beginnings to be counted.
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|&rate| 0.0 < rate && rate <= 1e9);
-    rate.ok_or_else(|| "expected a number above 0 and up to a billion, such as 25000".to_string())
-}
-
-/// Longer than anybody waits, and short enough to be added to what the clock says.
-const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if duration > DURATION_MAX { Err("must be a year at most".to_string()) } else { Ok(duration) }
-}
-
-fn positive_duration(text: &str) -> Result<Duration, String> {
-    let duration = duration(text)?;
-    if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
 }
 
 /// Returns the parser of profiles.
@@ -360,29 +409,27 @@ impl Switch {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Mixes, separated by commas: `a` (16 operations, half of them writes, theta 0.99), `b` (16, one in twenty, 0.8), `c`
     /// (2 uniform reads)
     #[arg(long, value_delimiter = ',', default_value = "a")]
     mode: Vec<Mode>,
 
     /// Rows in the table [default: 1000000, or 10000000 with --profile paper]
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>)]
     rows: Option<u64>,
 
     /// Operations per transaction [default: the mix's]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT")]
     operations: Option<usize>,
 
     /// Probability that an operation writes [default: the mix's]
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_parser = number, value_name = "FRACTION")]
     write_probability: Option<f64>,
 
     /// Skew of the keys, from 0 (uniform) to 2 [default: the mix's]
-    #[arg(long)]
+    #[arg(long, value_parser = number)]
     theta: Option<f64>,
 
     /// Go through a transaction's keys as they are drawn, not in ascending order
@@ -394,7 +441,7 @@ pub(crate) struct YcsbArgs {
     duplicates: bool,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
     /// What writes write and what is checked: `increment` (counters must add up), `tag` (each column must hold a last
@@ -402,12 +449,15 @@ pub(crate) struct YcsbArgs {
     /// counted) [default: increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl YcsbArgs {
     /// One workload for each mix.
     pub(crate) fn workloads(&self) -> Vec<Ycsb> {
-        self.mode.iter().map(|&mode| self.workload(mode)).collect()
+        each_once(&self.mode).into_iter().map(|mode| self.workload(mode)).collect()
     }
 
     fn workload(&self, mode: Mode) -> Ycsb {
@@ -431,30 +481,31 @@ impl YcsbArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct SmallBankArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Customers of the bank [default: 1000000, or 18000 with --profile paper]
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>)]
     accounts: Option<u64>,
 
     /// Skew of the customers, from 0 (uniform) to 2 [default: 0 with --profile strict]
-    #[arg(long, conflicts_with = "hotspot")]
+    #[arg(long, value_parser = number, conflicts_with = "hotspot")]
     theta: Option<f64>,
 
     /// Draw nine in ten customers from so many first ones [default: 1000 with --profile paper]
-    #[arg(long, value_name = "ACCOUNTS")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "ACCOUNTS")]
     hotspot: Option<u64>,
 
     /// How often each type is drawn: amalgamate, balance, deposit-checking, send-payment, transact-savings, write-check
     /// [default: 15,15,15,25,15,15, or 1,1,1,0,1,1 with --profile paper]
-    #[arg(long, value_parser = weights::<6>)]
+    #[arg(long, value_parser = weights::<6>, allow_hyphen_values = true)]
     weights: Option<[u32; 6]>,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl SmallBankArgs {
@@ -474,11 +525,53 @@ impl SmallBankArgs {
     }
 }
 
-/// As many weights as there are transaction types.
-fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
-    let weights: Option<Vec<u32>> = list.split(',').map(|weight| weight.trim().parse().ok()).collect();
-    weights.and_then(|weights| weights.try_into().ok()).ok_or_else(|| {
-        let example = ["15"; N].join(",");
-        format!("expected {N} whole numbers separated by commas, such as {example}")
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parses `arguments` of a subcommand, and returns what is wrong with them.
+    fn refused(arguments: &[&str]) -> Option<String> {
+        let all = ["candide"].iter().chain(arguments);
+        command().try_get_matches_from(all).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn exit_statuses_are_the_same_in_every_help_and_in_the_readme() {
+        let mut check = command().find_subcommand("check").expect("there is one").clone();
+        for help in [command().render_help(), check.render_help()] {
+            assert!(help.to_string().contains(EXIT_STATUS), "{help}");
+        }
+        let readme = include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in EXIT_STATUS.lines().skip(1) {
+            let (status, words) = line.trim().split_once("  ").expect("a status and what it means");
+            let told = format!("{status} ({})", words.trim());
+            assert!(readme.contains(&told), "no {told:?} in the README");
+        }
+    }
+
+    #[test]
+    fn no_option_is_answered_in_the_words_of_a_parser() {
+        let bench = command();
+        let bench = bench.find_subcommand("bench").expect("there is one");
+        let mut subcommands: Vec<(Vec<&str>, &clap::Command)> =
+            bench.get_subcommands().map(|workload| (vec!["bench", workload.get_name()], workload)).collect();
+        let all = command();
+        let find = |name| all.find_subcommand(name).expect("there is one");
+        subcommands.push((vec!["check"], find("check")));
+        subcommands.push((vec!["reproduce", "delivery"], find("reproduce")));
+        let mut answers = 0;
+        for (path, subcommand) in subcommands {
+            let with_values = subcommand.get_opts().filter(|option| option.get_action().takes_values());
+            let options = with_values.filter_map(|option| option.get_long());
+            for (option, value) in options.flat_map(|option| ["x", "-1", "", "9e99"].map(|value| (option, value))) {
+                let option = format!("--{option}");
+                let Some(message) = refused(&[&path[..], &[&option, value]].concat()) else { continue };
+                let strange = ["digit", "literal", "non-zero", "parse integer", "target type", "unexpected argument"];
+                let found = strange.iter().find(|words| message.contains(**words));
+                assert_eq!(found, None, "{path:?} {option} {value:?}: {message}");
+                answers += 1;
+            }
+        }
+        assert!(answers > 500, "{answers}");
+    }
 }

@@ -1,7 +1,6 @@
 //! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks what they leave behind.
 //!
-//! Exit status: 0 if all went well, 1 if an invariant failed, a history is not what it should be or a run could not be finished,
-//! 2 for bad arguments, 130 if Ctrl-C ended it early and what was done by then is well.
+//! The exit status is what `cli::EXIT_STATUS` says.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -10,21 +9,23 @@ mod check;
 mod cli;
 mod figure;
 
+use std::iter;
 use std::process::ExitCode;
 
-use candide_harness::{Failure, Report, Subject, Suite, interrupt, report};
+use candide_harness::check::Finding;
+use candide_harness::{Failure, Report, Subject, Suite, interrupt, output, report};
 use candide_subject_banks::measured::{smallbank, tpcb, voter};
 use candide_subject_keys::measured::{long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow};
 use candide_subject_sites::measured::{rubis, wikipedia};
 use candide_subject_tpcc::measured::tpcc;
-use clap::Parser;
+use clap::{ArgMatches, FromArgMatches};
 
 use cli::{Bench, Cli, Command, Common};
 
 /// How the command ended, if it did what it was told to.
 struct Ending {
-    /// Whether everything that was examined is as it should be.
-    good: bool,
+    /// What was found of everything that was examined.
+    finding: Finding,
     /// Whether Ctrl-C ended it.
     early: bool,
 }
@@ -32,20 +33,52 @@ struct Ending {
 impl Ending {
     /// Returns how a command has ended that measured this.
     fn of(report: Report) -> Ending {
-        Ending { good: report.is_consistent(), early: report.ended_early }
+        Ending { finding: report.finding(), early: report.ended_early }
     }
 }
 
 fn main() -> ExitCode {
-    match execute(Cli::parse().command) {
-        Ok(Ending { good: false, .. }) => ExitCode::FAILURE,
-        Ok(Ending { early: true, .. }) => ExitCode::from(interrupt::STATUS),
-        Ok(_) => ExitCode::SUCCESS,
+    let matches = match cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(other) => return answer(&other),
+    };
+    let command = match Cli::from_arg_matches(&matches) {
+        Ok(Cli { command }) => command,
+        Err(other) => return answer(&other),
+    };
+    match execute(command) {
+        Ok(Ending { finding, early: true }) if finding != Finding::Bad => ExitCode::from(interrupt::STATUS),
+        Ok(Ending { finding, .. }) => ExitCode::from(finding.exit_status()),
         Err(failure) => {
-            eprintln!("error: {failure}");
+            output::say(&format!("error: {failure}"));
+            if let Failure::Usage(_) = failure {
+                output::say(&format!("\nFor more information, try '{} --help'.", path(&matches)));
+            }
             ExitCode::from(failure.exit_status())
         }
     }
+}
+
+/// Answers arguments that are no command: with help, the version, or what is wrong with them.
+fn answer(other: &clap::Error) -> ExitCode {
+    if other.use_stderr() {
+        // What cannot be said is in the status.
+        let _ = other.print();
+        return ExitCode::from(2);
+    }
+    match output::print(|_| other.print()) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::say(&format!("error: {failure}"));
+            ExitCode::from(failure.exit_status())
+        }
+    }
+}
+
+/// Returns the command with its subcommands, whose help lists the options that there are.
+fn path(matches: &ArgMatches) -> String {
+    let subcommands = iter::successors(matches.subcommand(), |(_, matches)| matches.subcommand());
+    subcommands.fold("candide".to_string(), |path, (name, _)| format!("{path} {name}"))
 }
 
 fn execute(command: Command) -> Result<Ending, Failure> {

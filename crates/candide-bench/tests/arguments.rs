@@ -37,13 +37,20 @@ fn unknown_names_are_answered_with_the_known_ones() {
 
 #[test]
 fn numbers_out_of_range_are_answered_with_the_range() {
-    assert_refused("bench ycsb --threads 0", "non-zero");
-    assert_refused("bench ycsb --duration 5", "time unit needed, for example 5sec or 5ms");
-    assert_refused("bench ycsb --duration 0s", "longer than nothing");
+    for threads in ["0", "-1", "1025", "1,-2", "two"] {
+        assert_refused(&format!("bench ycsb --threads {threads}"), "expected a whole number from 1 to 1024");
+        assert_refused(&format!("reproduce delivery --threads {threads}"), "expected a whole number from 1 to 1024");
+    }
+    assert_refused("check --threads -1", "expected a whole number from 1 to 1024");
+    for duration in ["0", "0s", "5", "-5s", "-5", "366d"] {
+        let words = "expected a time above 0s and up to 365d, with its unit, such as 5s or 200ms";
+        assert_refused(&format!("bench ycsb --duration {duration}"), words);
+    }
+    assert_refused("bench ycsb --warmup -1s", "expected a time from 0s to 365d, with its unit");
     for rate in ["0", "-5", "inf", "nan", "1e10", "many"] {
         assert_refused(&format!("bench ycsb --rate {rate}"), "expected a number above 0 and up to a billion");
     }
-    assert_refused("bench ycsb --slice 0s", "longer than nothing");
+    assert_refused("bench ycsb --slice 0s", "expected a time above 0s");
     assert_refused("bench ycsb --slice 1ms", "a run of 3s has at most 1000 slices, so not of 1ms");
     assert_refused("bench ycsb --theta 3", "from 0 (uniform) to 2");
     assert_refused("bench ycsb --operations 65", "from 1 to 64");
@@ -69,16 +76,21 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench wikipedia --weights 1,2,3,4,5", "6 whole numbers separated by commas");
     assert_refused("bench tpcb --branches 0", "at least one branch");
     assert_refused("bench tpcb --accounts 15", "a multiple of its 10 tellers, not 15");
-    assert_refused("bench tpcb --remote 101", "at most 100");
+    assert_refused("bench tpcb --remote 101", "from 0 to 100");
     assert_refused("bench voter --contestants 13", "from 1 to 12, not 13");
     assert_refused("bench voter --votes 0", "at least one vote");
     assert_refused("bench voter --telephones 0", "from 1 to 10000000");
     assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
+    assert_refused("bench tpcc --warehouses 70000", "expected a whole number from 0 to 65535");
+    assert_refused("bench ycsb --seed x", "expected a whole number from 0 to 18446744073709551615");
+    assert_refused("bench ycsb --theta x", "expected a number, such as 0.5");
+    assert_refused("check --keys 0", "keys must be from 1 to 1048576, not 0");
+    assert_refused("bench smallbank --weights -1,2,3", "6 whole numbers separated by commas");
     assert_refused("reproduce delivery --scale 0", "above 0 and up to 1");
     assert_refused("reproduce delivery --scale 1.5", "above 0 and up to 1");
-    assert_refused("reproduce delivery --runs 0", "non-zero");
+    assert_refused("reproduce delivery --runs 0", "expected a whole number from 1 to");
     assert_refused("bench tpcc --customers 5", "from 10 to 3000");
-    assert_refused("bench tpcc --rollbacks 101", "at most 100");
+    assert_refused("bench tpcc --rollbacks 101", "from 0 to 100");
 }
 
 #[test]
@@ -109,4 +121,25 @@ fn refused_arguments_leave_no_file_behind() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused.json");
     assert_refused(&format!("bench ycsb --theta 3 --json {}", path.display()), "from 0 (uniform) to 2");
     assert!(!path.exists());
+}
+
+#[test]
+fn faults_found_late_point_to_the_help_of_the_subcommand() {
+    assert_refused("bench tpcc --warehouses 0", "For more information, try 'candide bench tpcc --help'.");
+    assert_refused("bench ycsb --theta 3", "For more information, try 'candide bench ycsb --help'.");
+    assert_refused("check lists", "For more information, try 'candide check --help'.");
+}
+
+// Elsewhere nothing tells how much is free.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_does_not_fit_into_memory_is_refused() {
+    // 13 TB.
+    let words = "of memory with these options, and";
+    assert_refused("bench tpcc --warehouses 65535", words);
+    assert_refused("bench tpcc --warehouses 65535", "ask for fewer warehouses, or add --force to go on all the same");
+    assert_refused("bench ycsb --rows 4294967295", "ask for fewer rows");
+    assert_refused("bench ycsb --transactions 100000000 --threads 1024", "ask for fewer --transactions or --threads");
+    assert_refused("bench rubis --items 4294967295", "ask for fewer items");
+    assert_refused("bench wikipedia --pages 4294967295", "ask for fewer pages");
 }

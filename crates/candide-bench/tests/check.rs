@@ -10,6 +10,17 @@ fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
+/// Runs `candide check` for longer and longer, until every protocol has committed something. On a busy
+/// machine that may take a while; the longest time is more than a minute.
+fn check_for_a_while(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut durations = (0..10).map(|doubled| format!("{}ms", 200 << doubled));
+    let checked = durations.find_map(|duration| {
+        let (status, results, message) = check(&[arguments, &["--duration", &duration]].concat());
+        (!results.contains("no thread committed a transaction")).then_some((status, results, message))
+    });
+    checked.expect("it does not come so far")
+}
+
 fn assert_refused(arguments: &[&str], words: &str) {
     let (status, results, message) = check(arguments);
     assert_eq!(status, Some(2), "{arguments:?}: {message}");
@@ -32,16 +43,16 @@ fn kept(name: &str, contents: &str) -> String {
 fn every_workload_is_serializable_under_every_protocol() {
     let strict = "serializable in the order of real time";
     for workload in ["random", "ycsb", "smallbank", "rubis", "wikipedia"] {
-        let (status, results, message) = check(&[workload, "--duration", "200ms", "--seed", "3"]);
+        let (status, results, message) = check_for_a_while(&[workload, "--seed", "3"]);
         assert_eq!(status, Some(0), "{workload}: {results}{message}");
-        // As they promise: occ and mvto; tictoc; mvcc, serial and global-lock.
-        assert_eq!(results.matches(&format!("{strict}: yes")).count(), 2, "{results}");
+        // As they promise: mvto; tictoc; occ, mvcc, serial and global-lock.
+        assert_eq!(results.matches(&format!("{strict}: yes")).count(), 1, "{results}");
         assert_eq!(results.matches("serializable: yes").count(), 1, "{results}");
-        assert_eq!(results.matches(&format!("{strict}, aborted attempts included: yes")).count(), 3, "{results}");
+        assert_eq!(results.matches(&format!("{strict}, aborted attempts included: yes")).count(), 4, "{results}");
         assert_eq!(results.matches("seed 3:").count(), 6, "{results}");
     }
     for workload in ["lists", "registers"] {
-        let (status, results, message) = check(&[workload, "--mode", "black", "--duration", "200ms"]);
+        let (status, results, message) = check_for_a_while(&[workload, "--mode", "black"]);
         assert_eq!(status, Some(0), "{workload}: {results}{message}");
         assert_eq!(results.matches(&format!("{strict}: yes")).count(), 5, "{results}");
         assert_eq!(results.matches("serializable: yes").count(), 1, "{results}");
@@ -60,15 +71,16 @@ fn counts(results: &str) -> Vec<&str> {
 fn what_is_kept_is_what_was_checked() {
     let (lines, edn) = (file("kept.jsonl"), file("kept.edn"));
     let (lines, edn) = (lines.to_str().expect("text"), edn.to_str().expect("text"));
-    let common = ["--protocol", "occ", "--duration", "200ms", "--history", lines];
-    let (status, made, message) = check(&common);
+    let common = ["--protocol", "occ", "--history", lines];
+    let (status, made, message) = check_for_a_while(&common);
     assert_eq!(status, Some(0), "{made}{message}");
     assert_eq!(counts(&made).len(), 4, "{made}");
-    let (status, read, message) = check(&["--file", lines]);
+    // As `occ` promises: aborted attempts are judged, too, and what they read is counted.
+    let (status, read, message) = check(&["--file", lines, "--opacity"]);
     assert_eq!(status, Some(0), "{read}{message}");
     assert_eq!(counts(&made), counts(&read));
     let black: Vec<&str> = common.iter().copied().chain(["--mode", "black", "--edn", edn]).collect();
-    let (_, made, _) = check(&black);
+    let (_, made, _) = check_for_a_while(&black);
     for path in [lines, edn] {
         let (status, read, message) = check(&["--file", path]);
         assert_eq!(status, Some(0), "{read}{message}");
@@ -135,7 +147,7 @@ fn what_cannot_be_told_is_neither_yes_nor_no() {
     lines.push(transaction(1_000_000, r#"{"table":0,"key":[1],"group":0,"version":1,"present":true}"#, 30_000));
     let path = kept_as("late.jsonl", &lines);
     let (status, results, _) = check(&["--file", &path, "--horizon", "10"]);
-    assert_eq!(status, Some(1), "{results}");
+    assert_eq!(status, Some(3), "{results}");
     assert!(results.contains("serializable: unknown\n  inconclusive: version 1 of"), "{results}");
     let (status, results, _) = check(&["--file", &path, "--horizon", "2000000"]);
     assert_eq!(status, Some(1), "{results}");
@@ -153,13 +165,63 @@ fn what_cannot_be_checked_is_refused() {
     assert_refused(&["--file", "x", "--seed", "1"], "cannot be used with");
     assert_refused(&["--protocol", "magic"], "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all");
     assert_refused(&["--operations", "0"], "operations must be from 1");
-    assert_refused(&["--file", &kept("damaged.jsonl", &format!("{HEADER}\n{{\n"))], "line 2");
-    assert_refused(&["--file", &kept("other.jsonl", "{}\n")], "line 1");
+    assert_refused(&["--file", env!("CARGO_TARGET_TMPDIR")], "is a folder");
     for kind in ["lists", "registers"] {
         let of_clients = kept(&format!("{kind}.jsonl"), &(HEADER.replace("versions", kind) + "\n"));
-        assert_eq!(check(&["--file", &of_clients]).0, Some(0));
         assert_refused(&["--file", &of_clients, "--opacity"], "leave out --opacity");
     }
     assert_refused(&["--file", &kept("circle-too.edn", ""), "--opacity"], "leave out --opacity");
     assert_refused(&["--history", "/no/such/folder/file", "--protocol", "occ"], "/no/such/folder/file");
+}
+
+#[test]
+fn a_damaged_history_ends_with_status_1_and_its_place() {
+    for (name, contents, words) in [
+        ("damaged.jsonl", format!("{HEADER}\n{{\n"), "damaged.jsonl: line 2: EOF"),
+        ("other.jsonl", "{}\n".to_string(), "other.jsonl: line 1: missing field `format`"),
+        (
+            "twice.edn",
+            "{:type :invoke :process 0 :value [[:w 1 1]]}\n{:type :ok :process 0 :type :ok}".to_string(),
+            "twice.edn: line 2: a map has :type twice, the second at column 23",
+        ),
+        ("end.edn", "{:type".to_string(), "end.edn: line 1: the file ends within a form"),
+        ("word.edn", "{:type :invoke\n 7a}".to_string(), "word.edn: line 2: 7a is no number of EDN"),
+        (
+            "neither.edn",
+            "{:type :invoke :process 0 :value [[:inc 1 1]]}".to_string(),
+            "neither.edn: neither lists (line 1: an operation on a list is :inc",
+        ),
+    ] {
+        let (status, results, message) = check(&["--file", &kept(name, &contents)]);
+        assert_eq!((status, results.as_str()), (Some(1), ""), "{message}");
+        assert!(message.contains(words), "no {words:?} in {message:?}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_history_without_a_commit_is_unknown_and_ends_with_status_3() {
+    let event = |kind: &str, time: u64, value: u64| {
+        format!("{{:time {time}, :type :{kind}, :process 5, :f :txn, :value [[:append 2 {value}] [:r 3 nil]]}}\n")
+    };
+    let aborted =
+        r#"{"transaction":{"session":1,"begun":1,"ended":2,"committed":false,"reads":[],"scans":[],"writes":[]}}"#;
+    for (name, contents) in [
+        ("empty.edn", String::new()),
+        ("empty.jsonl", String::new()),
+        ("no-commit.edn", event("invoke", 3, 1) + &event("fail", 4, 1) + &event("invoke", 5, 2) + &event("info", 9, 2)),
+        ("no-end.edn", event("invoke", 3, 1)),
+        ("only-header.jsonl", format!("{HEADER}\n")),
+        ("only-lists.jsonl", HEADER.replace("versions", "lists") + "\n"),
+        ("only-registers.jsonl", HEADER.replace("versions", "registers") + "\n"),
+        ("no-commit.jsonl", format!("{HEADER}\n{aborted}\n")),
+    ] {
+        let (status, results, message) = check(&["--file", &kept(name, &contents)]);
+        assert_eq!(status, Some(3), "{name}: {results}{message}");
+        let told = "serializable: unknown\n  inconclusive: no transaction committed, so there is nothing to judge\n";
+        assert!(results.ends_with(told), "{name}: {results}");
+    }
+    let committed = event("invoke", 3, 1) + &event("ok", 4, 1);
+    let (status, results, _) = check(&["--file", &kept("a-commit.edn", &committed)]);
+    assert_eq!(status, Some(0), "{results}");
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -11,13 +11,15 @@ use serde_json::Value;
 fn reproduce(arguments: &str) -> (String, Value) {
     let name = arguments.replace(' ', "-");
     let json = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reproduce-{name}.json"));
-    let output = Command::new(env!("CARGO_BIN_EXE_candide"))
-        .arg("reproduce")
-        .args(arguments.split(' '))
-        .args(["--scale", "0.0001", "--duration", "30ms", "--warmup", "0s", "--json"])
-        .arg(&json)
-        .output()
-        .expect("starts");
+    // On a busy machine nothing may commit in a short time; the longest one is more than a minute.
+    let mut outputs = (0..13).map(|doubled| {
+        let duration = format!("{}ms", 30 << doubled);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+        command.arg("reproduce").args(arguments.split(' ')).args(["--scale", "0.0001", "--duration", &duration]);
+        command.args(["--warmup", "0s", "--json"]).arg(&json).output().expect("starts")
+    });
+    let has_committed = |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
+    let output = outputs.find(has_committed).expect("something commits");
     let message = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
     assert_eq!(message, "", "progress is for terminals");

@@ -119,8 +119,8 @@ fn a_million_operations_take_time_in_proportion() {
 #[test]
 fn a_long_fork_is_found_in_time_in_proportion() {
     let length = 50_000;
-    assert_in_proportion("a long fork", long_fork(length / TIMES as u64), long_fork(length), |history| {
-        let violation = check_registers(&history, PLAIN).expect_err("a long fork");
+    assert_in_proportion("a long fork", &long_fork(length / TIMES as u64), &long_fork(length), |history| {
+        let violation = check_registers(history, PLAIN).expect_err("a long fork");
         assert_eq!(violation.anomaly, Anomaly::AntiDependencyCycle);
     });
 }

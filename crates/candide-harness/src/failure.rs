@@ -38,7 +38,7 @@ impl<E: Error + 'static> From<E> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) => write!(f, "{message}\n\nFor more information, try 'candide --help'."),
+            Failure::Usage(message) => f.write_str(message),
             Failure::Run(error) => error.fmt(f),
             Failure::Interrupted => f.write_str("interrupted before anything was measured"),
         }

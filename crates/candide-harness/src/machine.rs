@@ -42,9 +42,9 @@ impl Machine {
     }
 }
 
-/// Bytes of memory that are free: what the system calls available, or what is left to the control group if that is less; 4 GiB
-/// where nothing tells.
-pub fn free_memory() -> u64 {
+/// Returns how many bytes of memory are free: what the system calls available, or what is left to
+/// the control group if that is less; `None` where nothing tells.
+pub fn free_memory() -> Option<u64> {
     let kibibytes = field("/proc/meminfo", "MemAvailable", ':')
         .and_then(|value| value.strip_suffix(" kB")?.trim().parse::<u64>().ok());
     let number = |path| read(path)?.parse::<u64>().ok();
@@ -52,7 +52,7 @@ pub fn free_memory() -> u64 {
         let used = number("/sys/fs/cgroup/memory.current").unwrap_or(0);
         max.saturating_sub(used)
     });
-    [kibibytes.map(|kibibytes| kibibytes << 10), group].into_iter().flatten().min().unwrap_or(4 << 30)
+    [kibibytes.map(|kibibytes| kibibytes << 10), group].into_iter().flatten().min()
 }
 
 fn read(path: &str) -> Option<String> {

@@ -17,38 +17,56 @@ use crate::interrupt;
 const TICK: Duration = Duration::from_millis(100);
 
 /// The turns of an invocation, all of which take about as long as one another.
+#[derive(Clone)]
 pub struct Agenda {
     begun: Instant,
     /// No turn takes less.
     least: Duration,
     turns: usize,
+    /// How many turns are over, and how long all of them took.
     done: usize,
+    took: Duration,
 }
 
 impl Agenda {
     /// Plans so many turns, none of which takes less than `least`.
     pub fn new(turns: usize, least: Duration) -> Agenda {
-        Agenda { begun: Instant::now(), least, turns, done: 0 }
+        Agenda { begun: Instant::now(), least, turns, done: 0, took: Duration::ZERO }
     }
 
     /// Notes that one more turn is over.
     pub fn advance(&mut self) {
+        self.advance_after(self.begun.elapsed());
+    }
+
+    fn advance_after(&mut self, since_begun: Duration) {
         self.done += 1;
+        self.took = since_begun;
     }
 
-    /// How long the turns that are left will take if they are like those that are over, this one included.
-    fn left(&self, since_begun: Duration) -> Duration {
-        let done = u32::try_from(self.done).unwrap_or(u32::MAX);
-        let per_turn = since_begun.checked_div(done).unwrap_or(self.least).max(self.least);
-        (per_turn * u32::try_from(self.turns).unwrap_or(u32::MAX)).saturating_sub(since_begun)
+    /// Returns how long the turns that are left will take: as long as those that are over, and no
+    /// less than is known to be left, which is `turn_left` of the one that is going on, and `later`
+    /// for each that follows.
+    fn left(&self, since_begun: Duration, turn_left: Duration, later: Duration) -> Duration {
+        let count = |turns: usize| u32::try_from(turns).unwrap_or(u32::MAX);
+        let per_turn = self.took.checked_div(count(self.done)).unwrap_or(self.least).max(self.least);
+        let like_others = per_turn.saturating_mul(count(self.turns)).saturating_sub(since_begun);
+        let following = count(self.turns.saturating_sub(self.done + 1));
+        like_others.max(turn_left.saturating_add(later.saturating_mul(following)))
     }
 
-    /// Where in the agenda we are, if there is more than one turn.
-    fn place(&self) -> String {
+    /// Says which turn is going on, of which `turn_left` is left, and how long all may take, if
+    /// there is more than one.
+    fn place(&self, turn_left: Duration) -> String {
+        self.place_before(turn_left, self.least)
+    }
+
+    /// Says the same where each turn that follows takes so long.
+    fn place_before(&self, turn_left: Duration, later: Duration) -> String {
         if self.turns < 2 {
             return String::new();
         }
-        let left = in_words(self.left(self.begun.elapsed()));
+        let left = in_words(self.left(self.begun.elapsed(), turn_left, later));
         format!("{}/{}, {left} left; ", (self.done + 1).min(self.turns), self.turns)
     }
 }
@@ -58,22 +76,31 @@ fn in_words(duration: Duration) -> String {
     humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
 }
 
-fn bar(total: u64, template: &str, prefix: String) -> ProgressBar {
+fn bar(total: u64, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("a valid template");
-    ProgressBar::new(total).with_style(style).with_prefix(prefix)
+    ProgressBar::new(total).with_style(style)
 }
 
 /// Does `work`, which is told where to add up what it has done of `total`, and draws a bar meanwhile.
+/// It comes before a turn, or before `each_turn`.
 pub(crate) fn with_bar<T: Send>(
     agenda: &Agenda,
     title: &str,
     total: u64,
+    each_turn: bool,
     work: impl FnOnce(&AtomicU64) -> T + Send,
 ) -> T {
-    let template = "{prefix} {wide_bar} {human_pos} of {human_len}, {eta} left";
-    let bar = bar(total, template, agenda.place() + title);
+    let bar = bar(total, "{prefix} {wide_bar} {human_pos} of {human_len}, {msg} left");
     let done = AtomicU64::new(0);
-    let result = beside(|| work(&done), || bar.set_position(done.load(Ordering::Relaxed)));
+    let draw = || {
+        bar.set_position(done.load(Ordering::Relaxed));
+        let turn_left = bar.eta().saturating_add(agenda.least);
+        let later = if each_turn { bar.elapsed().saturating_add(turn_left) } else { agenda.least };
+        bar.set_prefix(agenda.place_before(turn_left, later) + title);
+        bar.set_message(in_words(bar.eta()));
+    };
+    draw();
+    let result = beside(|| work(&done), draw);
     bar.finish_and_clear();
     result
 }
@@ -85,11 +112,17 @@ pub(crate) fn with_line<T: Send>(
     before: Option<Duration>,
     work: impl FnOnce() -> T + Send,
 ) -> T {
-    let line = bar(0, "{prefix} {elapsed} so far{msg}", agenda.place() + title);
+    let line = bar(0, "{prefix} {elapsed} so far{msg}");
     if let Some(before) = before {
         line.set_message(format!(", last time {} in all", in_words(before)));
     }
-    let result = beside(work, || line.tick());
+    let draw = || {
+        let left = before.unwrap_or_default().saturating_sub(line.elapsed());
+        line.set_prefix(agenda.place(left) + title);
+        line.tick();
+    };
+    draw();
+    let result = beside(work, draw);
     line.finish_and_clear();
     result
 }
@@ -120,23 +153,26 @@ fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
 
 /// A file that draws how much of it has been read.
 pub(crate) fn reading(file: File) -> io::Result<impl Read> {
-    let bar = bar(file.metadata()?.len(), "reading {wide_bar} {percent} %, {eta} left", String::new());
+    let bar = bar(file.metadata()?.len(), "reading {wide_bar} {percent} %, {eta} left");
     Ok(bar.with_finish(ProgressFinish::AndClear).wrap_read(file))
 }
 
 /// Time that passes as planned, drawn as a bar.
 pub(crate) struct Clock {
     bar: ProgressBar,
+    agenda: Agenda,
+    title: String,
 }
 
 impl Clock {
     /// For so much time in all.
     pub(crate) fn new(agenda: &Agenda, title: &str, total: Duration) -> Clock {
-        let bar = bar(total.as_millis() as u64, "{prefix} {wide_bar} {msg}", agenda.place() + title);
+        let bar = bar(total.as_millis() as u64, "{prefix} {wide_bar} {msg}");
+        bar.set_prefix(agenda.place(total) + title);
         // Those who are going to be measured draw their inputs first.
         bar.set_message("preparing");
         bar.tick();
-        Clock { bar }
+        Clock { bar, agenda: agenda.clone(), title: title.to_string() }
     }
 
     /// Lets time pass, until Ctrl-C is pressed. Gives whether it was not.
@@ -161,7 +197,9 @@ impl Clock {
     pub(crate) fn show(&self, passed: Duration) {
         self.bar.set_position(passed.as_millis() as u64);
         let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());
-        self.bar.set_message(format!("{:.1} s left", left as f64 / 1e3));
+        let left = Duration::from_millis(left);
+        self.bar.set_prefix(self.agenda.place(left) + &self.title);
+        self.bar.set_message(format!("{:.1} s left", left.as_secs_f64()));
     }
 }
 
@@ -179,21 +217,34 @@ mod tests {
     fn what_is_left_is_expected_to_be_like_what_is_over() {
         let secs = Duration::from_secs;
         let mut agenda = Agenda::new(10, secs(3));
-        assert_eq!(agenda.left(secs(0)), secs(30), "at least");
-        assert_eq!(agenda.left(secs(2)), secs(28));
-        agenda.advance();
-        agenda.advance();
-        assert_eq!(agenda.left(secs(10)), secs(40));
-        assert_eq!(agenda.left(secs(1)), secs(29), "no turn takes less than it must");
-        (0..8).for_each(|_| agenda.advance());
-        assert_eq!(agenda.left(secs(50)), secs(0));
-        assert_eq!(Agenda::new(1, secs(3)).place(), "", "there is nothing to say of one turn");
+        let left = |agenda: &Agenda, since_begun, turn_left| agenda.left(secs(since_begun), secs(turn_left), secs(3));
+        assert_eq!(left(&agenda, 0, 3), secs(30), "at least");
+        assert_eq!(left(&agenda, 2, 1), secs(28));
+        agenda.advance_after(secs(2));
+        assert_eq!(left(&agenda, 2, 3), secs(28), "no turn takes less than it must");
+        agenda.advance_after(secs(10));
+        assert_eq!(left(&agenda, 10, 3), secs(40));
+        assert_eq!(left(&agenda, 12, 1), secs(38), "what a turn takes is known when it is over");
+        (3..=10).for_each(|turns| agenda.advance_after(secs(5 * turns)));
+        assert_eq!(left(&agenda, 50, 0), secs(0));
+        assert_eq!(Agenda::new(1, secs(3)).place(secs(3)), "", "there is nothing to say of one turn");
+    }
+
+    #[test]
+    fn all_that_is_left_is_no_less_than_what_is_left_of_a_part() {
+        let secs = Duration::from_secs;
+        let agenda = Agenda::new(2, secs(1));
+        let hours = secs(6 * 60 * 60);
+        assert_eq!(agenda.left(secs(1), hours, secs(1)), hours + secs(1));
+        assert_eq!(agenda.place(hours), "1/2, 6h 1s left; ");
+        assert_eq!(agenda.place_before(hours, hours), "1/2, 12h left; ", "loaded for each turn");
+        assert_eq!(agenda.left(secs(1), Duration::MAX, secs(1)), Duration::MAX);
     }
 
     #[test]
     fn work_is_done_beside_the_drawing() {
         let agenda = Agenda::new(1, Duration::ZERO);
-        assert_eq!(with_bar(&agenda, "working", 3, |done| done.fetch_add(3, Ordering::Relaxed) + 4), 4);
+        assert_eq!(with_bar(&agenda, "working", 3, true, |done| done.fetch_add(3, Ordering::Relaxed) + 4), 4);
         assert_eq!(with_line(&agenda, "working", None, || 5), 5);
         let panicked = panic::catch_unwind(|| with_line(&agenda, "working", None, || panic!("as asked")));
         assert_eq!(panicked.expect_err("it panics").downcast_ref(), Some(&"as asked"));

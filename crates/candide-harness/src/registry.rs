@@ -111,7 +111,13 @@ impl Job for Erase {
     }
 }
 
-/// The protocols of one invocation, in the order they were given.
+/// Returns what is in a list, each once, in the order in which they come first.
+pub fn each_once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
+    let first = |&(place, item): &(usize, &T)| !list[..place].contains(item);
+    list.iter().enumerate().filter(first).map(|(_, &item)| item).collect()
+}
+
+/// The protocols of one invocation, each once, in the order they were given.
 #[derive(Debug, Clone)]
 pub struct Choices(pub Vec<Choice>);
 
@@ -135,6 +141,20 @@ impl FromStr for Choices {
                 format!("there is no protocol `{name}`; use a list of {}, or all", names.join(", "))
             })
         };
-        list.split(',').map(choose).collect::<Result<_, _>>().map(Choices)
+        let choices: Vec<Choice> = list.split(',').map(choose).collect::<Result<_, _>>()?;
+        Ok(Choices(each_once(&choices)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_twice_is_there_once() {
+        let names =
+            |list: &str| list.parse::<Choices>().map(|choices| choices.0.into_iter().map(Choice::name).collect());
+        assert_eq!(names("mvto,occ,mvto,occ"), Ok(vec!["mvto", "occ"]));
+        assert_eq!(each_once(&[1, 2, 1, 3, 3]), [1, 2, 3]);
     }
 }

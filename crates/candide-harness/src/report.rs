@@ -4,13 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::check::Finding;
 use crate::failure::Failure;
 use crate::figure::Figure;
 use crate::machine::Machine;
 use crate::measurement::{Measurement, plain};
 use crate::sink::Sink;
 use crate::table::{self, grouped, label};
-use crate::{interrupt, page};
+use crate::{interrupt, output, page};
 
 /// Measures, prints the results, and writes them to the files that are named: as JSON, and as a page.
 pub fn report(
@@ -34,7 +35,9 @@ pub fn report(
     if let Some(sink) = html {
         sink.write(&page::render(&report)?)?;
     }
-    table::print(&report);
+    let printed = output::print(|out| table::print(&report, out));
+    table::say_failures(&report);
+    printed?;
     Ok(report)
 }
 
@@ -69,6 +72,10 @@ impl Report {
         }
         let varieties: Vec<String> = results.iter().map(|result| variety(result, &results)).collect();
         results.iter_mut().zip(varieties).for_each(|(result, variety)| result.variety = variety);
+        let fruitless = results.iter().filter(|result| result.committed == 0);
+        notes.extend(
+            fruitless.map(|result| format!("{}: no transaction committed while it was measured", label(result))),
+        );
         notes.extend(results.iter().filter_map(unattained));
         Ok(Report { machine, notes, ended_early, figure: None, results })
     }
@@ -83,8 +90,15 @@ impl Report {
     }
 
     /// Returns whether every invariant that was examined held.
-    pub fn is_consistent(&self) -> bool {
+    pub(crate) fn is_consistent(&self) -> bool {
         self.results.iter().all(|result| result.consistency.failed.is_empty())
+    }
+
+    /// Returns how the command ends for it. If nothing committed in any run, it has measured nothing,
+    /// for which there is a reason if Ctrl-C ended it.
+    pub fn finding(&self) -> Finding {
+        let is_fruitless = self.results.iter().all(|result| result.committed == 0) && !self.ended_early;
+        if self.is_consistent() && !is_fruitless { Finding::Good } else { Finding::Bad }
     }
 }
 
@@ -130,6 +144,23 @@ mod tests {
         let page = page::render(&report).expect("renders");
         assert!(page.contains("1 &lt; 2 &lt;/script&gt; is no longer true"), "shown, and no markup");
         assert_eq!(page.matches("</script>").count(), 1, "the JSON cannot end its script");
+    }
+
+    #[test]
+    fn a_report_of_no_commit_is_bad_and_says_so() {
+        let of = |committed: &[u64], ended_early: bool| {
+            let sample = Sample { protocol: 0, threads: 2, cu: true, ts: true, tps: 0.0 };
+            let result = |&committed: &u64| Measurement { committed, ..measurement("smallbank", sample) };
+            let results = committed.iter().map(result).collect();
+            let report = Report::new(Machine::inspect(2), Vec::new(), results, ended_early).expect("results");
+            let told = "smallbank occ, 2 threads: no transaction committed while it was measured";
+            (report.finding(), report.notes.iter().filter(|note| *note == told).count())
+        };
+        assert_eq!(of(&[0], false), (Finding::Bad, 1));
+        assert_eq!(of(&[0, 0], false), (Finding::Bad, 2));
+        assert_eq!(of(&[0, 5], false), (Finding::Good, 1));
+        assert_eq!(of(&[5], false), (Finding::Good, 0));
+        assert_eq!(of(&[0], true), (Finding::Good, 1), "Ctrl-C ended it");
     }
 
     #[test]

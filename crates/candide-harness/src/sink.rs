@@ -1,29 +1,38 @@
 //! Files that results go to.
 
-use std::fs::File;
-use std::io::{BufWriter, Error, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Error, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file to write at the end. It is opened before the run, since a path that cannot be written should not cost
-/// a minute to be found out, and keeps its contents until then.
+/// A file to write at the end. Whether it can be written is found out before the run, which may
+/// take a minute. Until the end, a file that there was keeps its contents, and one that was not there is
+/// not made, so that none is left however the run ends.
 pub(crate) struct Sink {
     path: PathBuf,
-    file: File,
+    /// Where the path leads.
+    place: Option<PathBuf>,
+    /// `None` if there was no file.
+    file: Option<File>,
 }
 
 impl Sink {
+    /// Opens a file, or finds out whether there can be one.
     pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
-        let file = File::options().create(true).write(true).truncate(false).open(path);
-        let file = file.map_err(|error| Failure::Usage(not_written(path, &error)))?;
-        Ok(Sink { path: path.to_path_buf(), file })
+        let is_there = path.exists();
+        let not_written = |error| Failure::Usage(not_written(path, &error));
+        let file = opened(path).map_err(not_written)?;
+        let place = path.canonicalize().ok();
+        if !is_there && let Some(place) = &place {
+            fs::remove_file(place).map_err(not_written)?;
+        }
+        Ok(Sink { path: path.to_path_buf(), place, file: is_there.then_some(file) })
     }
 
     /// Whether both are the same file.
     pub(crate) fn is_same(&self, other: &Sink) -> bool {
-        let place = |sink: &Sink| sink.path.canonicalize().ok();
-        place(self).is_some_and(|path| place(other) == Some(path))
+        self.place.is_some() && self.place == other.place
     }
 
     /// Replaces the contents.
@@ -36,11 +45,20 @@ impl Sink {
 
     /// Gives up the contents for those to come. Pipes and devices have none.
     pub(crate) fn emptied(self) -> Result<BufWriter<File>, Failure> {
-        let Sink { path, file } = self;
-        let emptied = file.metadata().and_then(|about| if about.is_file() { file.set_len(0) } else { Ok(()) });
-        emptied.map_err(|error| Failure::Run(not_written(&path, &error).into()))?;
-        Ok(BufWriter::new(file))
+        let Sink { path, file, .. } = self;
+        let emptied = file.map_or_else(|| opened(&path), Ok).and_then(|file| {
+            if file.metadata()?.is_file() {
+                file.set_len(0)?;
+            }
+            Ok(BufWriter::new(file))
+        });
+        emptied.map_err(|error| Failure::Run(not_written(&path, &error).into()))
     }
+}
+
+/// Opens a file to be written, and makes one if there is none.
+fn opened(path: &Path) -> io::Result<File> {
+    File::options().create(true).write(true).truncate(false).open(path)
 }
 
 fn not_written(path: &Path, error: &Error) -> String {
@@ -66,6 +84,28 @@ mod tests {
         one.write("first, and longer").unwrap();
         same.write("second").unwrap();
         assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "second");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_written_is_not_there() {
+        let folder = std::env::temp_dir().join(format!("candide-unwritten-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a");
+        let sink = Sink::open(&path).unwrap();
+        assert!(!path.exists(), "before anything is written");
+        sink.write("text").unwrap();
+        drop(Sink::open(&path).unwrap());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "text", "what was there is kept");
+        #[cfg(unix)]
+        {
+            let (link, target) = (folder.join("link"), folder.join("target"));
+            std::os::unix::fs::symlink(&target, &link).unwrap();
+            let sink = Sink::open(&link).unwrap();
+            assert!(!target.exists() && link.is_symlink(), "the link is kept");
+            sink.write("text").unwrap();
+            assert!(target.exists() && link.is_symlink());
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

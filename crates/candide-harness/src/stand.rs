@@ -29,6 +29,8 @@ pub struct Rules {
     pub slice: Option<Duration>,
     /// Whether threads look at the workload's hottest row now and then.
     pub hottest: bool,
+    /// Whether workloads are run that take more memory than is free.
+    pub force: bool,
     /// What the workloads are like.
     pub profile: Profile,
 }

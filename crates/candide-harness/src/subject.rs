@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 
 use candide::{Database, Error, Factor, Protocol, Session, Timestamps};
-use candide_workloads::{Consistency, Loaded, Loading, Timeline, Worker, Workload};
+use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;
 use crate::failure::Failure;
@@ -46,6 +46,9 @@ pub trait Subject: Sync {
 
     /// Returns how many keys loading it counts.
     fn keys(&self) -> u64;
+
+    /// Returns about how much memory it takes.
+    fn size(&self) -> Size;
 
     /// Returns its knobs.
     fn params(&self) -> serde_json::Result<serde_json::Value>;
@@ -136,7 +139,7 @@ pub(crate) fn load(subject: &dyn Subject, filling: &Filling<'_>) -> Result<Optio
     let &Filling { variant, cores, seed, agenda } = filling;
     let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
     let title = format!("loading {} {}", subject.name(), variant.protocol.name());
-    let filled = progress::with_bar(agenda, &title, subject.keys(), |done| {
+    let filled = progress::with_bar(agenda, &title, subject.keys(), subject.grows(), |done| {
         let progress = |keys| {
             done.fetch_add(keys, Ordering::Relaxed);
         };
@@ -168,6 +171,10 @@ impl<W: Workload + 'static> Subject for Known<W> {
 
     fn keys(&self) -> u64 {
         self.0.keys()
+    }
+
+    fn size(&self) -> Size {
+        self.0.size()
     }
 
     fn params(&self) -> serde_json::Result<serde_json::Value> {
@@ -266,7 +273,7 @@ struct Prepared<'a, P: Protocol, W: Workload> {
 impl<P: Protocol, W: Workload> PreparedWorker for Prepared<'_, P, W> {
     fn work(self: Box<Self>, body: &mut dyn FnMut(&mut dyn Worker)) {
         let Prepared { loaded, session, thread } = *self;
-        let mut worker = loaded.worker(session, thread);
+        let mut worker = loaded.worker_unless(session, thread, &interrupt::is_pressed);
         body(&mut worker);
         loaded.absorb(worker);
     }

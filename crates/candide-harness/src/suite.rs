@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use crate::plan::{Matrix, Plan};
 use crate::progress::Agenda;
 use crate::report::Report;
+use crate::room::expect_room;
 use crate::slices;
 use crate::stand::{Rules, Stand, Turn};
 use crate::subject::Subject;
@@ -26,6 +27,8 @@ impl<'a> Suite<'a> {
         }
         let plan = Plan::new(matrix, rules.cores.count())?;
         slices::expect_few(rules.slice, rules.duration)?;
+        let most = plan.cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
+        subjects.iter().try_for_each(|subject| expect_room(*subject, most, None, &rules))?;
         Ok(Suite { subjects, rules, plan })
     }
 

@@ -1,49 +1,65 @@
 //! The results as text, for people.
 
+use std::io::{self, Write};
+
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::figure::{Figure, Point};
 use crate::measurement::Measurement;
+use crate::output::say;
 use crate::report::Report;
 use crate::slices::NumberedSlice;
 use crate::timeline::NamedPhase;
 
 /// Prints the tables and everything a reader must know beside them.
-pub(crate) fn print(report: &Report) {
+pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     match &report.figure {
-        Some(figure) => print_figure(figure, &report.results),
+        Some(figure) => print_figure(figure, &report.results, out)?,
         None => {
-            println!("{}\n\nLatencies in µs, {}\n{}", throughputs(report), report.latency_span(), latencies(report));
+            writeln!(
+                out,
+                "{}\n\nLatencies in µs, {}\n{}",
+                throughputs(report),
+                report.latency_span(),
+                latencies(report)
+            )?;
         }
     }
     if finds_causes(report) {
-        println!("\n{CAUSES_TITLE}\n{}", causes(report));
+        writeln!(out, "\n{CAUSES_TITLE}\n{}", causes(report))?;
     }
     if looks_at_hottest(report) {
-        println!("\n{HOTTEST_TITLE}\n{}", hottest(report));
+        writeln!(out, "\n{HOTTEST_TITLE}\n{}", hottest(report))?;
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
-        println!("\n{TIMELINE_TITLE}\n{}", timelines(report));
+        writeln!(out, "\n{TIMELINE_TITLE}\n{}", timelines(report))?;
     }
     for result in report.results.iter().filter(|result| !result.slices.is_empty()) {
-        println!("\n{}: {SLICES_TITLE}\n{}", label(result), slices(result));
+        writeln!(out, "\n{}: {SLICES_TITLE}\n{}", label(result), slices(result))?;
     }
     for note in &report.notes {
-        println!("note: {note}");
+        writeln!(out, "note: {note}")?;
     }
     for result in &report.results {
         for note in &result.consistency.notes {
-            println!("note: {}: {note}", label(result));
+            writeln!(out, "note: {}: {note}", label(result))?;
         }
+    }
+    Ok(())
+}
+
+/// Says which invariants did not hold.
+pub(crate) fn say_failures(report: &Report) {
+    for result in &report.results {
         for failure in &result.consistency.failed {
-            eprintln!("FAILED: {}: {failure}", label(result));
+            say(&format!("FAILED: {}: {failure}", label(result)));
         }
     }
 }
 
 /// Prints a figure's lines, part by part, beside what was published, and in what it differs.
-fn print_figure(figure: &Figure, results: &[Measurement]) {
-    println!("{}\n{}", figure.title, figure.source);
+fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n{}", figure.title, figure.source)?;
     for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
         let mut table = table(&FIGURE_HEADER, 1..7);
         for line in panel {
@@ -58,20 +74,22 @@ fn print_figure(figure: &Figure, results: &[Measurement]) {
                 figure_row(label, point, is_base, if index == last { published } else { "" })
             }));
         }
-        println!("\n{}\n{table}", panel[0].panel);
+        writeln!(out, "\n{}\n{table}", panel[0].panel)?;
     }
     if figure.lines.iter().any(|line| line.base.is_some()) {
-        println!(
+        writeln!(
+            out,
             "\nRatios are to the line above that has 1, with as many threads: the median of those within each round."
-        );
+        )?;
     }
-    println!(
+    writeln!(
+        out,
         "The paper's column is what its text says: heights of bars and lines are not in a text. Here is different:"
-    );
+    )?;
     for deviation in &figure.deviations {
-        println!("- {deviation}");
+        writeln!(out, "- {deviation}")?;
     }
-    println!();
+    writeln!(out)
 }
 
 /// The columns of [`figure_row`].

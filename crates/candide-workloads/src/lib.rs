@@ -54,6 +54,7 @@ pub use causes::{Cause, Causes};
 pub use consistency::Consistency;
 pub use hottest::Probe;
 pub use load::Loading;
+pub use replay::Stopped;
 pub use rng::stream;
-pub use workload::{Failure, Loaded, Step, Timeline, Worker, Workload};
+pub use workload::{Failure, Loaded, Size, Step, Timeline, Worker, Workload};
 pub use zipf::{THETA_MAX, Zipf};

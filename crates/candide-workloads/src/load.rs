@@ -23,6 +23,11 @@ pub struct Loading<'a> {
 }
 
 impl Loading<'_> {
+    /// Fails if loading is to stop.
+    pub(crate) fn go_on(&self) -> Result<(), Failure> {
+        if (self.stopped)() { Err(Failure::Stopped) } else { Ok(()) }
+    }
+
     /// Calls `insert` once for each key below `keys`, a batch of them per transaction. An attempt may be repeated, so what
     /// `insert` writes must depend on the key alone.
     pub(crate) fn fill<P: Protocol>(
@@ -37,9 +42,7 @@ impl Loading<'_> {
             let (mut session, start, end) = (db.session()?, bound(loader), bound(loader + 1));
             let load = move || {
                 for first in (start..end).step_by(BATCH as usize) {
-                    if (self.stopped)() {
-                        return Err(Failure::Stopped);
-                    }
+                    self.go_on()?;
                     let last = end.min(first + BATCH);
                     run_unmeasured(&mut session, &mut |tx| (first..last).try_for_each(|key| insert(tx, key)))?;
                     (self.progress)(last - first);
@@ -51,12 +54,14 @@ impl Loading<'_> {
         run_all(loaders.collect::<Result<_, Failure>>()?)
     }
 
-    /// Calls `work` once for each of so many parts. Who is done with one takes the next, so parts may differ in size.
+    /// Calls `work` once for each of so many parts. A loader that is done with one takes the next,
+    /// so parts may differ in size; a part of many transactions asks in between [whether to go
+    /// on](Loading::go_on).
     pub(crate) fn share<P: Protocol>(
         &self,
         db: &Database<P>,
         parts: usize,
-        work: impl Fn(&mut Session<P>, usize) -> Result<(), Abort> + Sync,
+        work: impl Fn(&mut Session<P>, usize) -> Result<(), Failure> + Sync,
     ) -> Result<(), Failure> {
         let next = AtomicUsize::new(0);
         let (next, work) = (&next, &work);
@@ -64,9 +69,7 @@ impl Loading<'_> {
             let mut session = db.session()?;
             let load = move || {
                 loop {
-                    if (self.stopped)() {
-                        return Err(Failure::Stopped);
-                    }
+                    self.go_on()?;
                     let part = next.fetch_add(1, Ordering::Relaxed);
                     if part >= parts {
                         return Ok(());

@@ -1,5 +1,24 @@
 //! Inputs that are made before the clock starts.
 
+/// Says whether to give up.
+pub type Stopped<'a> = &'a dyn Fn() -> bool;
+
+/// The inputs of so many transactions are drawn between questions whether to give up.
+const ASK_EVERY: usize = 1 << 12;
+
+/// Counts to `count`, but not beyond the first question that `stopped` answers with yes, which is
+/// asked after at least one.
+pub(crate) fn until(count: usize, stopped: Stopped<'_>) -> impl Iterator<Item = usize> {
+    (0..count).take_while(move |&drawn| drawn == 0 || !drawn.is_multiple_of(ASK_EVERY) || !stopped())
+}
+
+/// Draws an input for each of `count` transactions, or for fewer, if `stopped` says so.
+pub(crate) fn draw_all<T>(count: usize, stopped: Stopped<'_>, mut draw: impl FnMut() -> T) -> Vec<T> {
+    let mut inputs = Vec::with_capacity(count);
+    inputs.extend(until(count, stopped).map(|_| draw()));
+    inputs
+}
+
 /// Pregenerated inputs, handed out over and over, a fixed number at a time.
 ///
 /// Drawing from a skewed distribution costs as much as a short transaction; a driver that draws while it measures would
@@ -23,5 +42,23 @@ impl<T> Replay<T> {
         let end = first + self.stride;
         self.next = if end == self.inputs.len() { 0 } else { end };
         &self.inputs[first..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn drawing_ends_when_it_is_told_to_and_some_is_drawn_even_then() {
+        let all = 3 * ASK_EVERY + 5;
+        assert_eq!(draw_all(all, &|| false, || 1).len(), all);
+        assert_eq!(draw_all(all, &|| true, || 1).len(), ASK_EVERY);
+        assert_eq!(draw_all(1, &|| true, || 1).len(), 1);
+        let asked = Cell::new(0);
+        let the_second_time = || asked.replace(asked.get() + 1) == 1;
+        assert_eq!(draw_all(all, &the_second_time, || 1).len(), 2 * ASK_EVERY);
     }
 }

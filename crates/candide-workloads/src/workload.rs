@@ -6,6 +6,7 @@ use std::time::Duration;
 use candide::{Abort, Database, Error, Protocol, RunOptions, Session, Stats, Tx};
 use serde::Serialize;
 
+use crate::replay::Stopped;
 use crate::{Causes, Consistency, Loading, Probe, THETA_MAX};
 
 /// A workload before any table exists: knobs that can fill a database of any protocol.
@@ -23,6 +24,9 @@ pub trait Workload: Serialize + Sync {
 
     /// How many times [`Loading::progress`] will be told of a key.
     fn keys(&self) -> u64;
+
+    /// Returns about how much memory it takes with these knobs.
+    fn size(&self) -> Size;
 
     /// What the check leaves out with these knobs, for a report to admit.
     fn unchecked(&self) -> Option<&'static str>;
@@ -69,8 +73,15 @@ pub trait Loaded<P: Protocol>: Send + Sync {
     /// running may end as they began.
     fn enter_phase(&self, _phase: usize) {}
 
-    /// A worker that repeats the inputs of thread number `thread`. No two of one number may be alive at a time.
-    fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker;
+    /// Makes a worker that repeats the inputs of thread number `thread`. No two of one number may be
+    /// alive at a time.
+    fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker {
+        self.worker_unless(session, thread, &|| false)
+    }
+
+    /// Makes the same worker, but ends the drawing of inputs once `stopped` says so: then they are
+    /// fewer, those of one transaction at least.
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> Self::Worker;
 
     /// Adds what `worker` committed to the account that [`Loaded::check`] settles.
     fn absorb(&self, worker: Self::Worker);
@@ -108,6 +119,30 @@ pub struct Step {
     pub committed: bool,
     /// How many attempts conflicts cost it before the one that counted.
     pub retries: u64,
+}
+
+/// About how much memory a workload takes, without what it inserts while it runs. Sums that are too
+/// large for a number are the largest number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes of its tables when they are filled.
+    pub tables: u64,
+    /// What tables hold, fewer of which take less memory, such as `rows`.
+    pub of: &'static str,
+    /// Bytes of the inputs that are drawn for each thread.
+    pub inputs: u64,
+}
+
+impl Size {
+    /// Returns that of `count` things called `of`, of so many `bytes` each, and of no inputs.
+    pub(crate) fn of(count: u64, of: &'static str, bytes: u64) -> Size {
+        Size { tables: count.saturating_mul(bytes), of, inputs: 0 }
+    }
+
+    /// Adds `count` inputs of type `T` for each thread.
+    pub(crate) fn with_inputs<T>(self, count: usize) -> Size {
+        Size { inputs: self.inputs.saturating_add((count as u64).saturating_mul(size_of::<T>() as u64)), ..self }
+    }
 }
 
 /// How a workload changes while it runs, and how finely to report what comes of it.

@@ -75,7 +75,8 @@ impl<'a, P: Protocol> Visitor<'a, P> {
                 None => thread::yield_now(),
             }
         };
-        let core = inner.join();
+        let mut core = inner.join();
+        core.state.get_mut().local.is_raw = true;
         inner.engine.epochs.pin(&core.public.slot);
         Ok(Visitor { inner, core: Some(core), _collector: collector })
     }

@@ -5,35 +5,34 @@ use candide_subject_keys::measured;
 use candide_workloads::ycsb::{Layout, Verify, Writes, Ycsb};
 use clap::{Args, ValueEnum};
 
-use super::{Common, Profile, Switch};
+use super::values::{number, whole};
+use super::{Common, Profile, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct KeyValueArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Whose
     #[arg(long, value_enum, default_value = "index")]
     preset: Preset,
 
     /// Rows in the table [default: the preset's, with --profile strict at most 1000000]
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>)]
     rows: Option<u64>,
 
     /// Operations per transaction [default: the preset's]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT")]
     operations: Option<usize>,
 
     /// Probability that an operation writes [default: the preset's]
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_parser = number, value_name = "FRACTION")]
     write_probability: Option<f64>,
 
     /// Share of transactions in which no operation writes [default: the preset's]
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_parser = number, value_name = "FRACTION")]
     read_only: Option<f64>,
 
     /// Skew of the keys, from 0 (uniform) to 2 [default: the preset's]
-    #[arg(long)]
+    #[arg(long, value_parser = number)]
     theta: Option<f64>,
 
     /// Keep the table's keys in order (on) or hashed (off) [default: the preset's]
@@ -41,13 +40,16 @@ pub(crate) struct KeyValueArgs {
     ordered: Option<Switch>,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
     /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
     /// counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

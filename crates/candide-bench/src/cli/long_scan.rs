@@ -3,24 +3,26 @@
 use candide_workloads::two_tables::LongScan;
 use clap::Args;
 
-use super::Common;
+use super::values::whole;
+use super::{Common, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct LongScanArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Rows of the large table, beside the small one's single row
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, value_parser = whole::<u64>, default_value_t = 1_000_000)]
     rows: u64,
 
     /// How many of them, one after another, a transaction scans
-    #[arg(long, value_name = "ROWS", default_value_t = 1_000)]
+    #[arg(long, value_parser = whole::<u64>, value_name = "ROWS", default_value_t = 1_000)]
     scan: u64,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl LongScanArgs {

@@ -3,28 +3,30 @@
 use candide_workloads::micro::Predicate;
 use clap::Args;
 
-use super::Common;
+use super::values::{number, whole};
+use super::{Common, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct PredicateArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Balances
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, value_parser = whole::<u64>, default_value_t = 1000)]
     rows: u64,
 
     /// Share of transactions that only look
-    #[arg(long, value_name = "FRACTION", default_value_t = 0.0)]
+    #[arg(long, value_parser = number, value_name = "FRACTION", default_value_t = 0.0)]
     read_only: f64,
 
     /// Skew of the balances, from 0 (uniform) to 2
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, value_parser = number, default_value_t = 0.0)]
     theta: f64,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl PredicateArgs {

@@ -3,32 +3,34 @@
 use candide_workloads::micro::Ranges;
 use clap::Args;
 
-use super::{Common, Profile};
+use super::values::{number, whole};
+use super::{Common, Profile, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct RangeScanArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Rows in the table [default: 1000000, or 10000000 with --profile paper]
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>)]
     rows: Option<u64>,
 
     /// The most rows that a transaction scans; the least is one
-    #[arg(long, value_name = "ROWS", default_value_t = 99)]
+    #[arg(long, value_parser = whole::<u64>, value_name = "ROWS", default_value_t = 99)]
     scan: u64,
 
     /// Share of transactions that scan; the others read and write a row
-    #[arg(long, value_name = "FRACTION", default_value_t = 0.95)]
+    #[arg(long, value_parser = number, value_name = "FRACTION", default_value_t = 0.95)]
     read_only: f64,
 
     /// Skew of the keys, from 0 (uniform) to 2
-    #[arg(long, default_value_t = 0.99)]
+    #[arg(long, value_parser = number, default_value_t = 0.99)]
     theta: f64,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl RangeScanArgs {

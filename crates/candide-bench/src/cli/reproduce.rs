@@ -1,12 +1,11 @@
 //! The arguments of `candide reproduce`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{duration, positive_duration};
+use super::values::{duration, fraction, positive, positive_duration, threads, whole};
 
 /// Which figure, and how much of it.
 #[derive(Debug, Args)]
@@ -17,19 +16,19 @@ pub(crate) struct ReproduceArgs {
 
     /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the cores there are; where the figure has
     /// bars, as many as there are cores]
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) threads: Vec<NonZeroUsize>,
+    #[arg(long, value_parser = threads, value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) threads: Vec<usize>,
 
     /// How long a run is measured, such as 5s or 200ms
-    #[arg(long, value_parser = positive_duration, default_value = "3s")]
+    #[arg(long, value_parser = positive_duration, default_value = "3s", allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 
     /// How many rounds to take the median of; in each of them everything is run once
-    #[arg(long, default_value = "5")]
-    pub(crate) runs: NonZeroUsize,
+    #[arg(long, value_parser = positive::<usize>, default_value = "5")]
+    pub(crate) runs: usize,
 
     /// How long a run goes on before it is measured
-    #[arg(long, value_parser = duration, default_value = "500ms")]
+    #[arg(long, value_parser = duration, default_value = "500ms", allow_hyphen_values = true)]
     pub(crate) warmup: Duration,
 
     /// How large tables are beside the published ones, from 0 to 1 [default: as large as fits into half of the memory
@@ -37,8 +36,12 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FRACTION", value_parser = fraction)]
     pub(crate) scale: Option<f64>,
 
+    /// Go on even if a workload is estimated to take more memory than is free
+    #[arg(long)]
+    pub(crate) force: bool,
+
     /// The seed of everything random
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_parser = whole::<u64>, default_value_t = 1)]
     pub(crate) seed: u64,
 
     /// Write the results to this file as JSON
@@ -48,11 +51,6 @@ pub(crate) struct ReproduceArgs {
     /// Write the results to this file as a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-}
-
-fn fraction(text: &str) -> Result<f64, String> {
-    let fraction = text.parse().ok().filter(|&fraction| 0.0 < fraction && fraction <= 1.0);
-    fraction.ok_or_else(|| "expected a number above 0 and up to 1, such as 0.1".to_string())
 }
 
 /// What can be reproduced.

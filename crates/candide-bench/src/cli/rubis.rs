@@ -3,43 +3,42 @@
 use candide_workloads::rubis::Rubis;
 use clap::Args;
 
-use super::{Common, Profile, Switch, weights};
+use super::values::{number, weights, whole};
+use super::{Common, Profile, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct RubisArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Items for sale; each takes about a kilobyte with its bids [default: 100000, or 500000 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     items: Option<u64>,
 
     /// Users [default: 20000, or 100000 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     users: Option<u64>,
 
     /// Bids on each item at first
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_parser = whole::<u32>, value_name = "COUNT", default_value_t = 10)]
     bids: u32,
 
     /// Purchases at first [default: 100000, or 500000 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     purchases: Option<u64>,
 
     /// How many of each item there are to be bought [default: 10000, or 10 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<u32>, value_name = "COUNT")]
     stock: Option<u32>,
 
     /// Skew of the items, from 0 (uniform) to 2
-    #[arg(long, value_name = "THETA", default_value_t = 1.0)]
+    #[arg(long, value_parser = number, value_name = "THETA", default_value_t = 1.0)]
     theta_items: f64,
 
     /// Skew of the users, from 0 (uniform) to 2
-    #[arg(long, value_name = "THETA", default_value_t = 0.2)]
+    #[arg(long, value_parser = number, value_name = "THETA", default_value_t = 0.2)]
     theta_users: f64,
 
     /// How often each type is drawn: place-bid, buy-now, view-item
-    #[arg(long, value_parser = weights::<3>, default_value = "30,20,50")]
+    #[arg(long, value_parser = weights::<3>, default_value = "30,20,50", allow_hyphen_values = true)]
     weights: [u32; 3],
 
     /// Bids vary, so that they raise prices, which they do not in the published measurements [default: on, or off with --profile
@@ -56,8 +55,11 @@ pub(crate) struct RubisArgs {
     hash_index: Option<Switch>,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl RubisArgs {

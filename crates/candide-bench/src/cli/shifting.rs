@@ -5,33 +5,35 @@ use std::time::Duration;
 use candide_workloads::two_tables::Shifting;
 use clap::Args;
 
-use super::{Common, Profile, positive_duration};
+use super::values::{positive_duration, whole};
+use super::{Common, Profile, WORKLOAD};
 
 /// Eight phases.
 const DURATION: Duration = Duration::from_millis(800);
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct ShiftingArgs {
-    // A run is measured for 800 ms, unless --duration says otherwise.
-    #[command(flatten)]
-    common: Common,
-
     /// Rows of the large table, beside the small one's single row
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, value_parser = whole::<u64>, default_value_t = 1_000_000)]
     rows: u64,
 
     /// How many of them a transaction reads
-    #[arg(long, value_name = "ROWS", default_value_t = 20)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "ROWS", default_value_t = 20)]
     reads: usize,
 
     /// How long a phase lasts, such as 100ms; the first of a run and every other one only read. A run lasts for 800ms, unless
     /// --duration says otherwise
-    #[arg(long, value_parser = positive_duration, default_value = "100ms")]
+    #[arg(long, value_parser = positive_duration, default_value = "100ms", allow_hyphen_values = true)]
     phase: Duration,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    // A run is measured for 800 ms, unless --duration says otherwise.
+    #[command(flatten)]
+    common: Common,
 }
 
 impl ShiftingArgs {

@@ -3,23 +3,22 @@
 use candide_workloads::tpcb::TpcB;
 use clap::Args;
 
-use super::{Common, Profile, Switch};
+use super::values::{percent, whole};
+use super::{Common, Profile, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct TpcBArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Branches [default: 10, or 100 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     branches: Option<u64>,
 
-    /// Accounts of each branch, a multiple of its ten tellers; each takes about 130 bytes
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    /// Accounts of each branch, a multiple of its ten tellers; each takes about 200 bytes
+    #[arg(long, value_parser = whole::<u64>, value_name = "COUNT", default_value_t = 100_000)]
     accounts: u64,
 
     /// How many of a hundred customers come to a teller of another branch [default: 15, or 0 with --profile paper]
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_parser = percent, value_name = "PERCENT")]
     remote: Option<u32>,
 
     /// A transaction reads the account's balance after it has changed it [default: on, or off with --profile paper]
@@ -27,8 +26,11 @@ pub(crate) struct TpcBArgs {
     observe_balance: Option<Switch>,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl TpcBArgs {

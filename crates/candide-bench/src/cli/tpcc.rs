@@ -1,17 +1,17 @@
 //! The arguments of TPC-C, which has more knobs than the other workloads together.
 
+use candide_harness::each_once;
 use candide_workloads::tpcc::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
 use clap::{Args, ValueEnum};
 
-use super::{Common, Profile, Switch};
+use super::values::{percent, whole};
+use super::{Common, Profile, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct TpccArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Numbers of warehouses, separated by commas; each takes about 200 MB, and a kilobyte more for each new order
-    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
+    #[arg(long, value_parser = whole::<u16>, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
     warehouses: Vec<u16>,
 
     /// Whose TPC-C, in place of that of --profile: FOEDUS's, also measured for MOCC with as many warehouses as threads, or that
@@ -26,23 +26,23 @@ pub(crate) struct TpccArgs {
     mix: Vec<Mix>,
 
     /// Customers, and orders at first, of each of a warehouse's ten districts
-    #[arg(long, value_name = "COUNT", default_value_t = 3000)]
+    #[arg(long, value_parser = whole::<u16>, value_name = "COUNT", default_value_t = 3000)]
     customers: u16,
 
     /// Items
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    #[arg(long, value_parser = whole::<u32>, value_name = "COUNT", default_value_t = 100_000)]
     items: u32,
 
     /// How many of a hundred order lines ask for an item of another warehouse
-    #[arg(long, value_name = "PERCENT", default_value_t = 1)]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value_t = 1)]
     remote_items: u32,
 
     /// How many of a hundred payments are by customers of another warehouse
-    #[arg(long, value_name = "PERCENT", default_value_t = 15)]
+    #[arg(long, value_parser = percent, value_name = "PERCENT", default_value_t = 15)]
     remote_payments: u32,
 
     /// How many of a hundred new orders roll back [default: 1, or 0 with --profile paper]
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_parser = percent, value_name = "PERCENT")]
     rollbacks: Option<u32>,
 
     /// Where numbers of orders come from: a counter outside the database asked by each attempt, or once for each transaction,
@@ -85,12 +85,15 @@ pub(crate) struct TpccArgs {
 
     /// After how many transactions a thread examines consistency conditions while others work; 0 is never [default: 10000, or 0
     /// with --profile paper]
-    #[arg(long, value_name = "TRANSACTIONS")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "TRANSACTIONS")]
     audit: Option<u64>,
 
     /// Find out where aborted attempts met which other transactions, and report that, too; costs some throughput
     #[arg(long)]
     causes: bool,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -121,9 +124,9 @@ enum HomeChoice {
 impl TpccArgs {
     /// One workload for each number of warehouses and each mix.
     pub(crate) fn workloads(&self) -> Vec<Tpcc> {
-        let chosen = if self.mix.is_empty() { vec![self.profile().mix] } else { self.mix.clone() };
-        let mixes = |&warehouses| chosen.iter().map(move |&mix| self.workload(warehouses, mix));
-        self.warehouses.iter().flat_map(mixes).collect()
+        let chosen = if self.mix.is_empty() { vec![self.profile().mix] } else { each_once(&self.mix) };
+        let mixes = |warehouses| chosen.iter().map(move |&mix| self.workload(warehouses, mix));
+        each_once(&self.warehouses).into_iter().flat_map(mixes).collect()
     }
 
     /// What the options change.

@@ -3,24 +3,23 @@
 use candide_workloads::wikipedia::Wikipedia;
 use clap::Args;
 
-use super::{Common, Profile, Switch, weights};
+use super::values::{weights, whole};
+use super::{Common, Profile, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct WikipediaArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// Users [default: 2000, or 20000 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     users: Option<u64>,
 
     /// Pages; each takes about 200 KB with its revisions [default: 1000, or 10000 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     pages: Option<u64>,
 
     /// How often each type is drawn: add-watch, remove-watch, update-page, list-namespace, get-page-anonymous,
     /// get-page-authenticated
-    #[arg(long, value_parser = weights::<6>, default_value = "700,700,46725,474218,468438,9219")]
+    #[arg(long, value_parser = weights::<6>, default_value = "700,700,46725,474218,468438,9219", allow_hyphen_values = true)]
     weights: [u32; 6],
 
     /// Who watches an article's talk is listed there and can stop, which is not so in the published measurements [default: on,
@@ -33,8 +32,11 @@ pub(crate) struct WikipediaArgs {
     hash_index: Option<Switch>,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl WikipediaArgs {

@@ -1,26 +1,26 @@
 //! The arguments of YCSB on a few rows.
 
+use candide_harness::each_once;
 use candide_workloads::ycsb::{Joint, Verify, Ycsb};
 use clap::Args;
 
-use super::{Common, Profile};
+use super::values::whole;
+use super::{Common, Profile, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbHotArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// How many operations of a transaction, its first ones, read a column and write another, from 0 to --operations,
     /// separated by commas; the others read a column
-    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "0,1,10")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", value_delimiter = ',', default_value = "0,1,10")]
     rmws: Vec<usize>,
 
     /// Rows in the table, separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "50")]
+    #[arg(long, value_parser = whole::<u64>, value_delimiter = ',', default_value = "50")]
     rows: Vec<u64>,
 
     /// Operations per transaction
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 10)]
     operations: usize,
 
     /// Go through a transaction's keys in ascending order, not as they are drawn
@@ -32,20 +32,24 @@ pub(crate) struct YcsbHotArgs {
     ordered: bool,
 
     /// Transactions generated per thread beforehand, and replayed
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
     /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
     /// counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl YcsbHotArgs {
     /// One workload for each number of rows and of writes.
     pub(crate) fn workloads(&self) -> Vec<Ycsb<Joint>> {
-        let writes = |&rows| self.rmws.iter().map(move |&rmws| self.workload(rows, rmws));
-        self.rows.iter().flat_map(writes).collect()
+        let rmws = each_once(&self.rmws);
+        let writes = |rows| rmws.iter().map(move |&rmws| self.workload(rows, rmws));
+        each_once(&self.rows).into_iter().flat_map(writes).collect()
     }
 
     fn workload(&self, rows: u64, rmws: usize) -> Ycsb<Joint> {

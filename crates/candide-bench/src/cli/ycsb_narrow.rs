@@ -1,34 +1,34 @@
 //! The arguments of YCSB with narrow columns.
 
+use candide_harness::each_once;
 use candide_workloads::ycsb::{Contention, Narrow, Verify, Writes, Ycsb};
 use clap::Args;
 
-use super::{Common, Profile};
+use super::values::{number, whole};
+use super::{Common, Profile, WORKLOAD};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbNarrowArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-
     /// How much transactions conflict, separated by commas: `high` (16 operations, half of them writes, theta 0.9), `medium`
     /// (16, one in ten, 0.8), `read-only` (2 uniform reads); with `--ts on,off` for what two timestamps are worth
     #[arg(long, value_delimiter = ',', default_value = "high")]
     contention: Vec<Contention>,
 
     /// Rows in the table [default: 1000000, or 10000000 with --profile paper]
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>)]
     rows: Option<u64>,
 
     /// Operations per transaction [default: by --contention]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT")]
     operations: Option<usize>,
 
     /// Probability that an operation writes [default: by --contention]
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_parser = number, value_name = "FRACTION")]
     write_probability: Option<f64>,
 
     /// Skew of the keys, from 0 (uniform) to 2 [default: by --contention]
-    #[arg(long)]
+    #[arg(long, value_parser = number)]
     theta: Option<f64>,
 
     /// Go through a transaction's keys as they are drawn, not in ascending order
@@ -40,19 +40,22 @@ pub(crate) struct YcsbNarrowArgs {
     ordered: bool,
 
     /// Transactions generated per thread beforehand, and replayed [default: 200000, or 1000000 with --profile paper]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_parser = whole::<usize>, value_name = "COUNT")]
     transactions: Option<usize>,
 
     /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
     /// counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 impl YcsbNarrowArgs {
     /// One workload for each contention.
     pub(crate) fn workloads(&self) -> Vec<Ycsb<Narrow>> {
-        self.contention.iter().map(|&contention| self.workload(contention)).collect()
+        each_once(&self.contention).into_iter().map(|contention| self.workload(contention)).collect()
     }
 
     fn workload(&self, contention: Contention) -> Ycsb<Narrow> {

@@ -5,8 +5,6 @@ mod mocc;
 mod optimism;
 mod size;
 
-use std::num::NonZeroUsize;
-
 use candide_harness::figure::Outline;
 use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding, free_memory};
 
@@ -20,6 +18,9 @@ pub(crate) struct Reproduction {
     /// What has to be said beside the figure.
     notes: Vec<String>,
 }
+
+/// Bytes of memory that are taken to be free where nothing tells.
+const FREE_UNKNOWN: u64 = 4 << 30;
 
 /// What a figure may depend on.
 struct Bounds {
@@ -40,13 +41,14 @@ impl Reproduction {
     pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
         let only_most = args.figure == FigureName::SeparateEffects;
-        let mut threads: Vec<_> = args.threads.iter().copied().map(NonZeroUsize::get).collect();
+        let mut threads = args.threads.clone();
         if threads.is_empty() {
             threads = if only_most { vec![cores.count()] } else { up_to(cores.count()) };
         }
         threads.sort_unstable();
         threads.dedup();
-        let bounds = Bounds { threads, room: Room::new(free_memory(), cores.count(), args.scale) };
+        let bounds =
+            Bounds { threads, room: Room::new(free_memory().unwrap_or(FREE_UNKNOWN), cores.count(), args.scale) };
         let mut outline = match args.figure {
             FigureName::Factors => optimism::factors(&bounds),
             FigureName::Delivery => optimism::delivery(&bounds),
@@ -73,13 +75,15 @@ impl Reproduction {
             cores,
             warmup: args.warmup,
             duration: args.duration,
-            runs: args.runs.get(),
+            runs: args.runs,
             seed: args.seed,
             rate: None,
             slice: None,
             hottest: false,
+            force: args.force,
             profile: Profile::Paper,
         };
+        outline.expect_room(&rules)?;
         Ok(Reproduction { outline, rules, notes })
     }
 

@@ -1,196 +1,431 @@
-//! The part of EDN that histories are written in: one form at a time, from a stream.
+//! EDN, one form at a time, from a stream: all of its specification, and what Clojure writes besides
+//! (metadata, maps with a namespace, `##Inf`).
+//!
+//! It is here because no crate reads all of this and says where it fails: `clojure-reader` 0.7 has no
+//! metadata and no `\u0041`, `edn-format` 3.3 and `edn-rs` 0.19 have no metadata and no positions,
+//! and all of them want the whole text in memory.
 
 use crate::format::FormatError;
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+use std::fmt;
 use std::io::BufRead;
 
 /// Forms within forms beyond this are no history, and could exhaust the stack.
 const DEPTH_MAX: usize = 32;
 
-/// A piece of EDN.
-#[derive(Debug, PartialEq, Eq)]
+/// A piece of EDN. Equal is what EDN has as equal: a list and a vector of the same forms, sets and
+/// maps in whatever order they are written.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     Nil,
     Number(i128),
     /// Without its colon.
     Keyword(String),
-    Vector(Vec<Form>),
-    /// Keys and values as they come.
-    Map(Vec<(Form, Form)>),
-    /// Anything that may stand where no history needs to look: text, symbols, fractions, lists, sets.
+    /// Without quotation marks and escapes.
+    Text(String),
+    /// A vector or a list.
+    Sequence(Vec<Form>),
+    Map(BTreeMap<Form, Form>),
+    Set(BTreeSet<Form>),
+    /// A tag, and the form after it.
+    Tagged(String, Box<Form>),
+    /// Anything that may stand where no history needs to look: symbols, characters, fractions.
     Other(String),
 }
 
 impl Form {
-    /// What it is, for messages.
-    pub(super) fn shown(&self) -> String {
+    /// Returns the form without its tags.
+    pub(super) fn bare(&self) -> &Form {
         match self {
-            Form::Nil => "nil".into(),
-            Form::Number(number) => number.to_string(),
-            Form::Keyword(name) => format!(":{name}"),
-            Form::Vector(forms) => match forms.len() {
-                0 => "an empty vector".into(),
-                1 => "a vector of 1 form".into(),
-                n => format!("a vector of {n} forms"),
-            },
-            Form::Map(_) => "a map".into(),
-            Form::Other(text) => text.clone(),
+            Form::Tagged(_, form) => form.bare(),
+            form => form,
+        }
+    }
+
+    /// Returns what it is, for messages; a long one is cut off.
+    pub(super) fn shown(&self) -> String {
+        const CHARACTERS_MAX: usize = 60;
+        let mut text = self.to_string();
+        if let Some((cut, _)) = text.char_indices().nth(CHARACTERS_MAX) {
+            text.truncate(cut);
+            text.push('…');
+        }
+        text
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        let mut separate = |f: &mut fmt::Formatter<'_>| f.write_str(std::mem::replace(&mut separator, " "));
+        match self {
+            Form::Nil => f.write_str("nil"),
+            Form::Number(number) => number.fmt(f),
+            Form::Keyword(name) => write!(f, ":{name}"),
+            Form::Text(text) => write!(f, "{text:?}"),
+            Form::Tagged(tag, form) => write!(f, "#{tag} {form}"),
+            Form::Other(text) => f.write_str(text),
+            Form::Sequence(forms) => {
+                f.write_str("[")?;
+                forms.iter().try_for_each(|form| separate(f).and_then(|()| form.fmt(f)))?;
+                f.write_str("]")
+            }
+            Form::Set(forms) => {
+                f.write_str("#{")?;
+                forms.iter().try_for_each(|form| separate(f).and_then(|()| form.fmt(f)))?;
+                f.write_str("}")
+            }
+            Form::Map(entries) => {
+                f.write_str("{")?;
+                entries.iter().try_for_each(|(key, value)| {
+                    separate(f)?;
+                    write!(f, "{key} {value}")
+                })?;
+                f.write_str("}")
+            }
         }
     }
 }
 
-/// Reads forms and counts lines.
+/// Where the input is: the line and the character of it that come next, from 1.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    line: u64,
+    column: u64,
+}
+
+/// Where a form begins, and its first byte; nothing at the end of the input. A `#` has been taken.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    first: Option<u8>,
+    place: Place,
+}
+
+impl Start {
+    /// Returns whether no form begins there.
+    fn is_end(self) -> bool {
+        matches!(self.first, None | Some(b']' | b')' | b'}'))
+    }
+}
+
+/// Reads forms, and knows where it is.
 pub(super) struct Forms<R> {
     input: R,
-    line: u64,
+    place: Place,
     /// Whether all forms are within one vector, as some tools write them.
     enclosed: Option<bool>,
 }
 
 impl<R: BufRead> Forms<R> {
     pub(super) fn new(input: R) -> Forms<R> {
-        Forms { input, line: 1, enclosed: None }
+        Forms { input, place: Place { line: 1, column: 1 }, enclosed: None }
     }
 
-    /// The next form of the file and the line on which it begins.
+    /// Returns the next form of the file and the line on which it begins.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Form)>, FormatError> {
-        let mut first = self.skip_space()?;
+        let mut start = self.start(0)?;
         if self.enclosed.is_none() {
-            self.enclosed = Some(first == Some(b'['));
-            if first == Some(b'[') {
+            let mut has_metadata = false;
+            while start.first == Some(b'^') {
+                self.metadata(0)?;
+                has_metadata = true;
+                start = self.start(0)?;
+            }
+            if has_metadata && start.is_end() {
+                return Err(self.wrong("metadata should have a form after it"));
+            }
+            self.enclosed = Some(start.first == Some(b'['));
+            if start.first == Some(b'[') {
                 self.bump();
-                first = self.skip_space()?;
+                start = self.start(0)?;
             }
         }
-        match (first, self.enclosed) {
+        match (start.first, self.enclosed) {
             (None, Some(true)) => Err(self.wrong("the file ends before the vector of all its operations does")),
             (None, _) => Ok(None),
             (Some(b']'), Some(true)) => {
                 self.bump();
                 self.enclosed = Some(false);
-                match self.skip_space()? {
+                match self.start(0)?.first {
                     None => Ok(None),
                     Some(_) => Err(self.wrong("something follows the vector of all operations")),
                 }
             }
-            _ => {
-                let line = self.line;
-                Ok(Some((line, self.form(0)?)))
-            }
+            _ => Ok(Some((start.place.line, self.form(start, 0)?))),
         }
     }
 
-    fn form(&mut self, depth: usize) -> Result<Form, FormatError> {
+    /// Passes over spaces, comments and discarded forms to the start of a form, which is so deep
+    /// within others.
+    fn start(&mut self, depth: usize) -> Result<Start, FormatError> {
+        let mut to_discard = 0_u64;
+        loop {
+            let first = self.skip_space()?;
+            let start = Start { first, place: self.place };
+            if first == Some(b'#') {
+                self.bump();
+                if self.peek()? == Some(b'_') {
+                    self.bump();
+                    to_discard += 1;
+                    continue;
+                }
+            }
+            if to_discard == 0 {
+                return Ok(start);
+            }
+            if start.is_end() {
+                return Err(self.wrong("a #_ should have a form after it, which it discards"));
+            }
+            self.form(start, depth)?;
+            to_discard -= 1;
+        }
+    }
+
+    fn form(&mut self, start: Start, depth: usize) -> Result<Form, FormatError> {
         if depth > DEPTH_MAX {
             return Err(self.wrong("forms are nested deeper than in any history"));
         }
-        match self.skip_space()? {
-            None => Err(self.wrong("the file ends within a form")),
-            Some(b'[') => {
-                self.bump();
-                Ok(Form::Vector(self.until(b']', depth)?))
+        let Some(first) = start.first else { return Err(self.wrong("the file ends within a form")) };
+        match first {
+            b'#' => return self.dispatch(depth),
+            b'^' => {
+                self.metadata(depth)?;
+                return self.after("metadata", depth);
             }
-            Some(b'(') => {
-                self.bump();
-                self.until(b')', depth)?;
-                Ok(Form::Other("a list".into()))
+            b']' | b')' | b'}' => {
+                return Err(self.wrong(format!("closes with '{}' what it did not open", first as char)));
             }
+            b'[' | b'(' | b'{' | b'"' | b'\\' => self.bump(),
+            _ => {
+                let word = self.word(Vec::new())?;
+                return meaning(&word).map_err(|problem| self.wrong(problem));
+            }
+        }
+        match first {
+            b'[' => Ok(Form::Sequence(self.sequence(b']', depth)?)),
+            b'(' => Ok(Form::Sequence(self.sequence(b')', depth)?)),
+            b'{' => self.map(None, depth),
+            b'"' => self.text(),
+            _ => self.character(),
+        }
+    }
+
+    /// Returns the form after a tag or the like, which there has to be.
+    fn after(&mut self, what: &str, depth: usize) -> Result<Form, FormatError> {
+        let start = self.start(depth + 1)?;
+        if start.is_end() {
+            return Err(self.wrong(format!("{what} should have a form after it")));
+        }
+        self.form(start, depth + 1)
+    }
+
+    /// Takes metadata, which tells nothing of a history.
+    fn metadata(&mut self, depth: usize) -> Result<(), FormatError> {
+        self.bump();
+        match self.after("a ^", depth)? {
+            Form::Map(_) | Form::Keyword(_) | Form::Text(_) | Form::Other(_) | Form::Sequence(_) => Ok(()),
+            other => Err(self.wrong(format!("metadata is {}, should be a map or a keyword", other.shown()))),
+        }
+    }
+
+    /// Reads a form that begins with a `#`, which has been taken and discards nothing.
+    fn dispatch(&mut self, depth: usize) -> Result<Form, FormatError> {
+        match self.peek()? {
             Some(b'{') => {
                 self.bump();
-                self.map(depth)
+                self.set(depth)
+            }
+            Some(b'^') => {
+                self.metadata(depth)?;
+                self.after("metadata", depth)
             }
             Some(b'#') => {
                 self.bump();
-                self.dispatch(depth)
+                let word = self.word(Vec::new())?;
+                match word.as_str() {
+                    "Inf" | "-Inf" | "NaN" => Ok(Form::Other(format!("##{word}"))),
+                    _ => {
+                        Err(self.wrong(format!("##{word} is no number; those written so are ##Inf, ##-Inf and ##NaN")))
+                    }
+                }
             }
-            Some(b'"') => {
-                self.bump();
-                self.text()
+            Some(b':') => {
+                let word = self.word(Vec::new())?;
+                match meaning(&word) {
+                    Ok(Form::Keyword(namespace)) if self.skip_space()? == Some(b'{') => {
+                        self.bump();
+                        self.map(Some(&namespace), depth)
+                    }
+                    _ => Err(self.wrong(format!("#{word} should be a namespace and have a map after it"))),
+                }
             }
-            Some(closing @ (b']' | b')' | b'}')) => {
-                Err(self.wrong(format!("closes with '{}' what it did not open", closing as char)))
+            _ => {
+                let tag = self.word(Vec::new())?;
+                if !is_symbol(&tag) || !tag.starts_with(char::is_alphabetic) {
+                    return Err(self.wrong(format!("#{tag} is nothing in EDN; a tag is a letter and what follows it")));
+                }
+                let form = self.after(&format!("the tag #{tag}"), depth)?;
+                Ok(Form::Tagged(tag, Box::new(form)))
             }
-            Some(_) => self.word(),
         }
     }
 
-    fn until(&mut self, closing: u8, depth: usize) -> Result<Vec<Form>, FormatError> {
+    fn sequence(&mut self, closing: u8, depth: usize) -> Result<Vec<Form>, FormatError> {
         let mut forms = Vec::new();
-        while self.skip_space()? != Some(closing) {
-            forms.push(self.form(depth + 1)?);
+        while let Some((_, form)) = self.until(closing, depth)? {
+            forms.push(form);
         }
-        self.bump();
         Ok(forms)
     }
 
-    fn map(&mut self, depth: usize) -> Result<Form, FormatError> {
-        let mut forms = self.until(b'}', depth)?.into_iter();
-        let mut entries = Vec::with_capacity(forms.len() / 2);
-        while let Some(key) = forms.next() {
-            let Some(value) = forms.next() else {
+    fn set(&mut self, depth: usize) -> Result<Form, FormatError> {
+        let mut forms = BTreeSet::new();
+        while let Some((place, form)) = self.until(b'}', depth)? {
+            if forms.contains(&form) {
+                return Err(twice("a set", &form, place));
+            }
+            forms.insert(form);
+        }
+        Ok(Form::Set(forms))
+    }
+
+    /// Returns a map, whose keywords have that namespace if they have none of their own.
+    fn map(&mut self, namespace: Option<&str>, depth: usize) -> Result<Form, FormatError> {
+        let mut entries = BTreeMap::new();
+        while let Some((place, key)) = self.until(b'}', depth)? {
+            let key = match (key, namespace) {
+                (Form::Keyword(name), Some(namespace)) => Form::Keyword(match name.split_once('/') {
+                    None => format!("{namespace}/{name}"),
+                    Some(("_", name)) => name.to_string(),
+                    Some(_) => name,
+                }),
+                (key, _) => key,
+            };
+            let Some((_, value)) = self.until(b'}', depth)? else {
                 return Err(self.wrong(format!("the key {} of a map has no value", key.shown())));
             };
-            entries.push((key, value));
+            match entries.entry(key) {
+                Entry::Vacant(entry) => drop(entry.insert(value)),
+                Entry::Occupied(entry) => return Err(twice("a map", entry.key(), place)),
+            }
         }
         Ok(Form::Map(entries))
     }
 
-    /// After a `#`: a set, or a tag in front of a form, which stands for the form.
-    fn dispatch(&mut self, depth: usize) -> Result<Form, FormatError> {
-        if self.peek()? == Some(b'{') {
+    /// Returns the next form of those up to a closing bracket, and where it begins; takes the bracket.
+    fn until(&mut self, closing: u8, depth: usize) -> Result<Option<(Place, Form)>, FormatError> {
+        let start = self.start(depth + 1)?;
+        if start.first == Some(closing) {
             self.bump();
-            self.until(b'}', depth)?;
-            return Ok(Form::Other("a set".into()));
+            return Ok(None);
         }
-        self.word()?;
-        self.form(depth + 1)
+        Ok(Some((start.place, self.form(start, depth + 1)?)))
     }
 
+    /// Reads a text, whose quotation mark has been taken.
     fn text(&mut self) -> Result<Form, FormatError> {
-        let mut bytes = vec![b'"'];
+        let mut bytes = Vec::new();
         loop {
             match self.take()? {
                 None => return Err(self.wrong("the file ends within a text")),
-                Some(b'\\') => {
-                    bytes.push(b'\\');
-                    bytes.extend(self.take()?);
-                }
-                Some(byte) => {
-                    bytes.push(byte);
-                    if byte == b'"' {
-                        return Ok(Form::Other(String::from_utf8_lossy(&bytes).into_owned()));
-                    }
-                }
+                Some(b'"') => return Ok(Form::Text(self.utf8(bytes)?)),
+                Some(b'\\') => self.escape(&mut bytes)?,
+                Some(byte) => bytes.push(byte),
             }
         }
     }
 
-    fn word(&mut self) -> Result<Form, FormatError> {
-        let mut bytes = Vec::new();
-        while let Some(byte) = self.peek()? {
-            if byte.is_ascii_whitespace() || b",;\"[](){}".contains(&byte) {
-                break;
+    /// Reads an escape in a text, whose backslash has been taken.
+    fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), FormatError> {
+        let Some(byte) = self.take()? else { return Err(self.wrong("the file ends within a text")) };
+        bytes.push(match byte {
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'n' => b'\n',
+            b'b' => 8,
+            b'f' => 12,
+            b'\\' | b'"' => byte,
+            b'u' => {
+                let mut code = String::new();
+                while code.len() < 4
+                    && let Some(digit) = self.peek()?
+                    && digit.is_ascii_hexdigit()
+                {
+                    code.push(digit as char);
+                    self.bump();
+                }
+                if code.len() < 4 {
+                    return Err(self.wrong("the escape \\u of a text should have four hexadecimal digits"));
+                }
+                match unicode(&code) {
+                    Some(character) => bytes.extend(character.encode_utf8(&mut [0; 4]).bytes()),
+                    // Half of a pair, as Java has them: kept as it is written.
+                    None => bytes.extend(format!("\\u{code}").bytes()),
+                }
+                return Ok(());
             }
-            bytes.push(byte);
-            self.bump();
-        }
-        let word = String::from_utf8_lossy(&bytes).into_owned();
-        if word == "nil" {
-            return Ok(Form::Nil);
-        }
-        if let Some(name) = word.strip_prefix(':') {
-            return Ok(Form::Keyword(name.into()));
-        }
-        let number = word.strip_suffix('N').unwrap_or(&word).parse();
-        Ok(number.map_or(Form::Other(word), Form::Number))
+            _ => {
+                let problem = "a text has an escape that EDN has not; it has \\t, \\r, \\n, \\\\, \\\" and \\u0041";
+                return Err(self.wrong(problem));
+            }
+        });
+        Ok(())
     }
 
-    /// The first byte that is no space, comma or comment.
+    /// Reads a character, whose backslash has been taken.
+    fn character(&mut self) -> Result<Form, FormatError> {
+        let first = match self.take()? {
+            None => return Err(self.wrong("the file ends within a character")),
+            Some(byte) if is_space(byte) && byte != b',' => {
+                return Err(self.wrong("a backslash should be followed by a character, as in \\a or \\space"));
+            }
+            Some(byte) => byte,
+        };
+        let word = self.word(vec![first])?;
+        let mut characters = word.chars();
+        let character = match (word.as_str(), characters.next(), characters.as_str()) {
+            (_, Some(character), "") => Some(character),
+            ("newline", ..) => Some('\n'),
+            ("return", ..) => Some('\r'),
+            ("space", ..) => Some(' '),
+            ("tab", ..) => Some('\t'),
+            ("backspace", ..) => Some('\u{8}'),
+            ("formfeed", ..) => Some('\u{c}'),
+            (_, Some('u'), code) if code.len() == 4 => unicode(code),
+            _ => None,
+        };
+        match character {
+            Some(character) => Ok(Form::Other(format!("\\{character}"))),
+            None => Err(self.wrong(format!("\\{word} is no character; those are as in \\a, \\newline or \\u0041"))),
+        }
+    }
+
+    /// Returns the rest of a word, after what has been taken of it.
+    fn word(&mut self, mut bytes: Vec<u8>) -> Result<String, FormatError> {
+        loop {
+            let buffer = self.input.fill_buf()?;
+            let end = buffer.iter().position(|&byte| is_space(byte) || b";\"[](){}\\^".contains(&byte));
+            let part = &buffer[..end.unwrap_or(buffer.len())];
+            bytes.extend(part);
+            self.place.column += part.iter().filter(|&&byte| begins_a_character(byte)).count() as u64;
+            let (length, is_over) = (part.len(), end.is_some() || buffer.is_empty());
+            self.input.consume(length);
+            if is_over {
+                return self.utf8(bytes);
+            }
+        }
+    }
+
+    fn utf8(&self, bytes: Vec<u8>) -> Result<String, FormatError> {
+        String::from_utf8(bytes).map_err(|_| self.wrong("is not text in UTF-8"))
+    }
+
+    /// Returns the first byte that is no space, comma or comment.
     fn skip_space(&mut self) -> Result<Option<u8>, FormatError> {
         while let Some(byte) = self.peek()? {
             match byte {
                 b';' => while !matches!(self.take()?, None | Some(b'\n')) {},
-                b',' => self.bump(),
-                byte if byte.is_ascii_whitespace() => self.bump(),
+                byte if is_space(byte) => self.bump(),
                 byte => return Ok(Some(byte)),
             }
         }
@@ -211,12 +446,92 @@ impl<R: BufRead> Forms<R> {
 
     /// Goes past the byte that was peeked at, and so is in the buffer.
     fn bump(&mut self) {
-        let newline = self.input.fill_buf().is_ok_and(|buffer| buffer.first() == Some(&b'\n'));
-        self.line += u64::from(newline);
+        match self.input.fill_buf().ok().and_then(|buffer| buffer.first().copied()) {
+            Some(b'\n') => self.place = Place { line: self.place.line + 1, column: 1 },
+            Some(byte) => self.place.column += u64::from(begins_a_character(byte)),
+            None => {}
+        }
         self.input.consume(1);
     }
 
     fn wrong(&self, problem: impl Into<String>) -> FormatError {
-        FormatError::at(self.line, problem)
+        FormatError::at(self.place.line, problem)
+    }
+}
+
+/// Says that a map or a set has a form twice, of which the second begins at `place`.
+fn twice(what: &str, form: &Form, Place { line, column }: Place) -> FormatError {
+    let form = form.shown();
+    FormatError::at(line, format!("{what} has {form} twice, the second at column {column}; it should have it once"))
+}
+
+/// Returns whether a byte is the first of a character in UTF-8.
+fn begins_a_character(byte: u8) -> bool {
+    !(0x80..0xc0).contains(&byte)
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | 0x1c..=b' ' | b',')
+}
+
+/// Returns the character with this number of four hexadecimal digits, if it is one.
+fn unicode(code: &str) -> Option<char> {
+    let is_hexadecimal = code.bytes().all(|digit| digit.is_ascii_hexdigit());
+    u32::from_str_radix(code, 16).ok().filter(|_| is_hexadecimal).and_then(char::from_u32)
+}
+
+/// Returns what a word means, or why it means nothing.
+fn meaning(word: &str) -> Result<Form, String> {
+    if word == "nil" {
+        return Ok(Form::Nil);
+    }
+    if let Some(name) = word.strip_prefix(':') {
+        let is_keyword = !name.is_empty() && !name.starts_with(':') && name.chars().all(is_of_symbols);
+        return is_keyword.then(|| Form::Keyword(name.into())).ok_or_else(|| format!("{word} is no keyword of EDN"));
+    }
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    if digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return number(word, digits).ok_or_else(|| format!("{word} is no number of EDN"));
+    }
+    is_symbol(word).then(|| Form::Other(word.into())).ok_or_else(|| format!("{word} is nothing in EDN"))
+}
+
+/// Returns a number, of which the digits come after the sign.
+fn number(word: &str, digits: &str) -> Option<Form> {
+    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let sign = if word.starts_with('-') { "-" } else { "" };
+    let integer = digits.strip_suffix('N').unwrap_or(digits);
+    if let Some(digits) = integer.strip_prefix("0x").or_else(|| integer.strip_prefix("0X")) {
+        let is_hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let number = i128::from_str_radix(&format!("{sign}{digits}"), 16).ok();
+        return number.filter(|_| is_hexadecimal).map(Form::Number);
+    }
+    if all_digits(integer) {
+        // With a zero in front it would be octal to some, and not to others.
+        let is_clear = integer.len() == 1 || !integer.starts_with('0');
+        let number = word.strip_suffix('N').unwrap_or(word).parse();
+        return is_clear.then(|| number.map_or_else(|_| Form::Other(format!("{sign}{integer}")), Form::Number));
+    }
+    if let Some((above, below)) = digits.split_once('/') {
+        return (all_digits(above) && all_digits(below)).then(|| Form::Other(format!("{sign}{digits}")));
+    }
+    let (fraction, is_exact) = digits.strip_suffix('M').map_or((digits, false), |fraction| (fraction, true));
+    let value: f64 = fraction.parse().ok()?;
+    Some(Form::Other(if is_exact { format!("{sign}{digits}") } else { format!("{sign}{value:?}") }))
+}
+
+/// Returns whether a word is a symbol: true and false are, too.
+fn is_symbol(word: &str) -> bool {
+    !word.starts_with(|first: char| first.is_ascii_digit() || ":#'".contains(first))
+        && !word.is_empty()
+        && word.chars().all(is_of_symbols)
+}
+
+/// Returns whether symbols and keywords may have this character: more than EDN says, what Clojure
+/// lets pass.
+fn is_of_symbols(character: char) -> bool {
+    match character.is_ascii() {
+        true => character.is_ascii_alphanumeric() || ".*+!-_?$%&=<>/:#'|".contains(character),
+        false => !character.is_whitespace() && !character.is_control(),
     }
 }

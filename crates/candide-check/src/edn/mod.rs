@@ -10,10 +10,14 @@
 //! The completion is `:ok`, `:fail` for a transaction without effect, or `:info` if that is unknown. Registers are written by
 //! `[:w 3 1]`, and `[:r 3 1]` or `[:r 3 nil]` reads them. Elle checks such a file as `list-append` or `rw-register`.
 //!
-//! Reading takes more than writing makes: spaces, comments, tags and other keys of the maps as one likes, all maps in one
-//! vector or none, processes that are no numbers (a nemesis), which are passed over. What keeps a file from being read: keys
-//! and values that are not whole numbers from 0; completions without an invocation. An invocation without a completion
-//! is a transaction with an unknown outcome. If no map has a `:time`, its place in the file is its time.
+//! Reading takes more than writing makes: all of EDN, and metadata, which Clojure has besides. Tags, metadata and other keys
+//! of the maps tell nothing; lists stand for vectors; forms after a `#_` are not there. All maps may be in one vector. Processes
+//! that are no numbers (a nemesis) are passed over. A `:time` that is missing, `nil` or -1 is not known, as Jepsen has it: if
+//! that of any client is, the place in the file is the time of all. An invocation without a completion is a transaction
+//! with an unknown outcome.
+//!
+//! What keeps a file from being read: keys and values that are not whole numbers from 0; completions without an invocation;
+//! a map with a key or a set with a form twice, which is no EDN; lines without a time among others whose times go back.
 //!
 //! ```
 //! use candide_check::black::{ListOp, Outcome};
@@ -102,18 +106,13 @@ pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> i
 pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, FormatError> {
     let mut forms = Forms::new(input);
     let mut history: Vec<Transaction<O>> = Vec::new();
+    let mut order = Order::default();
     let mut running: HashMap<u64, usize> = HashMap::new();
-    let mut timed = None;
-    let (mut place, mut latest) = (0, 0);
     while let Some((line, form)) = forms.next()? {
-        place += 1;
+        order.place += 1;
         let wrong = |problem: String| FormatError::at(line, problem);
-        let Some(event) = Event::new(form).map_err(wrong)? else { continue };
-        if *timed.get_or_insert(event.time.is_some()) != event.time.is_some() {
-            return Err(wrong("either all operations should have a :time, or none".into()));
-        }
-        let time = event.time.unwrap_or(place);
-        latest = latest.max(time);
+        let Some(event) = Event::new(&form).map_err(wrong)? else { continue };
+        let time = order.note(line, event.time);
         if event.kind == Kind::Invoke {
             let operations = operations(event.value, false).map_err(wrong)?;
             let session = event.process;
@@ -123,6 +122,7 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
                 )));
             }
             let outcome = Outcome::Unknown;
+            order.places.push((order.place, None));
             history.push(Transaction { session, invoked: time, completed: time, outcome, operations });
             continue;
         }
@@ -130,11 +130,12 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
             return Err(wrong(format!("process {} completes a transaction that it did not invoke", event.process)));
         };
         let transaction = &mut history[at];
-        if time < transaction.invoked {
+        if order.untimed.is_none() && time < transaction.invoked {
             let invoked = transaction.invoked;
             return Err(wrong(format!("completes at {time} what was invoked at {invoked}; times should not go back")));
         }
         transaction.completed = time;
+        order.places[at].1 = Some(order.place);
         match event.kind {
             Kind::Ok => {
                 let done: Vec<O> = operations(event.value, true).map_err(wrong)?;
@@ -151,9 +152,53 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
         }
     }
     for at in running.into_values() {
-        history[at].completed = latest;
+        history[at].completed = order.latest;
     }
+    order.settle(&mut history)?;
     Ok(history)
+}
+
+/// What the events of clients tell of their order.
+#[derive(Default)]
+struct Order {
+    /// How many maps there have been.
+    place: u64,
+    /// The latest time.
+    latest: u64,
+    /// The first line without a time.
+    untimed: Option<u64>,
+    /// The first line whose time is before that of an earlier one; both times.
+    goes_back: Option<(u64, u64, u64)>,
+    /// Where each transaction was invoked, and completed if it was.
+    places: Vec<(u64, Option<u64>)>,
+}
+
+impl Order {
+    /// Notes the time of an event; returns it, or the latest one where there is none.
+    fn note(&mut self, line: u64, time: Option<u64>) -> u64 {
+        match time {
+            None => drop(self.untimed.get_or_insert(line)),
+            Some(time) if time < self.latest => drop(self.goes_back.get_or_insert((line, self.latest, time))),
+            Some(time) => self.latest = time,
+        }
+        time.unwrap_or(self.latest)
+    }
+
+    /// Takes places for times if some times are missing.
+    fn settle<O>(self, history: &mut [Transaction<O>]) -> Result<(), FormatError> {
+        let Some(untimed) = self.untimed else { return Ok(()) };
+        if let Some((line, from, to)) = self.goes_back {
+            let problem = format!(
+                "has no :time, so that the order of lines should be that of times, but line {line} goes back from {from} to {to}"
+            );
+            return Err(FormatError::at(untimed, problem));
+        }
+        for (transaction, (invoked, completed)) in history.iter_mut().zip(self.places) {
+            transaction.invoked = invoked;
+            transaction.completed = completed.unwrap_or(self.place);
+        }
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,35 +210,36 @@ enum Kind {
 }
 
 /// What matters of one map.
-struct Event {
+struct Event<'a> {
     kind: Kind,
     process: u64,
     time: Option<u64>,
-    value: Form,
+    value: &'a Form,
 }
 
-impl Event {
-    /// Nothing for what no client did.
-    fn new(form: Form) -> Result<Option<Event>, String> {
-        let Form::Map(entries) = form else {
+impl<'a> Event<'a> {
+    /// Returns what a map says, and nothing if no client did it.
+    fn new(form: &'a Form) -> Result<Option<Event<'a>>, String> {
+        let Form::Map(entries) = form.bare() else {
             return Err(format!("should be a map like {{:type :invoke, :process 0, …}}, is {}", form.shown()));
         };
-        let (mut kind, mut process, mut time, mut value) = (None, None, None, Form::Nil);
+        let (mut kind, mut process, mut time, mut value) = (None, None, &Form::Nil, &Form::Nil);
         for (key, given) in entries {
-            match key {
-                Form::Keyword(name) if name == "type" => kind = Some(given),
-                Form::Keyword(name) if name == "process" => process = Some(given),
-                Form::Keyword(name) if name == "time" => time = Some(number(&given, ":time")?),
-                Form::Keyword(name) if name == "value" => value = given,
+            let Form::Keyword(name) = key else { continue };
+            match name.as_str() {
+                "type" => kind = Some(given.bare()),
+                "process" => process = Some(given.bare()),
+                "time" => time = given.bare(),
+                "value" => value = given,
                 _ => {}
             }
         }
         let process = match process {
             None => return Err("has no :process".into()),
             Some(Form::Keyword(_)) => return Ok(None),
-            Some(process) => number(&process, ":process")?,
+            Some(process) => number(process, ":process")?,
         };
-        let kind = match kind.as_ref() {
+        let kind = match kind {
             Some(Form::Keyword(name)) if name == "invoke" => Kind::Invoke,
             Some(Form::Keyword(name)) if name == "ok" => Kind::Ok,
             Some(Form::Keyword(name)) if name == "fail" => Kind::Fail,
@@ -203,32 +249,33 @@ impl Event {
                 return Err(format!(":type is {found}, should be :invoke, :ok, :fail or :info"));
             }
         };
+        let time = match time {
+            Form::Nil | Form::Number(-1) => None,
+            time => Some(number(time, ":time").map_err(|problem| format!("{problem}, or -1 if it is not known"))?),
+        };
         Ok(Some(Event { kind, process, time, value }))
     }
 }
 
-fn operations<O: Operation>(value: Form, done: bool) -> Result<Vec<O>, String> {
-    let Form::Vector(forms) = value else {
+fn operations<O: Operation>(value: &Form, done: bool) -> Result<Vec<O>, String> {
+    let Form::Sequence(forms) = value.bare() else {
         return Err(format!(":value is {}, should be a vector of operations", value.shown()));
     };
-    forms
-        .into_iter()
-        .map(|form| {
-            let parts = match form {
-                Form::Vector(parts) => <[Form; 3]>::try_from(parts).map_err(|parts| Form::Vector(parts).shown()),
-                other => Err(other.shown()),
-            };
-            let [name, key, value] =
-                parts.map_err(|found| format!("an operation is {found}, should be a vector like [:r 3 nil]"))?;
-            let key = number(&key, "a key")?;
-            O::parse(&name, key, value, done)
-        })
-        .collect()
+    let operation = |form: &Form| {
+        let Form::Sequence(parts) = form.bare() else { return Err(not_an_operation(form)) };
+        let [name, key, value] = parts.as_slice() else { return Err(not_an_operation(form)) };
+        O::parse(name.bare(), number(key, "a key")?, value.bare(), done)
+    };
+    forms.iter().map(operation).collect()
 }
 
-/// A number that histories have.
+fn not_an_operation(form: &Form) -> String {
+    format!("an operation is {}, should be a vector like [:r 3 nil]", form.shown())
+}
+
+/// Returns a number that histories have.
 fn number(form: &Form, what: &str) -> Result<u64, String> {
-    match form {
+    match form.bare() {
         Form::Number(number) => u64::try_from(*number).ok(),
         _ => None,
     }

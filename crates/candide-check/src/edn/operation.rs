@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 pub trait Micro {
     /// Understands `[name key value]`; what a read returned counts only once the transaction is `done`.
-    fn parse(name: &Form, key: u64, value: Form, done: bool) -> Result<Self, String>
+    fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<Self, String>
     where
         Self: Sized;
 
@@ -19,15 +19,14 @@ pub trait Micro {
 }
 
 impl Micro for ListOp {
-    fn parse(name: &Form, key: u64, value: Form, done: bool) -> Result<ListOp, String> {
+    fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<ListOp, String> {
         match (called(name), value) {
-            (Some("append"), value) => Ok(ListOp::Append { key, value: number(&value, "a value")? }),
+            (Some("append"), value) => Ok(ListOp::Append { key, value: number(value, "a value")? }),
             (Some("r"), value) if done => match value {
                 Form::Nil => Ok(ListOp::Read { key, values: Vec::new() }),
-                Form::Vector(values) => {
-                    let values =
-                        values.iter().map(|value| number(value, "a value in a list")).collect::<Result<_, _>>()?;
-                    Ok(ListOp::Read { key, values })
+                Form::Sequence(values) => {
+                    let values = values.iter().map(|value| number(value, "a value in a list"));
+                    Ok(ListOp::Read { key, values: values.collect::<Result<_, _>>()? })
                 }
                 other => Err(format!("the list {key} was read as {}, should be a vector or nil", other.shown())),
             },
@@ -57,11 +56,11 @@ impl Micro for ListOp {
 }
 
 impl Micro for RegisterOp {
-    fn parse(name: &Form, key: u64, value: Form, done: bool) -> Result<RegisterOp, String> {
+    fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<RegisterOp, String> {
         match (called(name), value) {
-            (Some("w"), value) => Ok(RegisterOp::Write { key, value: number(&value, "a value")? }),
-            (Some("r"), value) if done && value != Form::Nil => {
-                Ok(RegisterOp::Read { key, value: Some(number(&value, "a value")?) })
+            (Some("w"), value) => Ok(RegisterOp::Write { key, value: number(value, "a value")? }),
+            (Some("r"), value) if done && *value != Form::Nil => {
+                Ok(RegisterOp::Read { key, value: Some(number(value, "a value")?) })
             }
             (Some("r"), _) => Ok(RegisterOp::Read { key, value: None }),
             _ => Err(format!("an operation on a register is {}, should be :w or :r", name.shown())),

@@ -92,6 +92,8 @@ pub struct Summary {
     pub verdict: Verdict,
     /// Transactions that were checked, aborted attempts among them if the options ask for that.
     pub transactions: u64,
+    /// Transactions that committed. If there are none, nothing is wrong and nothing is shown.
+    pub committed: u64,
     /// Aborted attempts, checked or not.
     pub aborted: u64,
     /// Versions read, without those that scans did not meet.
@@ -197,7 +199,7 @@ impl Checker {
     /// A checker of a history that begins with empty tables.
     pub fn new(options: Options) -> Self {
         let verdict = Verdict::Serializable;
-        let (transactions, aborted, reads, writes, scans, edges, live_max) = (0, 0, 0, 0, 0, 0, 0);
+        let (transactions, committed, aborted, reads, writes, scans, edges, live_max) = (0, 0, 0, 0, 0, 0, 0, 0);
         Self {
             options,
             units: Units::new(options.strict),
@@ -217,7 +219,7 @@ impl Checker {
             look_at: LOOK_MIN,
             violation: None,
             doubt: None,
-            summary: Summary { verdict, transactions, aborted, reads, writes, scans, edges, live_max },
+            summary: Summary { verdict, transactions, committed, aborted, reads, writes, scans, edges, live_max },
         }
     }
 
@@ -249,6 +251,7 @@ impl Checker {
             begun < ended && ended < u64::MAX,
             "a transaction has a begin and then an end, not {begun} and {ended}"
         );
+        self.summary.committed += u64::from(party.committed);
         self.summary.aborted += u64::from(!party.committed);
         if !party.committed && !self.options.opaque {
             return;

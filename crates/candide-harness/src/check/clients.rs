@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use candide::{Abort, Database, Erased, Error, Session};
-use candide_check::black::{self, ListOp, RegisterOp, Transaction};
+use candide_check::black::{self, ListOp, Outcome, RegisterOp, Transaction};
 use candide_check::json::{Header, Line, Writer};
 use candide_check::{Violation, edn};
 use candide_workloads::clients::{Lists, Object, Registers, Shared};
@@ -87,6 +87,7 @@ where
             }
             Ok::<_, Abort>(history)
         })?;
+        let committed = history.iter().filter(|transaction| transaction.outcome == Outcome::Committed).count();
         history.extend(tables.client()?.read_all()?);
 
         let text = format!("{} with {threads} threads", O::NAME);
@@ -103,7 +104,7 @@ where
         let title = format!("checking {} {},", O::NAME, protocol.name());
         let checked = progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
         let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
-        Ok(Verdict::of_values(title, claim, &history, checked).ended(ended_early))
+        Ok(Verdict::of_values(title, claim, &history, checked).of_run(committed as u64, ended_early))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Checking a history that was kept in a file.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,12 +16,15 @@ use crate::progress::{self, Agenda};
 
 /// Judges the history in a file, by whichever checker it is for.
 pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
-    let explain = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
-    let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| explain(&error));
+    let said = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+    let refused = |problem: &dyn std::fmt::Display| Failure::Usage(said(problem));
+    let damaged = |problem: &dyn std::fmt::Display| Failure::Run(said(problem).into());
+    if path.is_dir() {
+        return Err(refused(&"is a folder; name a file with a history"));
+    }
+    let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| refused(&error));
     let is_of_clients = || match claim.opaque {
-        true => {
-            Err(explain(&"holds what clients were told, who do not tell what doomed attempts saw: leave out --opacity"))
-        }
+        true => Err(refused(&"holds what clients were told, and not what doomed attempts saw: leave out --opacity")),
         false => Ok(()),
     };
     if path.extension().is_some_and(|extension| extension == "edn") {
@@ -28,37 +32,53 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
         // Appends and writes are told apart by trying: a history has one of them.
         return match edn::read::<ListOp>(open()?) {
             Ok(history) => Ok(of_lists(&history, claim)),
-            Err(of_lists) => {
-                let history = edn::read::<RegisterOp>(open()?).map_err(|of_registers| {
-                    explain(&format!("neither lists ({of_lists}) nor registers ({of_registers})"))
-                })?;
-                Ok(of_registers(&history, claim))
-            }
+            Err(of_lists) => match edn::read::<RegisterOp>(open()?) {
+                Ok(history) => Ok(of_registers(&history, claim)),
+                Err(of_registers) => Err(damaged(&of_neither(&of_lists, &of_registers))),
+            },
         };
     }
-    match AnyReader::new(open()?).map_err(|error| explain(&error))? {
+    let mut file = open()?;
+    if file.fill_buf().map_err(|error| damaged(&error))?.is_empty() {
+        return Ok(Verdict::of_nothing(claim));
+    }
+    match AnyReader::new(file).map_err(|error| damaged(&error))? {
         AnyReader::Versions(events) => {
             // What is no file, but comes from somewhere, comes once.
             let (events, watermarks) = match path.is_file() {
                 true => {
-                    let watermarks = watermarks(events).map_err(|error| explain(&error))?;
-                    (Reader::new(open()?).map_err(|error| explain(&error))?, watermarks)
+                    let watermarks = watermarks(events).map_err(|error| damaged(&error))?;
+                    (Reader::new(open()?).map_err(|error| damaged(&error))?, watermarks)
                 }
                 false => (events, Vec::new()),
             };
-            let summary = judged(events, &watermarks, claim.of_versions()).map_err(|error| explain(&error))?;
+            let summary = judged(events, &watermarks, claim.of_versions()).map_err(|error| damaged(&error))?;
             Ok(Verdict::of_versions("versions".to_string(), claim, summary, Vec::new()))
         }
         AnyReader::Lists(lines) => {
             is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
             Ok(of_lists(&history, claim))
         }
         AnyReader::Registers(lines) => {
             is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
             Ok(of_registers(&history, claim))
         }
+    }
+}
+
+/// Says why a file has neither lists nor registers. It is of the kind of which more could be read.
+fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
+    let line = |error: &FormatError| match error {
+        FormatError::Line { line, .. } => *line,
+        _ => 0,
+    };
+    match line(of_lists).cmp(&line(of_registers)) {
+        Ordering::Greater => of_lists.to_string(),
+        Ordering::Less => of_registers.to_string(),
+        Ordering::Equal if of_lists.to_string() == of_registers.to_string() => of_lists.to_string(),
+        Ordering::Equal => format!("neither lists ({of_lists}) nor registers ({of_registers})"),
     }
 }
 
@@ -109,4 +129,25 @@ fn of_registers(history: &[Transaction<RegisterOp>], claim: Claim) -> Verdict {
 /// Says that a checker is at work.
 fn judging<T: Send>(check: impl FnOnce() -> T + Send) -> T {
     progress::with_line(&Agenda::new(1, Duration::ZERO), "checking the history,", None, check)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_is_no_wrong_option_and_a_missing_one_is() {
+        let folder = std::env::temp_dir().join(format!("candide-history-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let claim = Claim { strict: false, opaque: false, horizon: 0 };
+        let status = |path: &Path| judge_file(path, claim).err().map(|failure| failure.exit_status());
+        for (name, text) in [("a.jsonl", "{}\n"), ("a.edn", "{:type")] {
+            let path = folder.join(name);
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(status(&path), Some(1), "{name}");
+        }
+        assert_eq!(status(&folder.join("missing")), Some(2));
+        assert_eq!(status(&folder), Some(2), "a folder");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

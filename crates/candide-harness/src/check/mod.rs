@@ -14,7 +14,7 @@ pub use clients::{Checked, Clients, clients};
 pub use file::judge_file;
 pub use record::record;
 pub use recordable::{Recordable, RecordedSite, recordable};
-pub use verdict::{Claim, Verdict};
+pub use verdict::{Claim, Finding, Verdict};
 
 /// What all recordings of an invocation have in common.
 pub struct Rules<'a> {

@@ -21,7 +21,7 @@ use crate::interrupt;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
-use crate::subject::PreparedWorker;
+use crate::subject::{FillError, PreparedWorker};
 
 /// What the threads are told.
 const GO_ON: u8 = 0;
@@ -62,12 +62,16 @@ pub fn record(
     let claim = rules.claim.with_promises(protocol);
     let (name, protocol_name) = (workload.name(), protocol.name());
     let header = Header { protocol: protocol_name.to_string(), seed, text: format!("{name} with {threads} threads") };
-    let file = rules.history.map(|path| Ok::<_, Failure>(Writer::new(Sink::open(path)?.emptied()?, &header)?));
+    let history = rules.history.map(Sink::open).transpose()?;
+    let loading = Loading { threads, seed, progress: &|_| {}, stopped: &interrupt::is_pressed };
+    let site = match workload.fill(protocol, &loading) {
+        Err(FillError::Loading(candide_workloads::Failure::Stopped)) => return Err(Failure::Interrupted),
+        filled => filled?,
+    };
+    let file = history.map(|sink| Ok::<_, Failure>(Writer::new(sink.emptied()?, &header)?));
     let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
-    // What is loaded here is small.
-    let site = workload.fill(protocol, &Loading { threads, seed, progress: &|_| {}, stopped: &|| false })?;
     let clock = Clock::new(agenda, &format!("recording {name} {protocol_name}"), duration);
-    let ended_early = !run_recorded(&*site, threads, duration, &mut destination, &clock)?;
+    let (committed, whole) = run_recorded(&*site, threads, duration, &mut destination, &clock)?;
     drop(clock);
     let consistency = progress::with_line(agenda, "checking the tables,", None, || site.check())?;
     destination.take(site.take_history())?;
@@ -76,24 +80,25 @@ pub fn record(
     }
     let title = format!("{name}, {threads} threads, seed {seed}");
     let verdict = Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed);
-    Ok(verdict.ended(ended_early))
+    Ok(verdict.of_run(committed, !whole))
 }
 
-/// Runs transactions on some threads while this one takes what they leave to the checker. Returns whether Ctrl-C was not pressed.
+/// Runs transactions on some threads while this one takes what they leave to the checker. Returns how
+/// many committed, and whether Ctrl-C was not pressed.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,
     duration: Duration,
     destination: &mut Destination,
     clock: &Clock,
-) -> Result<bool, Failure> {
+) -> Result<(u64, bool), Failure> {
     let prepared = site.prepare(threads)?;
     let phase = AtomicU8::new(GO_ON);
     thread::scope(|scope| {
         let phase = &phase;
         let spawn = |prepared: Box<dyn PreparedWorker>| {
             scope.spawn(move || {
-                let mut end = Ok(());
+                let mut end = Ok(0);
                 prepared.work(&mut |worker| end = work(worker, phase));
                 end
             })
@@ -118,20 +123,22 @@ fn run_recorded(
         }
         let whole = begun.elapsed() >= duration || !interrupt::is_pressed();
         phase.store(STOP, Ordering::Relaxed);
+        let mut committed = 0;
         for worker in workers {
-            worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
+            committed += worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
         }
-        taken.map(|_| whole)
+        taken.map(|_| (committed, whole))
     })
 }
 
-/// Runs transactions until told to stop.
-fn work(worker: &mut dyn Worker, phase: &AtomicU8) -> Result<(), Abort> {
+/// Runs transactions until told to stop; returns how many committed.
+fn work(worker: &mut dyn Worker, phase: &AtomicU8) -> Result<u64, Abort> {
+    let mut committed = 0;
     loop {
         match phase.load(Ordering::Relaxed) {
-            GO_ON => drop(worker.step()?),
+            GO_ON => committed += u64::from(worker.step()?.committed),
             WAIT => thread::sleep(Duration::from_micros(100)),
-            _ => return Ok(()),
+            _ => return Ok(committed),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a check came to, for people.
 
+use std::io::{self, Write};
+
 use candide::Properties;
 use candide_check::black::{self, Outcome, Transaction};
 use candide_check::{Options, Summary, Verdict as Judgement, Violation};
@@ -37,6 +39,28 @@ impl Claim {
     }
 }
 
+/// How the command ends for what was found, from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Finding {
+    /// All is as it should be.
+    Good,
+    /// It cannot be told.
+    Unknown,
+    /// Something is wrong, or a run has come to nothing.
+    Bad,
+}
+
+impl Finding {
+    /// Returns what the command exits with.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Finding::Good => 0,
+            Finding::Unknown => 3,
+            Finding::Bad => 1,
+        }
+    }
+}
+
 /// What was checked, and what was found.
 pub struct Verdict {
     /// What was checked, in one line.
@@ -47,6 +71,8 @@ pub struct Verdict {
     problems: Vec<String>,
     /// Why it cannot be told, if nothing is wrong that is known.
     doubt: Option<String>,
+    /// Whether it is of a run that has committed nothing, though it went to its end.
+    is_fruitless: bool,
     /// Whether Ctrl-C ended the recording; what was recorded by then was checked.
     pub ended_early: bool,
 }
@@ -54,7 +80,7 @@ pub struct Verdict {
 impl Verdict {
     /// Of a history with versions, and of the workload's own check.
     pub(super) fn of_versions(title: String, claim: Claim, summary: Summary, failed: Vec<String>) -> Verdict {
-        let Summary { verdict, transactions, aborted, reads, writes, scans, edges, .. } = summary;
+        let Summary { verdict, transactions, committed, aborted, reads, writes, scans, edges, .. } = summary;
         let checked = format!(
             "{title}: {transactions} transactions ({aborted} attempts aborted), {reads} reads, {writes} writes, {scans} scans, \
              {edges} dependencies"
@@ -65,7 +91,7 @@ impl Verdict {
             Judgement::Violated(violation) => problems.push(violation.to_string()),
             Judgement::Inconclusive(why) => doubt = Some(why),
         }
-        Verdict { checked, claim: claim.with(claim.opaque), problems, doubt, ended_early: false }
+        Verdict::new(checked, claim.with(claim.opaque), problems, doubt, committed)
     }
 
     /// Of a history of what clients were told.
@@ -80,35 +106,59 @@ impl Verdict {
         let checked =
             format!("{title}: {} transactions ({committed} committed), {operations} operations", history.len());
         let problems = result.err().iter().map(Violation::to_string).collect();
-        Verdict { checked, claim: claim.with(false), problems, doubt: None, ended_early: false }
+        Verdict::new(checked, claim.with(false), problems, None, committed as u64)
     }
 
-    /// The same of what was recorded by the time that Ctrl-C was pressed, if it was.
-    pub(super) fn ended(self, early: bool) -> Verdict {
-        Verdict { ended_early: early, ..self }
+    /// Returns the verdict on a file without anything.
+    pub(super) fn of_nothing(claim: Claim) -> Verdict {
+        Verdict::new("an empty file".to_string(), claim.with(claim.opaque), Vec::new(), None, 0)
     }
 
-    /// Returns whether nothing is wrong, for sure.
-    pub fn is_good(&self) -> bool {
-        self.problems.is_empty() && self.doubt.is_none()
+    /// Makes a verdict on a history of so many commits: without one, nothing can be told.
+    fn new(checked: String, claim: String, problems: Vec<String>, doubt: Option<String>, committed: u64) -> Verdict {
+        let nothing = || "no transaction committed, so there is nothing to judge".to_string();
+        let doubt = doubt.or_else(|| (problems.is_empty() && committed == 0).then(nothing));
+        Verdict { checked, claim, problems, doubt, is_fruitless: false, ended_early: false }
+    }
+
+    /// Returns the same of a run whose threads committed so many transactions, apart from what came before
+    /// and after them, by the time that Ctrl-C was pressed if it was.
+    pub(super) fn of_run(mut self, committed: u64, ended_early: bool) -> Verdict {
+        if committed == 0 {
+            let problem = "no thread committed a transaction while it ran; it may need more time, by --duration";
+            self.doubt = Some(problem.to_string());
+            self.is_fruitless = !ended_early;
+        }
+        Verdict { ended_early, ..self }
+    }
+
+    /// Returns how the command ends for it.
+    pub fn finding(&self) -> Finding {
+        match (self.problems.is_empty(), &self.doubt) {
+            (false, _) => Finding::Bad,
+            _ if self.is_fruitless => Finding::Bad,
+            (true, Some(_)) => Finding::Unknown,
+            (true, None) => Finding::Good,
+        }
     }
 
     /// Prints it, below `title`.
-    pub fn print(&self, title: &str) {
+    pub fn print(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
         let early = if self.ended_early { " (ended early, by Ctrl-C)" } else { "" };
-        println!("{title}: {}{early}", self.checked);
+        writeln!(out, "{title}: {}{early}", self.checked)?;
         let answer = match (self.problems.is_empty(), &self.doubt) {
             (true, None) => "yes",
             (true, Some(_)) => "unknown",
             (false, _) => "NO",
         };
-        println!("  {}: {answer}", self.claim);
+        writeln!(out, "  {}: {answer}", self.claim)?;
         if let Some(doubt) = &self.doubt {
-            println!("  inconclusive: {doubt}");
+            writeln!(out, "  inconclusive: {doubt}")?;
         }
         for line in self.problems.iter().flat_map(|problem| problem.lines()) {
-            println!("  {line}");
+            writeln!(out, "  {line}")?;
         }
+        Ok(())
     }
 }
 
@@ -118,5 +168,75 @@ impl Claim {
         let strict = if self.strict { " in the order of real time" } else { "" };
         let opaque = if opaque { ", aborted attempts included" } else { "" };
         format!("serializable{strict}{opaque}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candide_check::black::{ListOp, check_lists};
+
+    const CLAIM: Claim = Claim { strict: true, opaque: false, horizon: 0 };
+
+    /// Judges a history of lists with these outcomes.
+    fn of_values(outcomes: &[Outcome]) -> Verdict {
+        let transaction = |(session, outcome): (u64, &Outcome)| {
+            let operations = vec![ListOp::Append { key: 1, value: session }];
+            Transaction { session, invoked: 10 * session, completed: 10 * session + 5, outcome: *outcome, operations }
+        };
+        let history: Vec<_> = (1..).zip(outcomes).map(transaction).collect();
+        Verdict::of_values("lists".to_string(), CLAIM, &history, check_lists(&history, CLAIM.of_values()))
+    }
+
+    /// Judges a history with versions of transactions that read, of which each did or did not commit.
+    fn of_versions(committed: &[bool], failed: &[&str]) -> Verdict {
+        let mut checker = candide_check::Checker::new(CLAIM.of_versions());
+        for (session, &committed) in (1..).zip(committed) {
+            let (begun, ended) = (10 * session, 10 * session + 5);
+            let (reads, scans, writes) = (vec![], vec![], vec![]);
+            checker.feed(&candide_check::Event::Transaction(candide_check::Transaction {
+                session,
+                begun,
+                ended,
+                committed,
+                reads,
+                scans,
+                writes,
+                as_of: None,
+            }));
+        }
+        let failed = failed.iter().map(|problem| problem.to_string()).collect();
+        Verdict::of_versions("versions".to_string(), CLAIM, checker.finish(), failed)
+    }
+
+    #[test]
+    fn without_a_commit_a_history_is_unknown() {
+        for verdict in [
+            of_values(&[]),
+            of_values(&[Outcome::Aborted, Outcome::Unknown]),
+            of_versions(&[], &[]),
+            of_versions(&[false, false], &[]),
+            Verdict::of_nothing(CLAIM),
+        ] {
+            assert_eq!(verdict.finding(), Finding::Unknown, "{}", verdict.checked);
+            assert_eq!(verdict.finding().exit_status(), 3);
+            assert!(verdict.doubt.is_some_and(|doubt| doubt.contains("no transaction committed")));
+        }
+        for verdict in [of_values(&[Outcome::Aborted, Outcome::Committed]), of_versions(&[false, true], &[])] {
+            assert_eq!(verdict.finding(), Finding::Good, "{}", verdict.checked);
+            assert_eq!(verdict.finding().exit_status(), 0);
+        }
+        assert_eq!(of_versions(&[false], &["1 < 2"]).finding(), Finding::Bad);
+    }
+
+    #[test]
+    fn a_run_without_a_commit_is_bad_unless_it_was_ended_early() {
+        let loaded = || of_versions(&[true], &[]);
+        assert_eq!(loaded().of_run(0, false).finding(), Finding::Bad);
+        assert_eq!(loaded().of_run(0, false).finding().exit_status(), 1);
+        assert_eq!(loaded().of_run(0, true).finding(), Finding::Unknown);
+        assert_eq!(loaded().of_run(1, false).finding(), Finding::Good);
+        assert!(loaded().of_run(0, false).doubt.is_some_and(|doubt| doubt.contains("no thread committed")));
+        assert_eq!(of_versions(&[true], &["1 < 2"]).of_run(0, true).finding(), Finding::Bad);
     }
 }

@@ -10,12 +10,21 @@ use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::progress::Agenda;
 use crate::report::Report;
+use crate::room::expect_room;
 use crate::stand::{Rules, Stand, Turn};
 use crate::suite::admit;
 pub(crate) use outcome::{Figure, MeasuredLine, Point};
 pub use outline::{Case, Line, Outline, Panel, Published, Workload, plain};
 
 impl Outline {
+    /// Finds out whether there is memory enough, unless it does not matter.
+    pub fn expect_room(&self, rules: &Rules) -> Result<(), Failure> {
+        self.cases.iter().try_for_each(|case| {
+            let most = case.threads.iter().copied().max().unwrap_or(1);
+            expect_room(&*case.subject, most, Some("a lower --scale or fewer --threads"), rules)
+        })
+    }
+
     /// Measures the figure. The report has `notes` beside it.
     pub fn measure(self, rules: &Rules, mut notes: Vec<String>) -> Result<Report, Failure> {
         admit(&mut notes, self.cases.iter().map(|case| &*case.subject));

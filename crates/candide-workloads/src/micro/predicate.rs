@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::hottest::{if_hot, probe};
 use crate::read_back::{Rows, rows};
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped, draw_all};
 use crate::workload::{require, require_theta, require_transactions};
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Worker, Workload, Zipf, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng};
 
 /// What is loaded into a balance.
 const INITIAL: i64 = 1000;
@@ -24,6 +24,9 @@ const ENOUGH: i64 = 10;
 const REFILL: i64 = 1000;
 /// What a balance can be.
 const POSSIBLE: RangeInclusive<i64> = ENOUGH..=ENOUGH + REFILL;
+
+/// What a balance takes.
+const BALANCE_BYTES: u64 = 70;
 
 /// A balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
@@ -66,6 +69,10 @@ impl Workload for Predicate {
 
     fn keys(&self) -> u64 {
         self.rows
+    }
+
+    fn size(&self) -> Size {
+        Size::of(self.rows, "rows", BALANCE_BYTES).with_inputs::<Look>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -119,18 +126,18 @@ struct Look {
 }
 
 impl Look {
-    fn draw_all(knobs: &Predicate, rng: &mut Rng) -> Vec<Look> {
+    fn draw_all(knobs: &Predicate, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Look> {
         let zipf = Zipf::new(knobs.rows, knobs.theta);
-        let draw = |_| Look { id: zipf.sample(rng) as u32, change: rng.f64() >= knobs.read_only };
-        (0..knobs.transactions).map(draw).collect()
+        let draw = || Look { id: zipf.sample(rng) as u32, change: rng.f64() >= knobs.read_only };
+        draw_all(knobs.transactions, stopped, draw)
     }
 }
 
 impl<P: Protocol> Loaded<P> for PredicateTables<P> {
     type Worker = PredicateWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> PredicateWorker<P> {
-        let looks = Look::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64));
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> PredicateWorker<P> {
+        let looks = Look::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
         PredicateWorker { session, table: self.table.clone(), looks: Replay::new(looks, 1), brought: 0 }
     }
 

@@ -9,10 +9,10 @@ use fastrand::Rng;
 use serde::Serialize;
 
 use crate::hottest::{if_hot, probe};
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped, draw_all};
 use crate::workload::{look_counted, require, require_theta, require_transactions, run_counted};
 use crate::ycsb::{JointInOrder, Layout, Operation, UserRow, Verify, Writer, Writes, Ycsb, YcsbTables, scan_all};
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Worker, Workload, Zipf, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng};
 
 /// The random stream of a thread's ranges is that of its number with this bit: the number itself has that of its columns.
 const RANGE_STREAM: u64 = 1 << 40;
@@ -50,6 +50,11 @@ impl Workload for Ranges {
 
     fn keys(&self) -> u64 {
         self.rows
+    }
+
+    fn size(&self) -> Size {
+        let size = Size::of(self.rows, "rows", UserRow::<JointInOrder>::BYTES);
+        size.with_inputs::<Operation>(self.transactions).with_inputs::<Range>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -116,9 +121,9 @@ enum Range {
 }
 
 impl Range {
-    fn draw_all(knobs: &Ranges, rng: &mut Rng) -> Vec<Range> {
+    fn draw_all(knobs: &Ranges, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Range> {
         let zipf = Zipf::new(knobs.rows, knobs.theta);
-        let draw = |_| {
+        let draw = || {
             if rng.f64() >= knobs.read_only {
                 return Range::Modify;
             }
@@ -127,16 +132,16 @@ impl Range {
             let length = rng.u64(1..=knobs.scan).min(knobs.rows - start);
             Range::Scan { start: start as u32, length: length as u32 }
         };
-        (0..knobs.transactions).map(draw).collect()
+        draw_all(knobs.transactions, stopped, draw)
     }
 }
 
 impl<P: Protocol> Loaded<P> for RangesTables<P> {
     type Worker = RangesWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> RangesWorker<P> {
-        let (operations, writer) = self.rows.inputs(thread);
-        let ranges = Range::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64 | RANGE_STREAM));
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> RangesWorker<P> {
+        let (operations, writer) = self.rows.inputs(thread, stopped);
+        let ranges = Range::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64 | RANGE_STREAM), stopped);
         let (table, ranges) = (self.rows.table.clone(), Replay::new(ranges, 1));
         RangesWorker { session, table, operations, ranges, writer, wrong: 0 }
     }

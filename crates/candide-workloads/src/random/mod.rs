@@ -13,8 +13,9 @@ use candide::{Abort, Database, Protocol, Session, Stats};
 use fastrand::Rng;
 use serde::Serialize;
 
+use crate::replay::Stopped;
 use crate::workload::require;
-use crate::{Consistency, Failure, Loaded, Loading, Step, Worker, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Step, Worker, Workload, rng};
 use action::{Script, Turn};
 pub use tables::{Item, Piece, Tables};
 
@@ -26,6 +27,9 @@ pub struct Random {
     /// The most operations of a transaction.
     pub operations: usize,
 }
+
+/// What a key takes in all tables when they are filled.
+const ROW_BYTES: u64 = 150;
 
 impl Default for Random {
     /// Few enough keys that most transactions meet others.
@@ -45,6 +49,10 @@ impl Workload for Random {
 
     fn keys(&self) -> u64 {
         u64::from(self.keys)
+    }
+
+    fn size(&self) -> Size {
+        Size::of(self.keys(), "keys", ROW_BYTES)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -78,7 +86,7 @@ pub struct RandomTables<P: Protocol> {
 impl<P: Protocol> Loaded<P> for RandomTables<P> {
     type Worker = RandomWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> RandomWorker<P> {
+    fn worker_unless(&self, session: Session<P>, thread: usize, _stopped: Stopped<'_>) -> RandomWorker<P> {
         let rng = rng::stream(self.seed, thread as u64);
         RandomWorker { session, tables: self.tables.clone(), knobs: self.knobs.clone(), rng }
     }

@@ -17,9 +17,9 @@ use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
 use crate::hottest::if_hot;
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped};
 use crate::workload::{require, require_theta, require_transactions, require_weights};
-use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use request::Request;
 pub use tables::{Auction, Bid, Item, Purchase};
 use tables::{Numbers, load};
@@ -93,6 +93,11 @@ impl Rubis {
     }
 }
 
+/// What an item takes without its bids, each of these, and a purchase.
+const ITEM_BYTES: u64 = 500;
+const BID_BYTES: u64 = 100;
+const PURCHASE_BYTES: u64 = 130;
+
 impl Workload for Rubis {
     type Loaded<P: Protocol> = RubisTables<P>;
 
@@ -104,6 +109,13 @@ impl Workload for Rubis {
 
     fn keys(&self) -> u64 {
         self.items + self.purchases
+    }
+
+    fn size(&self) -> Size {
+        let item = ITEM_BYTES + u64::from(self.bids) * BID_BYTES;
+        let Size { tables, .. } = Size::of(self.purchases, "purchases", PURCHASE_BYTES);
+        let items = Size::of(self.items, "items", item);
+        Size { tables: items.tables.saturating_add(tables), ..items }.with_inputs::<Request>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -181,8 +193,8 @@ impl<P: Protocol> RubisTables<P> {
 impl<P: Protocol> Loaded<P> for RubisTables<P> {
     type Worker = RubisWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> RubisWorker<P> {
-        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64));
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> RubisWorker<P> {
+        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
         RubisWorker::new(session, self.auction.clone(), self.numbers.clone(), &self.knobs, Replay::new(requests, 1))
     }
 

@@ -5,6 +5,7 @@ use fastrand::Rng;
 use super::Rubis;
 use super::tables::FIRST_BID;
 use crate::Zipf;
+use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
 /// How far bids that vary go beyond the first ones: far enough that hardly two are alike. The inputs are drawn once and come again and again,
@@ -30,10 +31,10 @@ impl Request {
     }
 
     /// The requests of one thread.
-    pub(super) fn draw_all(knobs: &Rubis, rng: &mut Rng) -> Vec<Request> {
+    pub(super) fn draw_all(knobs: &Rubis, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
         let items = Zipf::new(knobs.items, knobs.theta_items);
         let users = Zipf::new(knobs.users, knobs.theta_users);
-        let draw = |_| {
+        let draw = || {
             let kind = draw_kind(&knobs.weights, rng);
             let (item, user) = (items.sample(rng) as u32, users.sample(rng) as u32 + 1);
             match kind {
@@ -49,7 +50,7 @@ impl Request {
                 _ => Request::ViewItem { item },
             }
         };
-        (0..knobs.transactions).map(draw).collect()
+        draw_all(knobs.transactions, stopped, draw)
     }
 }
 
@@ -62,7 +63,7 @@ mod tests {
     fn weights_skew_and_range_are_as_asked_for() {
         let knobs = Rubis { items: 1000, users: 10, transactions: 100_000, ..Rubis::strict() };
         let (mut kinds, mut first, mut highest) = ([0u32; 3], 0, 0);
-        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+        for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             kinds[request.kind()] += 1;
             let (Request::PlaceBid { item, .. } | Request::BuyNow { item, .. } | Request::ViewItem { item }) = request;
             assert!(item < 1000);
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn published_bids_never_rise() {
         let knobs = Rubis { items: 10, weights: [1, 0, 0], transactions: 1000, ..Rubis::published() };
-        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+        for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             let Request::PlaceBid { bid, max_bid, .. } = request else { panic!("only bids have a weight") };
             assert!((36..=45).contains(&bid) && max_bid == FIRST_BID);
         }

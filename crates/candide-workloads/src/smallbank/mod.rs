@@ -12,9 +12,9 @@ use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
 use crate::hottest::if_hot;
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped};
 use crate::workload::{require, require_theta, require_transactions, require_weights};
-use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use request::Request;
 pub use tables::{Account, Balance, Bank, Customer};
 pub use transactions::SmallBankWorker;
@@ -72,6 +72,9 @@ impl SmallBank {
     }
 }
 
+/// What a customer takes in all tables.
+const ACCOUNT_BYTES: u64 = 500;
+
 impl Workload for SmallBank {
     type Loaded<P: Protocol> = SmallBankTables<P>;
 
@@ -83,6 +86,10 @@ impl Workload for SmallBank {
 
     fn keys(&self) -> u64 {
         self.accounts
+    }
+
+    fn size(&self) -> Size {
+        Size::of(self.accounts, "accounts", ACCOUNT_BYTES).with_inputs::<Request>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -147,9 +154,9 @@ impl<P: Protocol> SmallBankTables<P> {
 impl<P: Protocol> Loaded<P> for SmallBankTables<P> {
     type Worker = SmallBankWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> SmallBankWorker<P> {
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> SmallBankWorker<P> {
         let mut rng = rng::stream(self.seed, thread as u64);
-        let requests = Request::draw_all(&self.knobs, &mut rng);
+        let requests = Request::draw_all(&self.knobs, &mut rng, stopped);
         SmallBankWorker::new(session, self.bank.clone(), Replay::new(requests, 1))
     }
 

@@ -4,6 +4,7 @@ use fastrand::Rng;
 
 use super::{Customers, HOT_SHARE, SmallBank};
 use crate::Zipf;
+use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
 /// What BenchBase lets its customers move, in cents.
@@ -38,9 +39,9 @@ impl Request {
     }
 
     /// The requests of one thread.
-    pub(super) fn draw_all(knobs: &SmallBank, rng: &mut Rng) -> Vec<Request> {
+    pub(super) fn draw_all(knobs: &SmallBank, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
         let crowd = Crowd::new(knobs);
-        (0..knobs.transactions).map(|_| Self::draw(knobs, &crowd, rng)).collect()
+        draw_all(knobs.transactions, stopped, || Self::draw(knobs, &crowd, rng))
     }
 
     fn draw(knobs: &SmallBank, crowd: &Crowd, rng: &mut Rng) -> Request {
@@ -99,7 +100,7 @@ mod tests {
     fn weights_decide_how_often_a_type_is_drawn() {
         let knobs = SmallBank { weights: [1, 0, 2, 0, 3, 4], transactions: 100_000, ..SmallBank::bench_base() };
         let mut drawn = [0u32; 6];
-        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+        for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             drawn[request.kind()] += 1;
         }
         for (drawn, weight) in drawn.into_iter().zip(knobs.weights) {
@@ -117,7 +118,7 @@ mod tests {
             transactions: 10_000,
         };
         let mut hot = 0;
-        for request in Request::draw_all(&knobs, &mut stream(2, 0)) {
+        for request in Request::draw_all(&knobs, &mut stream(2, 0), &|| false) {
             let Request::SendPayment { from, to, .. } = request else { panic!("only payments have a weight") };
             assert_ne!(from, to);
             assert!(from < 100 && to < 100);

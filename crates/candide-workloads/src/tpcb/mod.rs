@@ -19,9 +19,9 @@ use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
 use crate::hottest::if_hot;
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped};
 use crate::workload::{require, require_transactions};
-use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use request::Request;
 pub use tables::{Account, Bank, Branch, History, TELLERS, Teller};
 use worker::Tally;
@@ -73,6 +73,9 @@ impl TpcB {
     }
 }
 
+/// What an account takes.
+const ACCOUNT_BYTES: u64 = 200;
+
 impl Workload for TpcB {
     type Loaded<P: Protocol> = TpcBTables<P>;
 
@@ -84,6 +87,10 @@ impl Workload for TpcB {
 
     fn keys(&self) -> u64 {
         self.branches + self.accounts_in_all()
+    }
+
+    fn size(&self) -> Size {
+        Size::of(self.accounts_in_all(), "accounts", ACCOUNT_BYTES).with_inputs::<Request>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -158,8 +165,8 @@ impl<P: Protocol> TpcBTables<P> {
 impl<P: Protocol> Loaded<P> for TpcBTables<P> {
     type Worker = TpcBWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> TpcBWorker<P> {
-        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64));
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> TpcBWorker<P> {
+        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
         let number = self.workers.fetch_add(1, Ordering::Relaxed);
         let observe_balance = self.knobs.observe_balance;
         TpcBWorker::new(session, self.bank.clone(), number, Replay::new(requests, 1), observe_balance)

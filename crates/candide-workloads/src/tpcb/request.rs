@@ -4,6 +4,7 @@ use fastrand::Rng;
 
 use super::TpcB;
 use super::tables::TELLERS;
+use crate::replay::{Stopped, draw_all};
 
 /// One transaction's inputs.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +17,8 @@ pub(super) struct Request {
 
 impl Request {
     /// The requests of one thread.
-    pub(super) fn draw_all(knobs: &TpcB, rng: &mut Rng) -> Vec<Request> {
-        (0..knobs.transactions).map(|_| Self::draw(knobs, rng)).collect()
+    pub(super) fn draw_all(knobs: &TpcB, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
+        draw_all(knobs.transactions, stopped, || Self::draw(knobs, rng))
     }
 
     fn draw(knobs: &TpcB, rng: &mut Rng) -> Request {
@@ -52,7 +53,7 @@ mod tests {
     fn as_many_as_asked_for_come_from_other_branches() {
         let knobs = TpcB { branches: 5, accounts: 100, transactions: 100_000, ..TpcB::strict() };
         let (mut remote, mut tellers) = (0, [0u32; 50]);
-        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+        for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             assert!(request.account < 500 && request.branch == request.teller / 10);
             tellers[request.teller as usize] += 1;
             remote += u32::from(request.account / 100 != request.branch);
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn published_accounts_have_their_tellers() {
         let knobs = TpcB { branches: 2, accounts: 30, transactions: 1_000, ..TpcB::published() };
-        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+        for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             assert_eq!((request.teller, request.branch), (request.account / 3, request.account / 30));
         }
     }

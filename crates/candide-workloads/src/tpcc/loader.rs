@@ -1,6 +1,6 @@
 //! Filling the tables.
 
-use candide::{Abort, Bytes, Database, Protocol, Session};
+use candide::{Bytes, Database, Protocol, Session};
 use fastrand::Rng;
 
 use super::Tpcc;
@@ -43,7 +43,7 @@ pub(super) fn load<P: Protocol>(
     let parts = Part::all(knobs);
     loading.share(db, parts.len(), |session, number| {
         let rng = rng::stream(loading.seed, FIRST_STREAM + number as u64);
-        let mut loader = Loader { session, tables, knobs, rng, progress: loading.progress };
+        let mut loader = Loader { session, tables, knobs, rng, loading };
         match parts[number] {
             Part::Warehouse(warehouse) => loader.warehouse(warehouse),
             Part::District(warehouse, district) => loader.district(warehouse, district),
@@ -80,11 +80,17 @@ struct Loader<'a, P: Protocol> {
     tables: &'a Tables<P>,
     knobs: &'a Tpcc,
     rng: Rng,
-    progress: &'a (dyn Fn(u64) + Sync),
+    loading: &'a Loading<'a>,
 }
 
 impl<P: Protocol> Loader<'_, P> {
-    fn warehouse(&mut self, id: WarehouseId) -> Result<(), Abort> {
+    /// Tells that so many rows are in, and fails if loading is to stop.
+    fn loaded(&self, rows: usize) -> Result<(), Failure> {
+        (self.loading.progress)(rows as u64);
+        self.loading.go_on()
+    }
+
+    fn warehouse(&mut self, id: WarehouseId) -> Result<(), Failure> {
         let rng = &mut self.rng;
         let row = Warehouse {
             id,
@@ -97,10 +103,10 @@ impl<P: Protocol> Loader<'_, P> {
             tax: rng.u16(0..=2000),
             ytd: FIRST_PAYMENT * i64::from(self.knobs.customers) * i64::from(DISTRICTS),
         };
-        run_unmeasured(self.session, &mut |tx| self.tables.warehouses.insert(tx, row))
+        Ok(run_unmeasured(self.session, &mut |tx| self.tables.warehouses.insert(tx, row))?)
     }
 
-    fn items(&mut self, first: ItemId) -> Result<(), Abort> {
+    fn items(&mut self, first: ItemId) -> Result<(), Failure> {
         let ids: Vec<ItemId> = (first..=self.knobs.items.min(first + CHUNK - 1)).collect();
         for ids in ids.chunks(BATCH) {
             let rng = &mut self.rng;
@@ -113,12 +119,12 @@ impl<P: Protocol> Loader<'_, P> {
             };
             let rows: Vec<Item> = ids.iter().map(item).collect();
             run_unmeasured(self.session, &mut |tx| self.tables.items.insert_many(tx, rows.iter().copied()))?;
-            (self.progress)(rows.len() as u64);
+            self.loaded(rows.len())?;
         }
         Ok(())
     }
 
-    fn stocks(&mut self, warehouse: WarehouseId, first: ItemId) -> Result<(), Abort> {
+    fn stocks(&mut self, warehouse: WarehouseId, first: ItemId) -> Result<(), Failure> {
         let ids: Vec<ItemId> = (first..=self.knobs.items.min(first + CHUNK - 1)).collect();
         for ids in ids.chunks(BATCH) {
             let rng = &mut self.rng;
@@ -134,13 +140,13 @@ impl<P: Protocol> Loader<'_, P> {
             };
             let rows: Vec<Stock> = ids.iter().map(stock).collect();
             run_unmeasured(self.session, &mut |tx| self.tables.stocks.insert_many(tx, rows.iter().copied()))?;
-            (self.progress)(rows.len() as u64);
+            self.loaded(rows.len())?;
         }
         Ok(())
     }
 
     /// A district, its customers with a payment each, and its orders.
-    fn district(&mut self, warehouse: WarehouseId, id: DistrictId) -> Result<(), Abort> {
+    fn district(&mut self, warehouse: WarehouseId, id: DistrictId) -> Result<(), Failure> {
         let rng = &mut self.rng;
         let row = District {
             warehouse,
@@ -160,7 +166,7 @@ impl<P: Protocol> Loader<'_, P> {
         self.orders(warehouse, id)
     }
 
-    fn customers(&mut self, warehouse: WarehouseId, district: DistrictId) -> Result<(), Abort> {
+    fn customers(&mut self, warehouse: WarehouseId, district: DistrictId) -> Result<(), Failure> {
         let mut names: Vec<Vec<Customer>> = vec![Vec::new(); usize::from(self.knobs.names())];
         let ids: Vec<CustomerId> = (1..=self.knobs.customers).collect();
         for ids in ids.chunks(BATCH) {
@@ -187,12 +193,14 @@ impl<P: Protocol> Loader<'_, P> {
                 self.tables.customers.insert_many(tx, rows.iter().map(|(row, _)| *row))?;
                 self.tables.history.insert_many(tx, rows.iter().map(|(_, history)| *history))
             })?;
-            (self.progress)(rows.len() as u64);
+            self.loaded(rows.len())?;
         }
         let rows: Vec<Namesakes> = (0..).zip(names).map(|(name, people)| self.namesakes(name, people)).collect();
-        rows.chunks(BATCH).try_for_each(|rows| {
-            run_unmeasured(self.session, &mut |tx| self.tables.namesakes.insert_many(tx, rows.iter().copied()))
-        })
+        for rows in rows.chunks(BATCH) {
+            run_unmeasured(self.session, &mut |tx| self.tables.namesakes.insert_many(tx, rows.iter().copied()))?;
+            self.loading.go_on()?;
+        }
+        Ok(())
     }
 
     /// The number of a customer's last name. Each name has somebody.
@@ -244,7 +252,7 @@ impl<P: Protocol> Loader<'_, P> {
         Namesakes { name, count: people.len() as u16, customers }
     }
 
-    fn orders(&mut self, warehouse: WarehouseId, district: DistrictId) -> Result<(), Abort> {
+    fn orders(&mut self, warehouse: WarehouseId, district: DistrictId) -> Result<(), Failure> {
         let mut customers: Vec<CustomerId> = (1..=self.knobs.customers).collect();
         self.rng.shuffle(&mut customers);
         let orders: Vec<(OrderId, CustomerId)> = (1..).zip(customers).collect();
@@ -287,7 +295,7 @@ impl<P: Protocol> Loader<'_, P> {
                 }
                 self.tables.order_lines.insert_many(tx, lines.iter().copied())
             })?;
-            (self.progress)(rows.len() as u64);
+            self.loaded(rows.len())?;
         }
         Ok(())
     }

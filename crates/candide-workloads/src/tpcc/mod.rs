@@ -61,8 +61,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use candide::{Database, Protocol, Session};
 
 use crate::hottest::if_hot;
+use crate::replay::Stopped;
 use crate::workload::require;
-use crate::{Consistency, Failure, Loaded, Loading, Workload};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Workload};
 pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
 pub use rows::{
     Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item, ItemId, LastName,
@@ -76,6 +77,11 @@ use worker::{Queues, Tally};
 
 /// The transaction types. The last one is not TPC-C's: it examines consistency conditions while others work.
 const KINDS: [&str; 6] = ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
+
+/// What a customer takes with the orders that are loaded, and a stock; a warehouse of the standard
+/// takes 200 MB in all.
+const CUSTOMER_BYTES: u64 = 4_500;
+const STOCK_BYTES: u64 = 650;
 
 impl Workload for Tpcc {
     type Loaded<P: Protocol> = TpccTables<P>;
@@ -91,6 +97,12 @@ impl Workload for Tpcc {
 
     fn keys(&self) -> u64 {
         loader::keys(self)
+    }
+
+    fn size(&self) -> Size {
+        let customers = u64::from(DISTRICTS) * u64::from(self.customers) * CUSTOMER_BYTES;
+        let stocks = u64::from(self.items) * STOCK_BYTES;
+        Size::of(u64::from(self.warehouses), "warehouses", customers + stocks)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -186,7 +198,7 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
         self.workers.store(workers, Ordering::Relaxed);
     }
 
-    fn worker(&self, session: Session<P>, thread: usize) -> TpccWorker<P> {
+    fn worker_unless(&self, session: Session<P>, thread: usize, _stopped: Stopped<'_>) -> TpccWorker<P> {
         let workers = self.workers.load(Ordering::Relaxed).max(thread + 1);
         TpccWorker::new(session, self.store.clone(), self.seed, thread, workers)
     }

@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::TwoTables;
 use crate::hottest::probe;
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped, draw_all};
 use crate::workload::{require, require_transactions};
 use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Worker, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, rng};
 
 /// The random stream of a thread's scans is that of its number with this bit: the number itself has that of its columns.
 const SCAN_STREAM: u64 = 1 << 40;
@@ -47,6 +47,11 @@ impl Workload for LongScan {
 
     fn keys(&self) -> u64 {
         self.rows + 1
+    }
+
+    fn size(&self) -> Size {
+        let size = Size::of(self.rows, "rows", UserRow::<JointInOrder>::BYTES);
+        size.with_inputs::<Operation>(self.transactions).with_inputs::<u64>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -90,11 +95,11 @@ pub struct LongScanTables<P: Protocol> {
 impl<P: Protocol> Loaded<P> for LongScanTables<P> {
     type Worker = LongScanWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> LongScanWorker<P> {
-        let (operations, writer) = self.tables.small.inputs(thread);
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> LongScanWorker<P> {
+        let (operations, writer) = self.tables.small.inputs(thread, stopped);
         let mut rng = rng::stream(self.seed, thread as u64 | SCAN_STREAM);
         let last = self.knobs.rows - self.knobs.scan;
-        let starts = (0..self.knobs.transactions).map(|_| rng.u64(..=last)).collect();
+        let starts = draw_all(self.knobs.transactions, stopped, || rng.u64(..=last));
         let tables = Tables { small: self.tables.small.table.clone(), large: self.tables.large.table.clone() };
         let starts = Replay::new(starts, 1);
         LongScanWorker { session, tables, operations, starts, scan: self.knobs.scan, writer, wrong: 0 }

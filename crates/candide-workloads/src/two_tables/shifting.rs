@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use super::TwoTables;
 use crate::hottest::probe;
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped};
 use crate::workload::{require, require_transactions};
 use crate::ycsb::{Access, Attempt, Joint, Layout, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables};
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Step, Timeline, Worker, Workload};
+use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Timeline, Worker, Workload};
 
 /// The phases, and the kinds of their transactions.
 const PHASES: [&str; 2] = ["read", "read-modify-write"];
@@ -65,6 +65,11 @@ impl Workload for Shifting {
 
     fn keys(&self) -> u64 {
         self.rows + 1
+    }
+
+    fn size(&self) -> Size {
+        let size = Size::of(self.rows, "rows", UserRow::<Joint>::BYTES);
+        size.with_inputs::<Operation>(self.transactions.saturating_mul(self.reads + 1))
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -121,10 +126,11 @@ impl<P: Protocol> Loaded<P> for ShiftingTables<P> {
         self.phase.store(phase % PHASES.len(), Ordering::Relaxed);
     }
 
-    fn worker(&self, session: Session<P>, thread: usize) -> ShiftingWorker<P> {
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> ShiftingWorker<P> {
         let TwoTables { small, large } = &self.tables;
         let phase = Arc::clone(&self.phase);
-        ShiftingWorker { session, small: Side::new(small, thread), large: Side::new(large, thread), phase }
+        let side = |table| Side::new(table, thread, stopped);
+        ShiftingWorker { session, small: side(small), large: side(large), phase }
     }
 
     fn absorb(&self, worker: ShiftingWorker<P>) {
@@ -145,8 +151,8 @@ struct Side<P: Protocol> {
 }
 
 impl<P: Protocol> Side<P> {
-    fn new(loaded: &YcsbTables<P, Joint>, thread: usize) -> Self {
-        let (operations, writer) = loaded.inputs(thread);
+    fn new(loaded: &YcsbTables<P, Joint>, thread: usize, stopped: Stopped<'_>) -> Self {
+        let (operations, writer) = loaded.inputs(thread, stopped);
         Side { table: loaded.table.clone(), operations, writer }
     }
 }

@@ -20,8 +20,9 @@ use std::sync::{Mutex, MutexGuard};
 use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
+use crate::replay::Stopped;
 use crate::workload::require;
-use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use call::Calls;
 pub use tables::{AreaCode, Caller, Contest, Contestant, InState, NAMES, StateCount, Vote};
 use worker::Done;
@@ -58,6 +59,9 @@ impl Voter {
     }
 }
 
+/// What a contestant takes with the votes of each state, before there are any.
+const CONTESTANT_BYTES: u64 = 1_000;
+
 impl Workload for Voter {
     type Loaded<P: Protocol> = VoterTables<P>;
 
@@ -69,6 +73,10 @@ impl Workload for Voter {
 
     fn keys(&self) -> u64 {
         u64::from(self.contestants)
+    }
+
+    fn size(&self) -> Size {
+        Size::of(u64::from(self.contestants), "contestants", CONTESTANT_BYTES)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -134,7 +142,7 @@ impl<P: Protocol> VoterTables<P> {
 impl<P: Protocol> Loaded<P> for VoterTables<P> {
     type Worker = VoterWorker<P>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> VoterWorker<P> {
+    fn worker_unless(&self, session: Session<P>, thread: usize, _stopped: Stopped<'_>) -> VoterWorker<P> {
         let calls = Calls::new(&self.knobs, rng::stream(self.seed, thread as u64));
         let number = self.workers.fetch_add(1, Ordering::Relaxed);
         VoterWorker::new(session, self.contest.clone(), number, calls, &self.knobs)

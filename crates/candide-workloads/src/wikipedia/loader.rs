@@ -41,7 +41,7 @@ pub(super) fn load<P: Protocol>(
     }
     firsts.push(next);
     let edits: Vec<AtomicU32> = (0..knobs.users).map(|_| AtomicU32::new(0)).collect();
-    let loader = Loader { tables, knobs, names, seed: loading.seed, edits };
+    let loader = Loader { tables, knobs, names, loading, edits };
     loading.share(db, names.len(), |session, number| {
         loader.page(session, number as PageId + 1, firsts[number], firsts[number + 1])?;
         (loading.progress)(1);
@@ -55,17 +55,18 @@ struct Loader<'a, P: Protocol> {
     tables: &'a Tables<P>,
     knobs: &'a Wikipedia,
     names: &'a [PageName],
-    seed: u64,
+    loading: &'a Loading<'a>,
     /// How often each user has edited.
     edits: Vec<AtomicU32>,
 }
 
 impl<P: Protocol> Loader<'_, P> {
     /// A page with its revisions from `first` to before `end`.
-    fn page(&self, session: &mut Session<P>, id: PageId, first: RevisionId, end: RevisionId) -> Result<(), Abort> {
-        let mut rng = stream(self.seed, FIRST_STREAM + id * 2 + 1);
+    fn page(&self, session: &mut Session<P>, id: PageId, first: RevisionId, end: RevisionId) -> Result<(), Failure> {
+        let mut rng = stream(self.loading.seed, FIRST_STREAM + id * 2 + 1);
         let mut content = content::first_text(&mut rng);
         for revision in first..end {
+            self.loading.go_on()?;
             if revision > first {
                 content::edit(&mut content, &mut rng);
             }
@@ -103,15 +104,15 @@ impl<P: Protocol> Loader<'_, P> {
             latest: end - 1,
             len: content.len() as u32,
         };
-        session.run(|tx| {
+        Ok(session.run(|tx| {
             self.tables.pages.insert(tx, page)?;
             self.tables.page_names.insert(tx, NamedPage { name, page: id })
-        })
+        })?)
     }
 
     /// A user, who has edited already, and the pages that he watches.
     fn user(&self, tx: &Tx<'_, P>, id: UserId) -> Result<(), Abort> {
-        let mut rng = stream(self.seed, FIRST_STREAM + (self.knobs.pages + 1 + id) * 2);
+        let mut rng = stream(self.loading.seed, FIRST_STREAM + (self.knobs.pages + 1 + id) * 2);
         let user = User {
             id,
             name: text(&content::name(&mut rng)),

@@ -28,8 +28,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use candide::{Database, Protocol, Session};
 use serde::Serialize;
 
+use crate::replay::Stopped;
 use crate::workload::{require, require_transactions, require_weights};
-use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 pub use rows::{
     Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision, RevisionId, TextId,
     Time, Title, User, UserId, Watch, WatchKey, Watcher, WatcherKey,
@@ -86,6 +87,10 @@ impl Wikipedia {
     }
 }
 
+/// What a page takes with its revisions, and a user with what they watch.
+const PAGE_BYTES: u64 = 200_000;
+const USER_BYTES: u64 = 6_000;
+
 impl Workload for Wikipedia {
     type Loaded<P: Protocol> = WikipediaTables<P>;
 
@@ -97,6 +102,13 @@ impl Workload for Wikipedia {
 
     fn keys(&self) -> u64 {
         self.pages + self.users
+    }
+
+    fn size(&self) -> Size {
+        let pages = Size::of(self.pages, "pages", PAGE_BYTES);
+        let users = Size::of(self.users, "users", USER_BYTES);
+        Size { tables: pages.tables.saturating_add(users.tables), ..pages }
+            .with_inputs::<request::Request>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -180,9 +192,9 @@ impl<P: Protocol> Loaded<P> for WikipediaTables<P> {
         self.round.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn worker(&self, session: Session<P>, thread: usize) -> WikipediaWorker<P> {
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> WikipediaWorker<P> {
         let rng = rng::stream(self.seed, thread as u64);
-        WikipediaWorker::new(session, self.site.clone(), rng, self.round.load(Ordering::Relaxed))
+        WikipediaWorker::new(session, self.site.clone(), rng, self.round.load(Ordering::Relaxed), stopped)
     }
 
     fn absorb(&self, worker: WikipediaWorker<P>) {

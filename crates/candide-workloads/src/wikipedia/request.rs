@@ -4,6 +4,7 @@ use fastrand::Rng;
 
 use super::{THETA_PAGES, Wikipedia};
 use crate::Zipf;
+use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
 /// The transaction types, as [`super::KINDS`] numbers them.
@@ -24,14 +25,14 @@ pub(super) struct Request {
 
 impl Request {
     /// The requests of one thread.
-    pub(super) fn draw_all(knobs: &Wikipedia, rng: &mut Rng) -> Vec<Request> {
+    pub(super) fn draw_all(knobs: &Wikipedia, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
         let pages = Zipf::new(knobs.pages, THETA_PAGES);
-        let draw = |_| Request {
+        let draw = || Request {
             kind: draw_kind(&knobs.weights, rng),
             user: rng.u32(1..=knobs.users as u32),
             page: pages.sample(rng) as u32 + 1,
         };
-        (0..knobs.transactions).map(draw).collect()
+        draw_all(knobs.transactions, stopped, draw)
     }
 }
 
@@ -44,7 +45,7 @@ mod tests {
     fn the_mix_the_users_and_the_pages_are_as_published() {
         let knobs = Wikipedia { transactions: 200_000, ..Wikipedia::published() };
         let (mut kinds, mut first) = ([0; 6], 0);
-        for request in Request::draw_all(&knobs, &mut stream(1, 0)) {
+        for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             assert!((1..=20_000).contains(&request.user) && (1..=10_000).contains(&request.page));
             kinds[request.kind] += 1;
             first += u32::from(request.page == 1);

@@ -13,7 +13,7 @@ use super::rows::{PageId, RevisionId, UserId, time};
 use super::watching::Rows;
 use super::{Site, content};
 use crate::hottest::probe;
-use crate::replay::Replay;
+use crate::replay::{Replay, Stopped};
 use crate::workload::{look_counted, run_counted};
 use crate::{Probe, Step, Worker};
 
@@ -55,8 +55,8 @@ pub struct WikipediaWorker<P: Protocol> {
 }
 
 impl<P: Protocol> WikipediaWorker<P> {
-    pub(super) fn new(session: Session<P>, site: Arc<Site<P>>, mut rng: Rng, round: u64) -> Self {
-        let requests = Replay::new(Request::draw_all(&site.knobs, &mut rng), 1);
+    pub(super) fn new(session: Session<P>, site: Arc<Site<P>>, mut rng: Rng, round: u64, stopped: Stopped<'_>) -> Self {
+        let requests = Replay::new(Request::draw_all(&site.knobs, &mut rng, stopped), 1);
         let latest = vec![0; site.names.len()];
         let (content, watchers, tally) = (Vec::new(), Vec::new(), Tally::default());
         WikipediaWorker { session, site, requests, rng, round, time: 1, content, watchers, tally, latest }

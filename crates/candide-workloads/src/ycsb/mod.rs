@@ -26,8 +26,8 @@ use std::sync::{Mutex, MutexGuard};
 use candide::{Database, Protocol, Session, Table, TableOptions};
 
 use crate::hottest::if_hot;
-use crate::replay::Replay;
-use crate::{Consistency, Failure, Loaded, Loading, Workload, rng};
+use crate::replay::{Replay, Stopped};
+use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 pub use knobs::{Access, Contention, Mode, OPERATIONS_MAX, Verify, Writes, Ycsb};
 pub use layout::{COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Single, Value, Values, Wide, Word};
 pub(crate) use operation::Operation;
@@ -53,6 +53,11 @@ impl<L: Layout> Workload for Ycsb<L> {
 
     fn keys(&self) -> u64 {
         self.rows
+    }
+
+    fn size(&self) -> Size {
+        let size = Size::of(self.rows, "rows", UserRow::<L>::BYTES);
+        size.with_inputs::<Operation>(self.transactions.saturating_mul(self.operations))
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -127,9 +132,9 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
     }
 
     /// The operations of thread number `thread`, and what it writes.
-    pub(crate) fn inputs(&self, thread: usize) -> (Replay<Operation>, Writer<L::Value>) {
+    pub(crate) fn inputs(&self, thread: usize, stopped: Stopped<'_>) -> (Replay<Operation>, Writer<L::Value>) {
         let mut rng = rng::stream(self.seed, thread as u64);
-        let operations = Operation::draw_all(&self.knobs, &mut rng);
+        let operations = Operation::draw_all(&self.knobs, &mut rng, stopped);
         let writer = Writer::new(&self.knobs, thread, &mut rng, &mut self.tally());
         (Replay::new(operations, self.knobs.operations), writer)
     }
@@ -148,8 +153,8 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
 impl<P: Protocol, L: Layout> Loaded<P> for YcsbTables<P, L> {
     type Worker = YcsbWorker<P, L>;
 
-    fn worker(&self, session: Session<P>, thread: usize) -> YcsbWorker<P, L> {
-        let (operations, writer) = self.inputs(thread);
+    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> YcsbWorker<P, L> {
+        let (operations, writer) = self.inputs(thread, stopped);
         YcsbWorker::new(session, self.table.clone(), operations, self.knobs.access, writer)
     }
 

@@ -5,6 +5,7 @@ use fastrand::Rng;
 use super::knobs::{Access, Writes, Ycsb};
 use super::layout::{Layout, Values};
 use crate::Zipf;
+use crate::replay::{Stopped, until};
 
 /// One access to a row. Eight bytes, so that a transaction's inputs are two cache lines.
 #[derive(Clone, Copy)]
@@ -18,13 +19,14 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// The operations of all transactions of one thread, one transaction after another.
-    pub(crate) fn draw_all<L: Layout>(knobs: &Ycsb<L>, rng: &mut Rng) -> Vec<Operation> {
+    /// Draws the operations of all transactions of one thread, one transaction after another; of
+    /// fewer, if `stopped` says so.
+    pub(crate) fn draw_all<L: Layout>(knobs: &Ycsb<L>, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Operation> {
         let zipf = Zipf::new(knobs.rows, knobs.theta);
         let columns = L::Values::COUNT as u8;
         let mut operations = Vec::with_capacity(knobs.transactions * knobs.operations);
         let mut keys = Vec::with_capacity(knobs.operations);
-        for _ in 0..knobs.transactions {
+        for _ in until(knobs.transactions, stopped) {
             keys.clear();
             while keys.len() < knobs.operations {
                 let key = zipf.sample(rng) as u32;
@@ -63,7 +65,7 @@ mod tests {
     fn the_first_operations_write_and_read_another_column() {
         let knobs = Ycsb { transactions: 1_000, ..Ycsb::hot(3) };
         let mut columns = [0; 10];
-        for operations in Operation::draw_all(&knobs, &mut stream(1, 0)).chunks(10) {
+        for operations in Operation::draw_all(&knobs, &mut stream(1, 0), &|| false).chunks(10) {
             let written: Vec<bool> = operations.iter().map(|operation| operation.write).collect();
             assert_eq!(written, [true, true, true, false, false, false, false, false, false, false]);
             assert!(operations.iter().all(|operation| operation.observed != operation.column));
@@ -76,7 +78,7 @@ mod tests {
     #[test]
     fn transactions_that_only_read_have_their_share() {
         let knobs = Ycsb { transactions: 10_000, read_only: 0.25, ..Ycsb::hot(10) };
-        let operations = Operation::draw_all(&knobs, &mut stream(1, 0));
+        let operations = Operation::draw_all(&knobs, &mut stream(1, 0), &|| false);
         let reading = operations.chunks(10).filter(|operations| operations.iter().all(|operation| !operation.write));
         let reading = reading.count();
         assert!((2_300..2_700).contains(&reading), "{reading} of 10,000");

@@ -20,6 +20,10 @@ impl<L: Layout> UserRow<L> {
     /// How many columns there are.
     pub const COUNT: usize = L::Values::COUNT;
 
+    /// About how many bytes a row takes: its columns, in whole words, and what the engine keeps
+    /// beside them.
+    pub(crate) const BYTES: u64 = (Self::COUNT * L::Value::WORDS * 9 + 64) as u64;
+
     /// The columns by number, whole. Beyond the last, the first is repeated.
     pub const COLUMNS: [Column<Self, L::Value>; COLUMNS_MAX] = starts();
 

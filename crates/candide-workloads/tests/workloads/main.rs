@@ -2,6 +2,7 @@
 
 mod causes;
 mod common;
+mod driver;
 mod hottest;
 mod micro;
 mod random;

@@ -179,6 +179,8 @@ pub(crate) struct Local {
     pub(crate) conflict: Option<ConflictNote>,
     /// This transaction has waited for the token's holder as long as it must: the holder may be waiting for it.
     pub(crate) has_yielded: bool,
+    /// Whether raw iteration uses it, whose attempts are no transactions.
+    pub(crate) is_raw: bool,
 }
 
 impl Local {
@@ -204,6 +206,7 @@ impl Local {
             divided: Vec::new(),
             conflict: None,
             has_yielded: false,
+            is_raw: false,
         }
     }
 }

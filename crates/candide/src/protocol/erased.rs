@@ -44,11 +44,14 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Erased;
 
+/// A function that makes what a database keeps for a protocol.
+type Make = dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync;
+
 /// A protocol and its policy, as [`Erased`] runs them.
 #[derive(Clone)]
 pub struct Chosen {
     properties: Properties,
-    make: Arc<dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync>,
+    make: Arc<Make>,
 }
 
 impl Chosen {

@@ -31,6 +31,7 @@
 //! * Serial protocols have no versions; there the versions are made here, as nothing else can run meanwhile.
 //!
 //! What is not noted, so that no checker can judge it:
+//! * What raw iteration reads, by itself or for an export: it is no transaction, and none runs beside it.
 //! * What blind writes assume of a record that is there, and a commit checks: that there is a row to update or to delete, or none
 //!   where one is inserted. Only what was written is noted.
 //! * On what an update failed at commit, by its guard or by an overflow: such a transaction is noted with what it has read before,
@@ -216,6 +217,11 @@ impl<C> Recorder<C> {
         *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("it is open while it is used")
     }
 
+    /// Notes that an attempt which was no transaction's has ended.
+    fn lapses(&self, session: u64) {
+        lock(self.share(session)).running.retain(|&(running, _)| running != session);
+    }
+
     /// Notes that an attempt has ended.
     fn ends(&self, mut transaction: Transaction) {
         let share = &mut *lock(self.share(transaction.session));
@@ -274,6 +280,10 @@ impl<P: Protocol> Recorded<P> {
         committed: bool,
         written: impl Iterator<Item = (CellAt, u64, bool)>,
     ) {
+        if context.local.is_raw {
+            context.clock.lapses(context.local.id);
+            return;
+        }
         let writes = written.map(|(at, version, present)| Access {
             table: at.table(),
             key: key_of(context, at),

@@ -195,3 +195,30 @@ fn attempts_that_end_in_an_updater_s_panic_are_recorded() {
     for_each(&BrokenUpdates);
     for_each_erased(&BrokenUpdates);
 }
+
+struct RawIteration;
+
+impl ForProtocol for RawIteration {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<Recorded<P>>::builder().build().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        let mut session = db.session().unwrap();
+        run(&mut session, |tx| (0..3).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        let before = db.take_history();
+        assert_eq!(items.for_each_quiescent(|_| {}), Ok(3), "{}", P::NAME);
+        assert_eq!(items.export(&mut Vec::new()).unwrap(), 3, "{}", P::NAME);
+        let after = db.take_history();
+        assert_eq!(after.events, [], "{}", P::NAME);
+        assert!(after.complete_before > before.complete_before, "{}: an attempt runs for ever", P::NAME);
+        assert_eq!((db.stats().commits, db.stats().total_aborts()), (1, 0), "{}", P::NAME);
+        run(&mut session, |tx| items.get(tx, &1, Item::COUNT).map(drop));
+        assert_eq!(db.take_history().events.len(), 1, "{}: the next transaction", P::NAME);
+    }
+}
+
+/// Each row that it reads takes an attempt, but not one of a transaction's.
+#[test]
+fn what_raw_iteration_reads_is_no_transaction() {
+    for_each(&RawIteration);
+    for_each_erased(&RawIteration);
+}

@@ -1,0 +1,112 @@
+//! Values of options: numbers, times and weights. Each parser says what would be right.
+
+use std::time::Duration;
+
+/// The most threads of a run: each has a session of its own.
+const THREADS_MAX: u64 = 1_024;
+
+/// The longest duration, and short enough to be added to what the clock says.
+const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Parses a whole number of a type without a sign.
+pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    whole_between(text, 0, u64::MAX >> (u64::BITS - 8 * size_of::<T>() as u32))
+}
+
+/// Parses a whole number above 0.
+pub(super) fn positive<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    whole_between(text, 1, u64::MAX >> (u64::BITS - 8 * size_of::<T>() as u32))
+}
+
+/// Parses a number of threads.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+    whole_between(text, 1, THREADS_MAX)
+}
+
+/// Parses a percentage.
+pub(super) fn percent(text: &str) -> Result<u32, String> {
+    whole_between(text, 0, 100)
+}
+
+fn whole_between<T: TryFrom<u64>>(text: &str, least: u64, most: u64) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+    number
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| format!("expected a whole number from {least} to {most}"))
+}
+
+/// Parses a number, with or without a point.
+pub(super) fn number(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| "expected a number, such as 0.5".to_string())
+}
+
+/// Parses a rate. A billion is beyond any thread, and little enough for beginnings to be counted.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|&rate| 0.0 < rate && rate <= 1e9);
+    rate.ok_or_else(|| "expected a number above 0 and up to a billion, such as 25000".to_string())
+}
+
+/// Parses a part of a whole.
+pub(super) fn fraction(text: &str) -> Result<f64, String> {
+    let fraction = text.parse().ok().filter(|&fraction| 0.0 < fraction && fraction <= 1.0);
+    fraction.ok_or_else(|| "expected a number above 0 and up to 1, such as 0.1".to_string())
+}
+
+/// Parses a time that may be none.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).ok().filter(|duration| *duration <= DURATION_MAX);
+    duration.ok_or_else(|| "expected a time from 0s to 365d, with its unit, such as 5s or 200ms".to_string())
+}
+
+/// Parses a time that is longer than none.
+pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text).ok().filter(|duration| !duration.is_zero());
+    duration.ok_or_else(|| "expected a time above 0s and up to 365d, with its unit, such as 5s or 200ms".to_string())
+}
+
+/// Parses as many weights as there are transaction types.
+pub(super) fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
+    let weights: Option<Vec<u32>> = list.split(',').map(|weight| weight.trim().parse().ok()).collect();
+    weights.and_then(|weights| weights.try_into().ok()).ok_or_else(|| {
+        let example = ["15"; N].join(",");
+        format!("expected {N} whole numbers separated by commas, such as {example}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_answered_with_their_range() {
+        fn range<T>(most: &str) -> Result<T, String> {
+            Err(format!("expected a whole number from 0 to {most}"))
+        }
+        assert_eq!((whole::<u16>("65535"), whole::<u16>("65536")), (Ok(65_535), range("65535")));
+        assert_eq!((whole::<u32>("0"), whole::<u32>("-1")), (Ok(0), range("4294967295")));
+        assert_eq!(whole::<u64>(&u64::MAX.to_string()), Ok(u64::MAX));
+        assert_eq!(whole::<u64>("18446744073709551616"), range("18446744073709551615"));
+        assert_eq!(positive::<u16>("0"), Err("expected a whole number from 1 to 65535".to_string()));
+        assert_eq!((threads("1024"), threads("1")), (Ok(1_024), Ok(1)));
+        for text in ["0", "-1", "1025", "", "two", "1.5"] {
+            assert_eq!(threads(text), Err("expected a whole number from 1 to 1024".to_string()), "{text}");
+        }
+        assert_eq!(percent("100"), Ok(100));
+        assert_eq!(percent("101"), Err("expected a whole number from 0 to 100".to_string()));
+        assert_eq!((number("-0.5"), number("2")), (Ok(-0.5), Ok(2.0)));
+        for text in ["x", "", "nan", "inf"] {
+            assert_eq!(number(text), Err("expected a number, such as 0.5".to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_answered_with_their_range_and_unit() {
+        assert_eq!((duration("0s"), positive_duration("365d")), (Ok(Duration::ZERO), Ok(DURATION_MAX)));
+        for text in ["0", "0s", "5", "-5s", "366d", "s", "5x", "", "999999999999999999999s"] {
+            let refused = positive_duration(text).expect_err(text);
+            assert!(refused.starts_with("expected a time above 0s and up to 365d, with its unit"), "{refused}");
+        }
+        assert!(duration("5").is_err_and(|refused| refused.starts_with("expected a time from 0s to 365d")));
+    }
+}
