@@ -12,6 +12,7 @@
 //!   the whole look-set and the new cells must have the versions that they had, without INSTALL of
 //!   others; a row that was peeked at may have another one of an epoch below E1 in which it is
 //!   there as before. If something has changed, that is a conflict; else e0 becomes E1.
+//!   (`occ` asks such a row before and behind all others instead, which makes it a read.)
 //! * A key that is missing needs no epoch.
 //! * Where looks have cost too much, the reader makes the epoch tick before E1, at most once, or
 //!   gives up.

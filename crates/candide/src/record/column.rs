@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::field::{mask_of, place_of_element};
-use super::packing::{ColumnType, Packing};
+use super::packing::Packing;
 use super::schema::{GROUPS_MAX, image_words, starts_of, store_in};
 use super::{Buffer, Field, Group, Key, Record, Sink, Unit, Words};
 use crate::error::Abort;
@@ -187,7 +187,7 @@ impl<R: Record, K> KeyColumn<R, K> {
 }
 
 /// A column as derived code makes it: number `number` of those that were packed into a group.
-impl<R: Record, T: ColumnType, A> Column<R, T, A> {
+impl<R, T, A> Column<R, T, A> {
     #[doc(hidden)]
     pub const fn derived<const N: usize>(
         group: usize,
@@ -197,8 +197,6 @@ impl<R: Record, T: ColumnType, A> Column<R, T, A> {
     ) -> Column<R, T, A> {
         let (word, shift) = packing.places[number];
         assert!(word <= u16::MAX as usize, "a row has at most 65,535 words");
-        assert!(packing.sizes[number].is(T::SIZE), "the column was packed as one of another type");
-        assert!(group < R::GROUPS.len() && packing.words == R::GROUPS[group].words, "the column is of another group");
         Column { group: group as u8, word: word as u16, shift: shift as u8, name, types: PhantomData }
     }
 }
@@ -316,6 +314,9 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where the column's words go.
     #[doc(hidden)]
     pub const fn place(&self) -> Place {
+        // Derived code packs columns, and has not been asked whether they lie in a group of the row.
+        let (group, end) = (self.group as usize, self.word as usize + T::WORDS);
+        assert!(group < R::GROUPS.len() && end <= R::GROUPS[group].words, "the column reaches beyond its group");
         Place { group: self.group, word: self.word, words: T::WORDS as u16, shift: self.shift, mask: Self::MASK }
     }
 }

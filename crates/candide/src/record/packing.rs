@@ -11,13 +11,6 @@ pub struct Size {
     words: usize,
 }
 
-impl Size {
-    /// Whether a column has this size.
-    pub(super) const fn is(self, of: Size) -> bool {
-        self.bits == of.bits && self.words == of.words
-    }
-}
-
 /// What derived code does with columns of a type. It says `<T as ColumnType>::…` every time: compilers then make one error of a
 /// type that columns cannot have, and not one of each thing that is done.
 #[diagnostic::on_unimplemented(
@@ -57,8 +50,6 @@ impl<T: Field> ColumnType for T {
 pub struct Packing<const N: usize> {
     /// The words of the group.
     pub words: usize,
-    /// The size of each column.
-    pub(super) sizes: [Size; N],
     /// The word and the bit at which each column begins.
     pub(super) places: [(usize, u32); N],
 }
@@ -99,7 +90,7 @@ impl<const N: usize> Packing<N> {
             }
             bits -= 1;
         }
-        Packing { words, sizes, places }
+        Packing { words, places }
     }
 }
 

@@ -125,13 +125,14 @@ fn a_column_beyond_its_group_is_refused() {
 }
 
 #[test]
-fn a_derived_column_is_one_of_its_group() {
-    let sizes: [Size; 2] = [<u64 as ColumnType>::SIZE, <u8 as ColumnType>::SIZE];
-    let of_two = Packing::new(sizes);
-    refused("another type", || Column::<Pair, u64>::derived(0, Packing::new([sizes[1]]), 0, "value"));
-    refused("another group", || Column::<Pair, u8>::derived(0, of_two, 1, "value"));
-    refused("another group", || Column::<Pair, u64>::derived(1, Packing::new([sizes[0]]), 0, "value"));
+fn a_derived_column_beyond_its_group_is_not_updated() {
+    let sizes: [Size; 2] = [<u64 as ColumnType>::SIZE, <[u64; 9] as ColumnType>::SIZE];
+    let beyond = "reaches beyond its group";
+    refused(beyond, || Column::<Pair, [u64; 9]>::derived(0, Packing::new([sizes[0]]), 0, "value").place());
+    refused(beyond, || Column::<Pair, u64>::derived(0, Packing::new([sizes[1], sizes[0]]), 1, "value").place());
+    refused(beyond, || Column::<Pair, u64>::derived(1, Packing::new([sizes[0]]), 0, "value").place());
     refused("as its bits need", || Packing::new([<Wordy<0> as ColumnType>::SIZE]));
+    assert_eq!(Column::<Pair, u64>::derived(0, Packing::new([sizes[0]]), 0, "value").place(), Pair::VALUE.place());
 }
 
 /// An image that has fewer words each time it is asked for them.
