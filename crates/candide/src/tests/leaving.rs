@@ -11,9 +11,6 @@ const SESSIONS: u64 = 300;
 /// Passes after which all of it must have been collected.
 const PASSES_MAX: usize = 40;
 
-/// What a session does to the row with a key.
-type Change<'a, P> = dyn Fn(&Tx<'_, P>, u64) -> Result<(), Abort> + 'a;
-
 struct Leaving {
     /// Whether a collection comes after every few sessions.
     collecting: bool,
@@ -23,20 +20,20 @@ impl ForProtocol for Leaving {
     fn run<P: Protocol>(&self) {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let items = db.table::<Item>("items").unwrap();
-        let run = |change: &Change<'_, P>, id| {
+        let run = |change: &dyn Fn(&Tx<'_, P>) -> Result<(), Abort>| {
             let mut session = db.session().unwrap();
-            session.run(|tx| change(tx, id)).unwrap_or_else(|e: Abort| panic!("{e}"));
+            session.run(change).unwrap_or_else(|e: Abort| panic!("{e}"));
         };
         let pass = || {
             db.inner.engine.epochs.pass();
             db.inner.collect(db.inner.engine.epochs.now());
         };
-        (0..SESSIONS).for_each(|id| run(&|tx, id| items.insert(tx, Item::new(id, 0)), id));
+        (0..SESSIONS).for_each(|id| run(&|tx| items.insert(tx, Item::new(id, 0))));
         let slot = db.inner.engine.epochs.register();
         db.inner.engine.epochs.pin(&slot);
         for id in 0..SESSIONS {
-            run(&|tx, id| items.update(tx, &id, Item::COUNT.set(1)), id);
-            run(&|tx, id| items.delete(tx, &id), id);
+            run(&|tx| items.update(tx, &id, Item::COUNT.set(1)));
+            run(&|tx| items.delete(tx, &id));
             if self.collecting && id % 7 == 0 {
                 pass();
             }
