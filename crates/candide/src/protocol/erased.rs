@@ -162,7 +162,7 @@ pub trait Running: Send {
     ) -> Result<Seen, Abort>;
     #[doc(hidden)]
     fn peek(&self, at: CellAt) -> bool;
-    fn assumes(&mut self, at: CellAt, exists: bool) -> bool;
+    fn assumes(&mut self, context: &mut Context<'_, Erased>, at: CellAt, exists: bool) -> Result<bool, Abort>;
     #[doc(hidden)]
     fn is_older(&self, at: CellAt) -> bool;
     #[doc(hidden)]
@@ -372,8 +372,8 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::peek(&self.0, at)
     }
 
-    fn assumes(&mut self, at: CellAt, exists: bool) -> bool {
-        P::assumes(&mut self.0, at, exists)
+    fn assumes(&mut self, context: &mut Context<'_, Erased>, at: CellAt, exists: bool) -> Result<bool, Abort> {
+        P::assumes(&mut inner(context), &mut self.0, at, exists)
     }
 
     fn is_older(&self, at: CellAt) -> bool {
@@ -532,8 +532,13 @@ impl Protocol for Erased {
         attempt.peek(at)
     }
 
-    fn assumes(attempt: &mut Self::Attempt, at: CellAt, exists: bool) -> bool {
-        attempt.assumes(at, exists)
+    fn assumes(
+        context: &mut Context<'_, Erased>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
+        attempt.assumes(context, at, exists)
     }
 
     fn is_older(attempt: &Self::Attempt, at: CellAt) -> bool {

@@ -368,8 +368,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// observed.
     #[doc(hidden)]
     #[inline(always)]
-    fn assumes(attempt: &mut Self::Attempt, at: CellAt, exists: bool) -> bool {
-        Self::peek(attempt, at) == exists
+    fn assumes(
+        _context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
+        Ok(Self::peek(attempt, at) == exists)
     }
 
     /// Whether a unit's newest version is later than what the attempt sees, of a protocol that [puts records out of the way](Self::STOWS).

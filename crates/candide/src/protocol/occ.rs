@@ -56,7 +56,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::locks::{self, Held, lock_all, look_again, release, release_cell};
+use super::locks::{self, Held, LOCK_ROUNDS_MAX, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
 use super::view::{self, Stuck, View};
 use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
@@ -66,7 +66,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Tid, Words};
-use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
+use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -92,6 +92,35 @@ impl Attempt {
     #[inline(always)]
     fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
         if self.view.has(tid) { Ok(()) } else { self.view.move_on(&self.reads, &self.nodes, Some((at, tid))) }
+    }
+
+    /// Returns what a cell says of a row of which only the existence is to be told.
+    #[inline(always)]
+    fn ask(&self, at: CellAt) -> Tid {
+        // Acquire: if the view moves on, what the writer did before it released the cell (E3).
+        Tid(at.cell_word(0).load(Ordering::Acquire))
+    }
+
+    /// As [`Protocol::assumes`], of a row that is being written, or was since the base: waits for the
+    /// writer, and has the view move on.
+    #[inline(never)]
+    fn assumes_by_looks(&mut self, at: CellAt, exists: bool) -> Result<bool, Stuck> {
+        let mut spin = Spin::default();
+        loop {
+            let tid = self.ask(at);
+            if tid.has(Tid::DEAD) || !tid.has(Tid::INSTALL) && tid.has(Tid::ABSENT) == exists {
+                return Ok(false);
+            }
+            let kept = if tid.has(Tid::INSTALL) { Err(Stuck::New(at)) } else { self.keeps_to(at, tid) };
+            match kept {
+                Ok(()) => break,
+                Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+                Err(Stuck::New(_)) => return Err(Stuck::Locked(at)),
+                Err(stuck) => return Err(stuck),
+            }
+        }
+        self.view.tell(at, exists);
+        Ok(true)
     }
 
     #[inline(always)]
@@ -145,12 +174,22 @@ impl Protocol for Occ {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        let tid = match look(at, &mut copy) {
-            Ok(tid) => tid,
-            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
-        };
-        attempt.keeps_to(at, tid).map_err(|stuck| view::conflict(context, stuck))?;
-        Ok(attempt.observe(at, tid))
+        let mut spin = Spin::default();
+        loop {
+            let tid = match look(at, &mut copy) {
+                Ok(tid) => tid,
+                Err(tid) => {
+                    let (copy, context) = (&mut copy, Context { local: context.local, ..*context });
+                    look_again(context, at, tid, move || look(at, copy))?
+                }
+            };
+            match attempt.keeps_to(at, tid) {
+                Ok(()) => return Ok(attempt.observe(at, tid)),
+                // It has changed since: then it is read again.
+                Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+                Err(stuck) => return Err(view::conflict(context, stuck)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -185,19 +224,16 @@ impl Protocol for Occ {
     }
 
     #[inline(always)]
-    fn assumes(attempt: &mut Attempt, at: CellAt, exists: bool) -> bool {
-        // Acquire: if the view moves on, what the writer did before it released the cell (E3).
-        let tid = Tid(at.cell_word(0).load(Ordering::Acquire));
-        if tid.has(Tid::ABSENT) == exists {
-            return false;
+    fn assumes(context: &mut Context<'_, Occ>, attempt: &mut Attempt, at: CellAt, exists: bool) -> Result<bool, Abort> {
+        let tid = attempt.ask(at);
+        if !attempt.view.is_opaque() || mutant(Mutant::PeekUnchecked) {
+            return Ok(tid.has(Tid::ABSENT) != exists);
         }
-        if attempt.view.is_opaque() && !mutant(Mutant::PeekUnchecked) {
-            if tid.has(Tid::INSTALL) || attempt.keeps_to(at, tid).is_err() {
-                return false;
-            }
-            attempt.view.tell(at, exists);
+        if tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists || !attempt.view.has(tid) {
+            return attempt.assumes_by_looks(at, exists).map_err(|stuck| view::conflict(context, stuck));
         }
-        true
+        attempt.view.tell(at, exists);
+        Ok(true)
     }
 
     #[inline(always)]

@@ -474,8 +474,13 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::peek(&attempt.inner, at)
     }
 
-    fn assumes(attempt: &mut Self::Attempt, at: CellAt, exists: bool) -> bool {
-        P::assumes(&mut attempt.inner, at, exists)
+    fn assumes(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
+        P::assumes(&mut inner(context), &mut attempt.inner, at, exists)
     }
 
     fn is_older(attempt: &Self::Attempt, at: CellAt) -> bool {

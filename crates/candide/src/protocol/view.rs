@@ -45,12 +45,13 @@
 
 #![forbid(unsafe_code)]
 
+use super::locks::LOCK_ROUNDS_MAX;
 use super::nodes::NodeSet;
 use super::{Context, Protocol};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Ordering, Point, full_fence, mutant, pass};
+use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use std::sync::Arc;
 
 /// What looks may cost for each observation.
@@ -91,7 +92,14 @@ const LOOKS_AT_ONCE: u32 = 8;
 /// Why a view cannot move on.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stuck {
+    /// A cell that has been read has changed.
     Cell(CellAt),
+    /// The new cell has changed since it was looked at.
+    New(CellAt),
+    /// A row of which the existence was told is being written, or has been too often.
+    Locked(CellAt),
+    /// The row is not there any more, or is there by now.
+    Existence(CellAt),
     Node {
         table: u16,
     },
@@ -192,12 +200,12 @@ impl View {
                 return Err(Stuck::Node { table });
             }
             if let Some(new) = new.filter(|&new| !is_same(new) && !mutant(Mutant::NewUnlooked)) {
-                return Err(Stuck::Cell(new.0));
+                return Err(Stuck::New(new.0));
             }
             let Some(other) = self.told.iter().find(|told| !is_same((told.at, told.said))) else { return Ok(()) };
             looks += 1;
             if looks == LOOKS_AT_ONCE {
-                return Err(Stuck::Cell(other.at));
+                return Err(Stuck::Locked(other.at));
             }
             if mutant(Mutant::ToldOnce) {
                 return Ok(());
@@ -207,12 +215,20 @@ impl View {
 
     /// Has the cells of which only the existence was told say what they are.
     fn ask_told(&mut self) -> Result<(), Stuck> {
+        let mut spin = Spin::default();
         for told in &mut self.told {
             // Acquire: what a commit that has made the row come back has done to cells behind this one is seen there (E3).
-            told.said = Tid(told.at.cell_word(0).load(Ordering::Acquire));
+            let ask = || Tid(told.at.cell_word(0).load(Ordering::Acquire));
+            told.said = ask();
             pass(Point::Asked);
-            if told.said.has(Tid::INSTALL) || told.said.has(Tid::ABSENT) == told.exists {
-                return Err(Stuck::Cell(told.at));
+            while told.said.has(Tid::INSTALL) {
+                if told.said.has(Tid::DEAD) || !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                    return Err(Stuck::Locked(told.at));
+                }
+                told.said = ask();
+            }
+            if told.said.has(Tid::ABSENT) == told.exists {
+                return Err(Stuck::Existence(told.at));
             }
         }
         Ok(())
@@ -236,7 +252,9 @@ fn is_same((at, seen): (CellAt, Tid)) -> bool {
 #[cold]
 pub(super) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) -> Abort {
     match stuck {
-        Stuck::Cell(at) => context.conflict(Abort::ReadChanged, at),
+        Stuck::Cell(at) | Stuck::New(at) => context.conflict(Abort::ReadChanged, at),
+        Stuck::Locked(at) => context.conflict(Abort::Locked, at),
+        Stuck::Existence(at) => context.conflict(Abort::Existence, at),
         Stuck::Node { table } => context.phantom(table),
         Stuck::Spent => Abort::ReadChanged,
     }

@@ -479,7 +479,14 @@ impl<P: Protocol> State<P> {
         if let Some(item) = self.writes.find(at) {
             return Ok(self.writes.items()[item].present);
         }
-        if P::assumes(&mut self.attempt, at, expected) { Ok(expected) } else { self.observe_existence(engine, at) }
+        if self.assumes(engine, at, expected)? { Ok(expected) } else { self.observe_existence(engine, at) }
+    }
+
+    /// Whether the closure may be told that the row exists, or does not, without observing it.
+    #[inline(always)]
+    fn assumes(&mut self, engine: &Engine<P>, at: CellAt, exists: bool) -> Result<bool, Abort> {
+        let context = &mut Context::new(engine, &mut self.local);
+        P::assumes(context, &mut self.attempt, at, exists).map_err(|abort| self.doom(abort))
     }
 
     fn observe_existence(&mut self, engine: &Engine<P>, at: CellAt) -> Result<bool, Abort> {
@@ -498,7 +505,7 @@ impl<P: Protocol> State<P> {
     pub(crate) fn admit_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
         self.enter(engine)?;
         match self.writes.find(at) {
-            None if engine.options.commit_time_updates && P::assumes(&mut self.attempt, at, true) => Ok(()),
+            None if engine.options.commit_time_updates && self.assumes(engine, at, true)? => Ok(()),
             own => self.look_before_update(engine, at, own),
         }
     }
