@@ -113,7 +113,7 @@ impl<P: Protocol> Database<P> {
             },
             policy: P::Policy::default(),
             seed: None,
-            first_epoch: None,
+            own_epochs: None,
         }
     }
 
@@ -229,12 +229,20 @@ pub struct Builder<P: Protocol> {
     options: Options,
     policy: P::Policy,
     seed: Option<u64>,
-    first_epoch: Option<Epoch>,
+    own_epochs: Option<OwnEpochs>,
+}
+
+/// Epochs that a database has for itself, in tests.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(test), expect(dead_code, reason = "databases share the epochs of their process"))]
+enum OwnEpochs {
+    Manual(Epoch),
+    Passing,
 }
 
 impl<P: Protocol> Clone for Builder<P> {
     fn clone(&self) -> Self {
-        Builder { options: self.options, policy: self.policy.clone(), seed: self.seed, first_epoch: self.first_epoch }
+        Builder { options: self.options, policy: self.policy.clone(), seed: self.seed, own_epochs: self.own_epochs }
     }
 }
 
@@ -306,7 +314,15 @@ impl<P: Protocol> Builder<P> {
     /// Epochs of its own that begin at `first` and move only by hand: for tests that own time.
     #[cfg(test)]
     pub(crate) fn manual_epochs(mut self, first: Epoch) -> Self {
-        self.first_epoch = Some(first);
+        self.own_epochs = Some(OwnEpochs::Manual(first));
+        self
+    }
+
+    /// Epochs of its own that pass by the clock: for tests whose transactions wait for one another, and must not wait for those of
+    /// other tests.
+    #[cfg(test)]
+    pub(crate) fn passing_epochs(mut self) -> Self {
+        self.own_epochs = Some(OwnEpochs::Passing);
         self
     }
 
@@ -322,8 +338,9 @@ impl<P: Protocol> Builder<P> {
         }
         let timestamps = self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
         let id = process_unique();
-        let epochs = match self.first_epoch {
-            Some(first) => Epochs::manual(first),
+        let epochs = match self.own_epochs {
+            Some(OwnEpochs::Manual(first)) => Epochs::manual(first),
+            Some(OwnEpochs::Passing) => Epochs::advancing(),
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };

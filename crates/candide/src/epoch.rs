@@ -270,7 +270,7 @@ impl Epochs {
     }
 
     /// Epochs with an advancer of their own.
-    fn advancing() -> Arc<Epochs> {
+    pub(crate) fn advancing() -> Arc<Epochs> {
         let epochs = Epochs::starting(1, Some(Moments::new()));
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
         let advancer = std::thread::Builder::new().name("candide-epoch".into()).spawn(move || advance(&weak, &alarm));

@@ -17,7 +17,7 @@ struct GoneWhileModified;
 
 impl ForProtocol for GoneWhileModified {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
+        let db = Database::<P>::builder().passing_epochs().build().unwrap();
         let filed = db.table::<Filed>("filed").unwrap();
         assert_eq!(db.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())), Ok::<_, Abort>(()));
         let mut session = db.session().unwrap();
@@ -112,7 +112,7 @@ struct ReadOnlyTellsNothing;
 
 impl ForProtocol for ReadOnlyTellsNothing {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
+        let db = Database::<P>::builder().passing_epochs().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok::<_, Abort>(()));
         let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -149,7 +149,7 @@ struct EarlyReader;
 
 impl ForProtocol for EarlyReader {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
+        let db = Database::<P>::builder().passing_epochs().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=100).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
@@ -280,7 +280,7 @@ struct RefusedByADroppedIndex;
 
 impl ForProtocol for RefusedByADroppedIndex {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
+        let db = Database::<P>::builder().passing_epochs().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=3).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
@@ -340,7 +340,7 @@ struct RefusedByAnUnfinishedIndex;
 
 impl ForProtocol for RefusedByAnUnfinishedIndex {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
+        let db = Database::<P>::builder().passing_epochs().build().unwrap();
         let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
         let rows = (1..=LAST).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
@@ -460,7 +460,7 @@ struct UnawareDelete;
 // The row is the only one in the last batch.
 impl ForProtocol for UnawareDelete {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
+        let db = Database::<P>::builder().passing_epochs().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=129).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
