@@ -146,13 +146,15 @@ impl ForProtocol for FailedValidation {
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         let failed = first.run_with(ONCE(), |tx| {
             let count = table.read(tx, &0, Item::COUNT)?;
+            table.update(tx, &0, Item::COUNT.set(count + 5))?;
+            table.update(tx, &1, Item::COUNT.add(5))?;
+            // Only the commit can notice: the closure is not told anything more.
             run(&mut second, |tx| {
                 let count = table.read(tx, &0, Item::COUNT)?;
                 table.read(tx, &1, Item::COUNT)?;
                 table.update(tx, &0, Item::COUNT.set(count + 1))
             });
-            table.update(tx, &0, Item::COUNT.set(count + 5))?;
-            table.update(tx, &1, Item::COUNT.add(5))
+            Ok(())
         });
         assert_eq!(failed, CONFLICT);
         let counts = run(&mut second, |tx| Ok([0, 1].map(|id| table.read(tx, &id, Item::COUNT))));
