@@ -56,15 +56,22 @@ fn told_nothing<T>(
     assert_eq!((result, told), (CONFLICT, false));
 }
 
+/// Returns a closure that reads row 0, and has the writer replace rows 0 and 1 then.
+fn read_and_replaced<'a>(
+    items: &'a Table<Item, Occ>,
+    writer: &'a mut Session<Occ>,
+) -> impl FnMut(&Tx<'_, Occ>) -> Result<(), Abort> + 'a {
+    move |tx| {
+        assert_eq!(count(tx, items, 0), Ok(0));
+        set(writer, items, &[0, 1], 1);
+        Ok(())
+    }
+}
+
 #[test]
 fn a_closure_never_sees_two_rows_of_different_times() {
     let Scene { items, mut reader, mut writer, .. } = scene();
-    let between = |tx: &Tx<'_, Occ>| {
-        assert_eq!(count(tx, &items, 0), Ok(0));
-        set(&mut writer, &items, &[0, 1], 1);
-        Ok(())
-    };
-    told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
+    told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| count(tx, &items, 1));
 }
 
 #[test]
@@ -165,12 +172,7 @@ fn that_a_row_could_be_inserted_and_what_another_says_are_of_one_time() {
 #[test]
 fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
-    let between = |tx: &Tx<'_, Occ>| {
-        assert_eq!(count(tx, &items, 0), Ok(0));
-        set(&mut writer, &items, &[0, 1], 1);
-        Ok(())
-    };
-    told_nothing(&mut reader, between, |tx| items.read_for_update(tx, &1, Item::COUNT));
+    told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| items.read_for_update(tx, &1, Item::COUNT));
     // And the row is free again.
     set(&mut writer, &items, &[1], 2);
 }
