@@ -67,6 +67,8 @@ const CHECKS: &[Check] = &[
     check("unlock-before-install", "tests::phases::a_row_whose_words_are_being_stored_is_not_read"),
     check("evaluate-between-installs", "tests::phases::an_updater_that_fails_leaves_no_half_of_its_commit"),
     check("token-ignored", "tests::for_update::holders_give_way_to_the_token"),
+    check("sleepers-unseen", "sync::parking::tests::a_release_wakes_waiters_that_look_and_the_first_that_wants_to_own"),
+    check("handed-by-freeing", "sync::parking::tests::a_waiter_that_has_lost_eight_times_is_handed_what_it_waits_for"),
     check("second-look-skipped", "tests::timestamps::a_value_is_that_of_the_timestamps_it_is_read_with"),
     check("wts-before-rts", "tests::timestamps::a_version_that_is_replaced_while_it_is_looked_at_is_not_extended"),
     check("not-extended", "tests::timestamps::no_update_slips_below_who_has_read_its_row"),

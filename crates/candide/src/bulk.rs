@@ -135,7 +135,7 @@ fn load<P: Protocol>(inner: &Arc<Inner<P>>, options: LoadOptions<'_>, work: &Wor
     let workers = if inner.engine.properties.one_session { 1 } else { options.workers };
     // Threads of their own would wait for a transaction of this one for ever.
     let clock = &inner.engine.clock;
-    P::enter(clock).map_err(|cause| Error::Load { rows: 0, cause })?;
+    P::enter(clock, None).map_err(|cause| Error::Load { rows: 0, cause })?;
     P::leave(clock);
     let sessions: Vec<_> = (0..workers).map(|_| Session::new(inner)).collect::<Result<_, _>>()?;
     let loaded = AtomicUsize::new(0);

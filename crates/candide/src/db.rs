@@ -15,7 +15,8 @@ use crate::record::{Record, RowType};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
 use crate::sync::{
-    AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Random, lock, process_unique, try_lock,
+    AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Parking, Random, Turns, lock, process_unique,
+    try_lock,
 };
 use crate::table::Table;
 use crate::timestamps::{self, Timestamps};
@@ -361,6 +362,8 @@ impl<P: Protocol> Builder<P> {
                     memory,
                     tables: RwLock::new(Vec::new()).into(),
                     token: Token::new(),
+                    parking: Parking::new(),
+                    turns: Box::new(Turns::new()),
                     hot: Hot::default(),
                 },
                 clock: P::clock(&self.policy, timestamps, &epochs),
@@ -424,7 +427,7 @@ impl<P: Protocol> Inner<P> {
             self.engine.epochs.unpark();
         }
         state.local.leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
-        self.engine.token.release(state.local.id);
+        self.engine.give_token_back(state.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
         // Under the lock of the sessions, so that nobody finds these counts in both places, or in none.

@@ -46,8 +46,9 @@ pub enum Abort {
     /// Refusal: the table belongs to another database than the transaction.
     ForeignTable,
     /// Refusal: inside a transaction, what would wait for that very transaction to end, or for the session that it uses: `Database::run` on
-    /// the same thread and database; under protocols that run one transaction at a time whatever takes one; and another session's
-    /// transaction that wants a row which the first one has read for update, or has to give way to that after its 32 conflicts.
+    /// the same thread and database; under protocols that run one transaction at a time whatever takes one, and a transaction on another
+    /// such database that waits, itself or through others, for this thread's; and another session's transaction that wants a row which
+    /// the first one has read for update, or has to give way to that after its 32 conflicts.
     Nested,
     /// Refusal: the transaction only reads, now or in a snapshot.
     ReadOnly,
@@ -136,7 +137,7 @@ impl fmt::Display for Abort {
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table belongs to another database; open it in the transaction's own",
             Abort::Nested => {
-                "this would wait for a transaction, or a session, that is already there on this thread; use that one"
+                "this would wait for a transaction, or a session, that is already there on this thread (use that one), or for another thread that waits for this one (take the databases in one order)"
             }
             Abort::ReadOnly => "the transaction only reads; write in one begun by `run`",
             Abort::AttemptsExhausted => {

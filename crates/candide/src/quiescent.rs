@@ -28,7 +28,7 @@ pub(crate) fn for_each_row<P: Protocol>(
     let (mut count, mut failed) = (0, false);
     table.index.for_each(&mut |record| {
         // An attempt for each record, over before `each` sees it: nothing piles up, nothing is held.
-        let is_there = P::enter(&engine.clock).and_then(|()| {
+        let is_there = P::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
             let copy = &mut |unit: Unit, from: Words<'_>| {
                 let (start, count) = unit.image_range(table.groups);

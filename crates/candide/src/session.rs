@@ -163,7 +163,7 @@ impl<P: Protocol> Session<P> {
     pub(crate) fn versions_of(&mut self, table: &TableCore, key: &[u64]) -> Result<Option<usize>, Abort> {
         let engine = &self.inner.engine;
         let core: &mut Core<P> = &mut self.core;
-        P::enter(&engine.clock)?;
+        P::enter(&engine.clock, None)?;
         engine.epochs.pin(&core.public.slot);
         let attempt = &core.state.get_mut().attempt;
         let versions = match table.index.find(key) {

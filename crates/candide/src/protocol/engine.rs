@@ -4,7 +4,7 @@
 
 use super::hot::Hot;
 use super::indexes::Indexes;
-use super::{LookBack, Properties, Protocol, PutAside, own_thread};
+use super::{LookBack, Properties, Protocol, PutAside, Wanted, own_thread};
 use crate::access::WriteSet;
 use crate::epoch::{Epochs, Moment, Slot};
 use crate::error::{Abort, Error};
@@ -13,7 +13,7 @@ use crate::index::{Attic, NodeAt, NodeChange, Retire, TableIndex};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, SlabId};
 use crate::record::{CellAt, Layout, RecordAt, Show};
 use crate::stats::{Tally, TallyPart};
-use crate::sync::{AtomicU64, Mutant, Ordering, Point, Random, mutant, pass};
+use crate::sync::{AtomicU64, Mutant, Ordering, Parking, Point, Random, Turns, mutant, pass};
 use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -84,6 +84,9 @@ pub(crate) struct Common {
     /// Padded: taking the lock writes, and the fields around it are read by every transaction.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
+    /// Where sessions sleep that wait for cells, or for the token.
+    pub(crate) parking: Parking,
+    pub(crate) turns: Box<Turns>,
     pub(crate) hot: Hot,
 }
 
@@ -91,6 +94,15 @@ impl Common {
     pub(crate) fn table(&self, number: u16) -> Arc<TableCore> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables[usize::from(number)].clone()
+    }
+
+    /// Gives the token back if session `id` has it, and wakes the sessions that give way to it. Returns whether it had it.
+    pub(crate) fn give_token_back(&self, id: u64) -> bool {
+        let had_it = self.token.release(id);
+        if had_it && self.parking.has_sleepers() {
+            self.parking.wake(self.token.address());
+        }
+        had_it
     }
 
     pub(crate) fn memory_limit_error(&self) -> Error {
@@ -116,6 +128,11 @@ impl Token {
     /// Gives the token back if session `id` has it; says whether it had.
     pub(crate) fn release(&self, id: u64) -> bool {
         self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Returns where sessions wait that give way to its holder.
+    pub(crate) fn address(&self) -> u64 {
+        std::ptr::from_ref(self).addr() as u64
     }
 
     /// Whether a session other than `id` has it.
@@ -181,6 +198,8 @@ pub(crate) struct Local {
     pub(crate) has_yielded: bool,
     /// Whether raw iteration uses it, whose attempts are no transactions.
     pub(crate) is_raw: bool,
+    /// What its attempts so far wanted to lock.
+    pub(crate) wanted: Wanted,
 }
 
 impl Local {
@@ -207,6 +226,7 @@ impl Local {
             conflict: None,
             has_yielded: false,
             is_raw: false,
+            wanted: Wanted::default(),
         }
     }
 }
@@ -290,6 +310,13 @@ pub(crate) struct ConflictNote {
 impl ConflictNote {
     pub(crate) const KEY_WORDS: usize = 4;
 
+    /// A number for the row that it was about, if it was about one.
+    pub(crate) fn row(&self) -> Option<u64> {
+        let table = self.unit.and(self.table)?;
+        let mix = |hash: u64, word: &u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        Some(self.key.iter().fold(u64::from(table), mix))
+    }
+
     /// A conflict that was about nothing in particular.
     pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
         ConflictNote { cause, table: None, unit: None, key: [0; ConflictNote::KEY_WORDS], is_own_threads: false }
@@ -316,6 +343,12 @@ impl<'a, P: Protocol> Context<'a, P> {
         let is_own_threads = cause == Abort::Locked && own_thread::is_held_by_another(at, self.local.id);
         self.local.conflict = Some(ConflictNote { cause, table, unit, key, is_own_threads });
         cause
+    }
+
+    /// Has the next attempt lock a unit before it begins.
+    #[cold]
+    pub(crate) fn want(&mut self, at: CellAt) {
+        self.local.wanted.add(self.engine, at);
     }
 
     /// Notes that a conflict was about an absent key of a table.

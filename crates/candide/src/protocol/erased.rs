@@ -18,6 +18,7 @@ use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
+use crate::sync::Instant;
 use crate::timestamps::Timestamps;
 use std::any::Any;
 use std::fmt::{self, Debug};
@@ -90,7 +91,7 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn attempt(&self) -> Box<dyn Running>;
     #[doc(hidden)]
-    fn enter(&self) -> Result<(), Abort>;
+    fn enter(&self, until: Option<Instant>) -> Result<(), Abort>;
     #[doc(hidden)]
     fn leave(&self);
     #[doc(hidden)]
@@ -160,6 +161,8 @@ pub trait Running: Send {
         at: CellAt,
         copy: &mut dyn FnMut(Words<'_>),
     ) -> Result<Seen, Abort>;
+    #[doc(hidden)]
+    fn hold(&mut self, context: &mut Context<'_, Erased>, at: CellAt) -> Result<bool, Abort>;
     #[doc(hidden)]
     fn peek(&self, at: CellAt) -> bool;
     fn assumes(&mut self, context: &mut Context<'_, Erased>, at: CellAt, exists: bool) -> Result<bool, Abort>;
@@ -249,8 +252,8 @@ impl<P: Protocol> Base for BaseOf<P> {
         Box::new(RunningOf::<P>(P::attempt(&self.0)))
     }
 
-    fn enter(&self) -> Result<(), Abort> {
-        P::enter(&self.0)
+    fn enter(&self, until: Option<Instant>) -> Result<(), Abort> {
+        P::enter(&self.0, until)
     }
 
     fn leave(&self) {
@@ -366,6 +369,10 @@ impl<P: Protocol> Running for RunningOf<P> {
         copy: &mut dyn FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         P::read_for_update(&mut inner(context), &mut self.0, at, copy)
+    }
+
+    fn hold(&mut self, context: &mut Context<'_, Erased>, at: CellAt) -> Result<bool, Abort> {
+        P::hold(&mut inner(context), &mut self.0, at)
     }
 
     fn peek(&self, at: CellAt) -> bool {
@@ -490,8 +497,8 @@ impl Protocol for Erased {
         clock.attempt()
     }
 
-    fn enter(clock: &Self::Clock) -> Result<(), Abort> {
-        clock.enter()
+    fn enter(clock: &Self::Clock, until: Option<Instant>) -> Result<(), Abort> {
+        clock.enter(until)
     }
 
     fn leave(clock: &Self::Clock) {
@@ -526,6 +533,10 @@ impl Protocol for Erased {
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         attempt.read_for_update(context, at, &mut copy)
+    }
+
+    fn hold(context: &mut Context<'_, Erased>, attempt: &mut Self::Attempt, at: CellAt) -> Result<bool, Abort> {
+        attempt.hold(context, at)
     }
 
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {

@@ -15,10 +15,19 @@
 //!   INSTALL included. A held cell is in [`Held`], until phase 1 hands it over to its item, if it has one.
 //!
 //! # Waiting
-//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what it holds and pauses. So
-//! holders that wait for one another (in opposite orders, in a circle) are no deadlock but conflicts. Nobody holds a cell
-//! while waiting for the starvation token: that happens between attempts. A read for update yields to the token like a commit.
-//! The one that holds nothing yet waits longer, since nobody can be waiting for it.
+//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what it holds. So holders that wait for
+//! one another (in opposite orders, in a circle) are no deadlock but conflicts. No cell is held while a session waits for the
+//! starvation token: that happens between attempts. A read for update yields to the token like a commit.
+//!
+//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) where that cannot be part of a circle, for [`SLEEP_MAX`] at most:
+//! * **W1** A read for update, if all that it holds lies at smaller addresses: attempts that sleep so wait for greater and greater ones.
+//! * **W2** A commit, for its first lock, if it holds nothing; and one that has failed on a lock and given back all the others.
+//! * **W3** A reader that meets INSTALL, whatever it holds: a commit that has a lock sleeps for no other.
+//!
+//! All other waits take a few rounds, as many as a commit that is going on. What an attempt has held and waited for when its read for
+//! update failed is locked by the next one before that begins, in the order of addresses ([`Wanted`](super::Wanted)), so by W1 it can
+//! sleep for all of it. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL (K1), and is the sleeper's. A
+//! row whose lock is handed over is there (K4).
 
 #![forbid(unsafe_code)]
 
@@ -26,15 +35,25 @@ use super::{Burial, Context, Protocol};
 use crate::access::{WriteItem, WriteSet};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
-use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass, step};
+use crate::sync::{
+    Duration, MODELLED, Mutant, Ordering, Patience, Point, ROUNDS_BUSY, Wait, Waited, Wish, mutant, pass, step,
+};
 
-/// Rounds of waiting for a lock before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
+/// Rounds of waiting for something short before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
 /// committer that lost its processor in the middle.
 pub(super) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
-/// The same for a read for update that holds nothing yet. Nobody can be waiting for it, and whoever has the lock may be
-/// in a closure instead of a commit; giving up early would repeat for nothing what the lock is there to save.
-pub(super) const FIRST_HOLD_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 1_000 };
+/// The longest that an attempt sleeps for one lock.
+const SLEEP_MAX: Duration = Duration::from_millis(10);
+
+/// How long an attempt waits for a lock: asleep, if the wait cannot be part of a circle; otherwise for as long as a commit takes that
+/// is going on.
+pub(super) fn patience(sleeps: bool) -> Patience {
+    match sleeps && !cfg!(loom) {
+        true => Patience::Lasting(SLEEP_MAX),
+        false => Patience::Rounds(ROUNDS_BUSY),
+    }
+}
 
 /// The cells that an attempt's reads for update have locked, with what they were; empty between attempts.
 #[derive(Debug, Default)]
@@ -62,19 +81,21 @@ impl Held {
     pub(super) fn hold<P: Protocol>(&mut self, context: &mut Context<'_, P>, at: CellAt) -> Result<Tid, Abort> {
         // Others that want to write have to wait for us from now on.
         context.yield_to_token()?;
-        let rounds_max = if self.is_empty() { FIRST_HOLD_ROUNDS_MAX } else { LOCK_ROUNDS_MAX };
         // Nothing may come between the exchange and the note of it.
         self.0.reserve(1);
         let cell = at.cell_word(0);
-        let mut spin = Spin::default();
-        loop {
+        let mut wait: Option<Wait<'_>> = None;
+        let waited = loop {
             let tid = Tid(cell.load(Ordering::Acquire)); // E3
             if tid.has(Tid::DEAD) {
                 return Err(context.conflict(Abort::Dead, at));
             }
             if !tid.has(Tid::LOCK) {
                 if tid.has(Tid::ABSENT) {
-                    return Ok(tid);
+                    match wait.as_mut().map(Wait::give_up) {
+                        Some(Waited::Handed) => break Waited::Handed,
+                        _ => return Ok(tid),
+                    }
                 }
                 // Acquire: the words of the version we hold (E3).
                 let locked = tid.0 | Tid::LOCK;
@@ -83,10 +104,23 @@ impl Held {
                     return Ok(tid);
                 }
             }
-            if !spin.wait_at_most(rounds_max) {
-                return Err(context.conflict(Abort::Locked, at));
+            let is_in_order = || self.0.iter().all(|(held, _)| held.address() < at.address());
+            let begin = || Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(is_in_order()));
+            match wait.get_or_insert_with(begin).wait() {
+                Waited::Again => {}
+                waited => break waited,
             }
+        };
+        if waited == Waited::Handed {
+            // Acquire: the words of the version we hold (E3).
+            let tid = Tid(cell.load(Ordering::Acquire)).unlocked();
+            debug_assert!(!tid.has(Tid::ABSENT | Tid::DEAD));
+            self.0.push((at, tid));
+            return Ok(tid);
         }
+        self.0.iter().for_each(|&(held, _)| context.want(held));
+        context.want(at);
+        Err(context.conflict(Abort::Locked, at))
     }
 
     /// Beginning of phase 1: the held cells that are written become their items' (K5), and say so (K1). `install` raises
@@ -122,12 +156,13 @@ pub(super) fn look_again<P: Protocol, T>(
     mut tid: Tid,
     mut look: impl FnMut() -> Result<T, Tid>,
 ) -> Result<T, Abort> {
-    let mut spin = Spin::default();
+    // Asleep, whatever it holds (W3).
+    let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     loop {
         if tid.has(Tid::DEAD) {
             return Err(context.conflict(Abort::Dead, at));
         }
-        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+        if wait.wait() == Waited::InVain {
             return Err(context.conflict(Abort::Locked, at));
         }
         match look() {
@@ -139,22 +174,56 @@ pub(super) fn look_again<P: Protocol, T>(
 
 /// Phase 1 for all items. After an error none is locked.
 #[inline(always)]
-pub(super) fn lock_all<P: Protocol>(context: &mut Context<'_, P>, writes: &mut WriteSet) -> Result<(), Abort> {
-    let locked = writes.items_mut().iter_mut().try_for_each(|item| {
-        item.note = lock(item).map_err(|abort| (abort, item.at))?.0;
-        Ok(())
-    });
-    locked.map_err(|(abort, at)| {
-        release(context, writes.items());
-        context.conflict(abort, at)
-    })
+pub(super) fn lock_all<P: Protocol>(
+    context: &mut Context<'_, P>,
+    writes: &mut WriteSet,
+    held: &Held,
+) -> Result<(), Abort> {
+    for index in 0..writes.items().len() {
+        if let Err(abort) = lock(context, writes, index, held) {
+            release(context, writes.items());
+            let at = writes.items()[index].at;
+            if abort == Abort::Locked && held.is_empty() {
+                await_unlocked(context, at);
+            }
+            return Err(context.conflict(abort, at));
+        }
+    }
+    Ok(())
 }
 
-/// Phase 1 for one item: locks its cell if its expectation holds, giving what the cell is now.
+/// Waits until a cell is unlocked, on behalf of a commit that has failed on it and owns nothing: what repeats it would fail on it again.
+#[cold]
+pub(super) fn await_unlocked<P: Protocol>(context: &Context<'_, P>, at: CellAt) {
+    let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
+    while is_locked(&at) && wait.wait() == Waited::Again {}
+}
+
+/// Whether a cell is locked and will not be so for ever.
+pub(super) fn is_locked(at: &CellAt) -> bool {
+    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    tid.has(Tid::LOCK) && !tid.has(Tid::DEAD)
+}
+
+/// Phase 1 for one item: locks its cell if its expectation holds, and notes what the cell is then.
 #[inline(always)]
-fn lock(item: &WriteItem) -> Result<Tid, Abort> {
+fn lock<P: Protocol>(
+    context: &mut Context<'_, P>,
+    writes: &mut WriteSet,
+    index: usize,
+    held: &Held,
+) -> Result<(), Abort> {
+    let item = &mut writes.items_mut()[index];
+    if !try_lock(item)? {
+        lock_later(context, writes, index, held)?;
+    }
+    Ok(())
+}
+
+/// Tries to lock an item's cell.
+#[inline(always)]
+fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
-    let mut spin = Spin::default();
     loop {
         let tid = Tid(cell.load(Ordering::Relaxed));
         if tid.has(Tid::DEAD) {
@@ -168,21 +237,58 @@ fn lock(item: &WriteItem) -> Result<Tid, Abort> {
             let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
             // Acquire: the last owner's words are ours to see and to replace (E3).
             if cell.compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                return Ok(locked);
+                item.note = locked.0;
+                return Ok(true);
             }
         } else if item.note != 0 {
-            return accept_held(item);
-        }
-        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-            return Err(Abort::Locked);
+            return accept_held(item).map(|()| true);
+        } else {
+            return Ok(false);
         }
     }
 }
 
+/// Waits for the lock of an item's cell.
+#[cold]
+#[inline(never)]
+fn lock_later<P: Protocol>(
+    context: &mut Context<'_, P>,
+    writes: &mut WriteSet,
+    index: usize,
+    held: &Held,
+) -> Result<(), Abort> {
+    let owns_nothing = held.is_empty() && writes.items().iter().all(|item| item.note == 0);
+    let item = &mut writes.items_mut()[index];
+    let mut wait = Wait::new(&context.engine.parking, item.at.address(), Wish::Own(0), patience(owns_nothing));
+    let (waited, failure) = loop {
+        match wait.wait() {
+            Waited::Again => match try_lock(item) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(failure) => break (wait.give_up(), failure),
+            },
+            waited => break (waited, Abort::Locked),
+        }
+    };
+    if waited != Waited::Handed {
+        return Err(failure);
+    }
+    let (at, cell) = (item.at, item.at.cell_word(0));
+    if !item.accepts(true) {
+        let tid = Tid(cell.load(Ordering::Acquire)); // E3
+        release_cell(context, at, tid.unlocked());
+        return Err(Abort::Existence);
+    }
+    // As a cell that was held. By exchange, since where versions carry timestamps others may
+    // extend them.
+    item.note = cell.fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
+    Ok(())
+}
+
 /// Phase 1 for an item that owns its cell already, which was held: its row is there (K4).
 #[cold]
-fn accept_held(item: &WriteItem) -> Result<Tid, Abort> {
-    if item.accepts(true) { Ok(Tid(item.note)) } else { Err(Abort::Existence) }
+fn accept_held(item: &WriteItem) -> Result<(), Abort> {
+    if item.accepts(true) { Ok(()) } else { Err(Abort::Existence) }
 }
 
 /// Ends the items' ownership of cells, leaving them as their notes say.
@@ -203,7 +309,25 @@ pub(super) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
         tid.0 |= Tid::QUEUED;
         context.local.burials.push(at);
     }
-    at.cell_word(0).store(tid.0, Ordering::Release); // E3
+    let store = |is_handed: bool| {
+        let lock = if is_handed { Tid::LOCK } else { 0 };
+        at.cell_word(0).store(tid.0 | lock, Ordering::Release); // E3
+    };
+    free(context, at, !tid.has(Tid::ABSENT), store);
+}
+
+/// Frees a cell by calling `free`, and wakes its sleepers; or hands it over to one of them, which
+/// `free` is told, if its row is there.
+#[inline(always)]
+pub(super) fn free<P: Protocol>(context: &Context<'_, P>, at: CellAt, is_row: bool, mut free: impl FnMut(bool)) {
+    let parking = &context.engine.parking;
+    if parking.has_sleepers() {
+        return parking.release(at.address(), is_row, &mut |to| free(to.is_some()));
+    }
+    free(false);
+    if parking.has_sleepers() {
+        parking.wake(at.address());
+    }
 }
 
 /// For [`Protocol::left_absent`].

@@ -19,6 +19,7 @@ pub mod serial;
 mod snapshots;
 pub mod tictoc;
 mod view;
+mod wanted;
 
 pub use engine::Context;
 pub(crate) use engine::{BlockSize, Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
@@ -39,6 +40,7 @@ pub use serial::{Exclusion, Serial};
 pub use tictoc::TicToc;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use tictoc::begin_in_time;
+pub(crate) use wanted::Wanted;
 
 use crate::access::{Intent, WriteSet};
 use crate::epoch::{Epoch, Epochs, Moment};
@@ -46,7 +48,7 @@ use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::memory::Block;
 use crate::record::{CellAt, Op, WordRange, Words};
-use crate::sync::MODELLED;
+use crate::sync::{Instant, MODELLED};
 use crate::timestamps::Timestamps;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -302,13 +304,14 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn attempt(clock: &Self::Clock) -> Self::Attempt;
 
-    /// Waits for the right to run a transaction, before the session is pinned; paired with [`Protocol::leave`].
+    /// Waits for the right to run a transaction, until `until` at most if it is given, before the session is pinned; paired with
+    /// [`Protocol::leave`].
     ///
     /// # Errors
-    /// [`Abort::Nested`] if this thread would wait for itself.
+    /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if it is too late.
     #[doc(hidden)]
     #[inline(always)]
-    fn enter(_clock: &Self::Clock) -> Result<(), Abort> {
+    fn enter(_clock: &Self::Clock, _until: Option<Instant>) -> Result<(), Abort> {
         Ok(())
     }
 
@@ -358,6 +361,13 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
         Self::read(context, attempt, at, copy)
+    }
+
+    /// Locks a unit as [`Protocol::read_for_update`] does, and observes nothing. Returns whether the unit is locked: only a row that is
+    /// there is. By default there is nothing to lock.
+    #[doc(hidden)]
+    fn hold(_context: &mut Context<'_, Self>, _attempt: &mut Self::Attempt, _at: CellAt) -> Result<bool, Abort> {
+        Ok(false)
     }
 
     /// Whether the row exists right now, without observing it.

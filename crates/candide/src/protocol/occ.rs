@@ -218,6 +218,13 @@ impl Protocol for Occ {
         Ok(Seen { present, version: tid.version() })
     }
 
+    fn hold(context: &mut Context<'_, Occ>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
+        if !attempt.held.has(at) {
+            attempt.held.hold(context, at)?;
+        }
+        Ok(attempt.held.has(at))
+    }
+
     #[inline(always)]
     fn peek(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
@@ -359,7 +366,7 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
     if !attempt.held.is_empty() {
         attempt.held.hand_over(writes, install_held);
     }
-    lock_all(context, writes)?;
+    lock_all(context, writes, &attempt.held)?;
     pass(Point::Locked);
     if !mutant(Mutant::NoFence) {
         full_fence(); // E1

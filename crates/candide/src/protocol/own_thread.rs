@@ -20,11 +20,18 @@ pub(crate) enum Held {
     Token(u64),
     /// The unit whose cell has this address, for update, by the session with this number.
     Unit(u64, u64),
+    /// Such a unit that the closure has not asked for yet, locked because the attempt before has
+    /// asked for it; and whether it has refused another session's transaction.
+    Ahead(u64, u64, bool),
 }
 
 impl Held {
     pub(crate) fn unit(at: CellAt, session: u64) -> Held {
         Held::Unit(at.address(), session)
+    }
+
+    pub(crate) fn ahead(at: CellAt, session: u64) -> Held {
+        Held::Ahead(at.address(), session, false)
     }
 
     /// Notes that a transaction of this thread holds it.
@@ -49,12 +56,29 @@ impl Held {
     }
 }
 
-/// Whether a transaction of this thread, but of another session than this one, holds a unit.
+/// Whether a transaction of this thread, but of another session than this one, holds a unit. If it
+/// has locked that ahead, and its closure has not asked for it, this is noted.
 #[cold]
 pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     let is_it =
         |held: &Held| matches!(*held, Held::Unit(address, other) if address == at.address() && other != session);
-    with(|held| held.iter().any(is_it)).unwrap_or(false)
+    with(|held| {
+        held.iter().any(is_it)
+            || held.iter_mut().any(|held| match held {
+                Held::Ahead(address, other, refuses) if *address == at.address() && *other != session => {
+                    *refuses = true;
+                    true
+                }
+                _ => false,
+            })
+    })
+    .unwrap_or(false)
+}
+
+/// Whether a unit that this session has locked ahead has refused another session's transaction.
+#[cold]
+pub(crate) fn has_refused(session: u64) -> bool {
+    with(|held| held.iter().any(|held| matches!(*held, Held::Ahead(_, of, true) if of == session))).unwrap_or(false)
 }
 
 /// Forgets the units that the transaction holds which has noted so many last.
@@ -62,7 +86,7 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
 pub(crate) fn forget_units(mut count: u32) {
     with(|held| {
         while count > 0
-            && let Some(last) = held.iter().rposition(|held| matches!(held, Held::Unit(..)))
+            && let Some(last) = held.iter().rposition(|held| !matches!(held, Held::Token(_)))
         {
             held.remove(last);
             count -= 1;

@@ -48,7 +48,7 @@ use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::record::{CellAt, Edge, Op, WordRange, Words};
-use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{AtomicU64, Instant, Mutex, Ordering, lock};
 use crate::timestamps::Timestamps;
 pub use candide_check::{Access, Event, Forgotten, Key, Scan, Transaction};
 use crossbeam_utils::CachePadded;
@@ -383,8 +383,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Attempt { inner, begun: 0, reads: Vec::new(), scans: Vec::new(), applied: Vec::new() }
     }
 
-    fn enter(clock: &Self::Clock) -> Result<(), Abort> {
-        P::enter(&clock.clock)
+    fn enter(clock: &Self::Clock, until: Option<Instant>) -> Result<(), Abort> {
+        P::enter(&clock.clock, until)
     }
 
     fn leave(clock: &Self::Clock) {
@@ -468,6 +468,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         let seen = P::read_for_update(&mut inner(context), &mut attempt.inner, at, copy)?;
         Self::note(attempt, at, seen);
         Ok(seen)
+    }
+
+    fn hold(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, at: CellAt) -> Result<bool, Abort> {
+        P::hold(&mut inner(context), &mut attempt.inner, at)
     }
 
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {

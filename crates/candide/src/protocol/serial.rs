@@ -20,6 +20,11 @@
 //! * **S2** A linked record is a row, unless the running attempt has it in `deleted`.
 //! * **S3** Undoing the log backwards restores every word and every link that the attempt found.
 //!
+//! # Waiting
+//! A waiter sleeps, and is handed the lock after half a millisecond (`sync/parking.rs`), so a busy thread keeps none out. A
+//! transaction whose deadline passes meanwhile is refused then. Threads that hold the locks of several databases and wait for one another in a circle are told:
+//! the one that would close it gets `Nested`.
+//!
 //! # Aborts
 //! Only outcomes; nothing conflicts.
 //!
@@ -34,7 +39,7 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::{CellAt, Op, Words};
-use crate::sync::{self, Ordering, step};
+use crate::sync::{self, Instant, Ordering, Refusal, step};
 use crate::timestamps::Timestamps;
 use std::any::Any;
 use std::collections::HashMap;
@@ -238,11 +243,12 @@ impl Protocol for Serial {
     }
 
     #[inline(always)]
-    fn enter(lock: &Lock) -> Result<(), Abort> {
-        match &lock.0 {
-            Some(lock) if !lock.acquire() => Err(Abort::Nested),
-            _ => Ok(()),
-        }
+    fn enter(lock: &Lock, until: Option<Instant>) -> Result<(), Abort> {
+        let Some(lock) = &lock.0 else { return Ok(()) };
+        lock.acquire(until).map_err(|refusal| match refusal {
+            Refusal::Nested => Abort::Nested,
+            Refusal::TooLate => Abort::DeadlinePassed,
+        })
     }
 
     #[inline(always)]

@@ -71,7 +71,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::locks::{self, Held, lock_all, look_again, release, release_cell};
+use super::locks::{self, Held, free, lock_all, look_again, release, release_cell};
 use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::{Epoch, Epochs};
@@ -199,6 +199,13 @@ impl Protocol for TicToc {
         Ok(Seen { present: true, version: wts })
     }
 
+    fn hold(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
+        if !attempt.held.has(at) {
+            attempt.held.hold(context, at)?;
+        }
+        Ok(attempt.held.has(at))
+    }
+
     #[inline(always)]
     fn peek(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(RTS).load(Ordering::Relaxed)).has(Tid::ABSENT)
@@ -235,17 +242,17 @@ impl Protocol for TicToc {
             false => commit(context, attempt, writes),
         };
         if !attempt.held.is_empty() {
-            release_held(attempt);
+            release_held(context, attempt);
         }
         pass(Point::Released);
         committed
     }
 
-    fn abort(_context: &mut Context<'_, TicToc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+    fn abort(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         if mutant(Mutant::HeldForEver) {
             attempt.held.forget();
         }
-        release_held(attempt);
+        release_held(context, attempt);
     }
 
     fn unborn(_clock: &(), at: CellAt) {
@@ -385,7 +392,7 @@ fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut
     if !attempt.held.is_empty() {
         attempt.held.hand_over(writes, install_held);
     }
-    lock_all(context, writes)?;
+    lock_all(context, writes, &attempt.held)?;
     pass(Point::Locked);
 
     // 2 timestamp, 3 validate
@@ -400,7 +407,7 @@ fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut
         match failure {
             Failure::Outcome(abort) => return Err(abort),
             Failure::Panic(panic) => {
-                release_held(attempt);
+                release_held(context, attempt);
                 resume_unwind(panic);
             }
         }
@@ -425,9 +432,14 @@ fn install_held(at: CellAt, was: Tid) -> Tid {
 
 /// Gives back what is still held. By exchange, since others may be extending it.
 #[cold]
-fn release_held(attempt: &mut Attempt) {
+fn release_held(context: &Context<'_, TicToc>, attempt: &mut Attempt) {
     for (at, _) in attempt.held.drain() {
-        at.cell_word(RTS).fetch_and(!Tid::LOCK, Ordering::Release); // E3
+        let give_back = |is_handed: bool| {
+            if !is_handed {
+                at.cell_word(RTS).fetch_and(!Tid::LOCK, Ordering::Release); // E3
+            }
+        };
+        free(context, at, true, give_back);
     }
 }
 

@@ -128,6 +128,10 @@ pub(crate) enum Mutant {
     EvaluateBetweenInstalls,
     /// Nobody gives way to the token.
     TokenIgnored,
+    /// An owner that has just freed a lock does not look whether there are sleepers now.
+    SleepersUnseen,
+    /// A lock that is handed over is free for a moment.
+    HandedByFreeing,
     /// Timestamps: a value is taken for that of the timestamps beside it without a second look at them.
     SecondLookSkipped,
     /// Timestamps: validation loads when a version was written before it loads how far it is valid.
@@ -317,7 +321,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 94] = [
+    const NAMES: [(&str, Mutant); 96] = [
         ("no-fence", Mutant::NoFence),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
@@ -351,6 +355,8 @@ mod active {
         ("unlock-before-install", Mutant::UnlockBeforeInstall),
         ("evaluate-between-installs", Mutant::EvaluateBetweenInstalls),
         ("token-ignored", Mutant::TokenIgnored),
+        ("sleepers-unseen", Mutant::SleepersUnseen),
+        ("handed-by-freeing", Mutant::HandedByFreeing),
         ("second-look-skipped", Mutant::SecondLookSkipped),
         ("wts-before-rts", Mutant::WtsBeforeRts),
         ("not-extended", Mutant::NotExtended),

@@ -4,7 +4,9 @@
 //! [loom](https://docs.rs/loom) (`--cfg loom`: exhaustive, weak memory) and under
 //! [shuttle](https://docs.rs/shuttle) (`--cfg shuttle`: random schedules of whole transactions).
 
+mod exclusive;
 mod instruments;
+mod parking;
 mod random;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod size;
@@ -14,13 +16,15 @@ mod system_clock;
 #[cfg(loom)]
 mod weaken;
 
+pub(crate) use exclusive::{Exclusive, Refusal, Turn, Turns};
 #[cfg(all(test, shuttle))]
 pub(crate) use instruments::was_met;
 pub(crate) use instruments::{Mutant, Point, mutant, pass, patience};
 #[cfg(test)]
 pub(crate) use instruments::{with_hook, with_patience};
+pub(crate) use parking::{Parking, Patience, ROUNDS_BUSY, Wait, Waited, Wish};
 pub(crate) use random::Random;
-pub(crate) use spin::{Exclusive, Spin};
+pub(crate) use spin::Spin;
 pub(crate) use steps::step;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use steps::steps;
@@ -49,6 +53,8 @@ pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::mem::MaybeUninit;
 use std::sync::TryLockError;
 pub(crate) use std::time::{Duration, Instant};
+// Not where time is simulated.
+pub(crate) use std::thread::sleep;
 
 /// True where threads, time and memory are simulated: no advancer thread, one allocation per block.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));

@@ -1,16 +1,17 @@
 //! Reads for update: who has to wait for the holder of a row, who does not, and that nothing stays locked.
 
-use super::patience::eventually_with;
+use super::patience::{eventually_with, receive};
 use super::rows::Item;
-use super::{ForProtocol, for_each, for_each_concurrent};
+use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvto, Occ, Protocol, TicToc};
 use crate::record::Tid;
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
-use crate::{Abort, Database, Factor, RunOptions, Session, Table, Tx, Whole};
+use crate::{Abort, Conflict, Database, Factor, RunOptions, Session, Table, Tx, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc;
 
 /// A database with rows 0..4, and two sessions.
 struct Scene<P: Protocol> {
@@ -56,6 +57,25 @@ fn conflicts<P: Protocol>(session: &mut Session<P>, cause: Abort, body: impl FnM
 
 fn passes<P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>) {
     assert_eq!(session.run_with(ONCE(), body), Ok(()));
+}
+
+/// Calls `act` while a transaction of another thread holds a row.
+fn while_held<P: Protocol>(db: &Database<P>, table: &Table<Item, P>, key: u64, act: impl FnOnce()) {
+    let (held, done) = (mpsc::channel(), mpsc::channel());
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let result = db.run(|tx| {
+                table.read_for_update(tx, &key, Item::COUNT)?;
+                held.0.send(()).unwrap();
+                receive("the end of the hold", &done.1);
+                Ok::<_, Abort>(())
+            });
+            assert_eq!(result, Ok(()));
+        });
+        receive("a hold", &held.1);
+        act();
+        done.0.send(()).unwrap();
+    });
 }
 
 fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
@@ -515,6 +535,78 @@ fn holders_give_way_to_the_token() {
     holders_give_way_to_the_token_under::<Occ>();
     holders_give_way_to_the_token_under::<TicToc>();
     holders_give_way_to_the_token_under::<Mvto>();
+}
+
+struct LockedFirst;
+
+impl ForProtocol for LockedFirst {
+    fn run<P: Protocol>(&self) {
+        let Scene { db, table, mut first, .. } = scene::<P>(true, false);
+        let delete = |_: &Conflict| db.run(|tx| table.delete(tx, &2)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let mut attempts = 0;
+        let result = first.run_with(RunOptions::new().on_conflict(&delete), |tx| {
+            attempts += 1;
+            if attempts == 2 {
+                assert_eq!(locked(&table), [0, 1], "what the attempt before held and waited for, and is there");
+                return Ok(());
+            }
+            table.read_for_update(tx, &2, Item::COUNT)?;
+            table.read_for_update(tx, &0, Item::COUNT)?;
+            while_held(&db, &table, 1, || {
+                assert_eq!(table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+            });
+            Ok(())
+        });
+        assert_eq!((result, attempts), (Ok::<_, Abort>(()), 2));
+        assert_eq!(locked(&table), [0; 0]);
+        // Another transaction of the session begins without.
+        passes(&mut first, |_| {
+            assert_eq!(locked(&table), [0; 0]);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn an_attempt_first_locks_what_the_one_before_wanted() {
+    for_each_overlapping(&LockedFirst);
+}
+
+struct NestedBesideLocksAhead;
+
+impl ForProtocol for NestedBesideLocksAhead {
+    fn run<P: Protocol>(&self) {
+        let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
+        let mut attempts = Vec::new();
+        let result = first.run(|tx| {
+            // Row 0 is this transaction's in its second attempt, though it has not asked for it yet.
+            let nested = second.run(|inner| {
+                if attempts.len() == 1 {
+                    table.read_for_update(inner, &1, Item::COUNT)?;
+                }
+                table.update(inner, &0, Item::COUNT.add(1))
+            });
+            attempts.push(nested);
+            if attempts.len() == 2 {
+                return Ok(());
+            }
+            table.read_for_update(tx, &0, Item::COUNT)?;
+            if attempts.len() == 1 {
+                while_held(&db, &table, 1, || {
+                    assert_eq!(table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+                });
+            }
+            Ok(())
+        });
+        assert_eq!(result, Ok::<_, Abort>(()));
+        assert_eq!(attempts, [Ok(()), Err(Abort::Nested), Ok(())], "the third attempt locks nothing ahead");
+        assert_eq!(locked(&table), [0; 0]);
+    }
+}
+
+#[test]
+fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good() {
+    for_each_overlapping(&NestedBesideLocksAhead);
 }
 
 struct OppositeOrders;

@@ -1,12 +1,13 @@
 //! Sessions, memory and databases come and go and leave nothing behind.
 
-use super::patience::eventually;
+use super::patience::{eventually, receive};
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{Exclusion, Occ, Protocol, Serial};
 use crate::sync::size::share;
 use crate::{Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 struct DeletedRowsComeBack;
@@ -685,6 +686,51 @@ fn a_thread_that_would_wait_for_itself_is_told() {
     let result: Result<(), Abort> = outer.run(|_| inner.run(|_| Ok(())));
     assert_eq!(result, Err(Abort::Nested));
     outer.run(|_| Ok::<_, Abort>(())).unwrap();
+}
+
+#[test]
+fn threads_that_would_wait_for_one_another_are_told() {
+    let database = || Database::<Serial>::builder().policy(Exclusion::GlobalLock).build().unwrap();
+    let (one, two) = (database(), database());
+    let (both, ended) = (Barrier::new(2), mpsc::channel());
+    std::thread::scope(|scope| {
+        for (outer, inner) in [(&one, &two), (&two, &one)] {
+            let (both, send) = (&both, ended.0.clone());
+            scope.spawn(move || {
+                let mut met = false;
+                let result = outer.run(|_| {
+                    if !std::mem::replace(&mut met, true) {
+                        both.wait();
+                    }
+                    inner.run(|_| Ok::<_, Abort>(()))
+                });
+                send.send(result).unwrap();
+            });
+        }
+        let results = [(); 2].map(|()| receive("a thread", &ended.1));
+        assert!(results.contains(&Err(Abort::Nested)), "one of the two: {results:?}");
+        assert!(results.contains(&Ok(())), "and not the other: {results:?}");
+    });
+}
+
+#[test]
+fn a_deadline_passes_while_another_transaction_has_the_database_to_itself() {
+    let db = Database::<Serial>::builder().policy(Exclusion::GlobalLock).build().unwrap();
+    let ended = mpsc::channel();
+    std::thread::scope(|scope| {
+        let (db, send) = (&db, &ended.0);
+        let refused = db.run(|_| {
+            let send = send.clone();
+            scope.spawn(move || {
+                let options = RunOptions::new().deadline(Instant::now());
+                send.send(db.run_with(options, |_| Ok::<_, Abort>(()))).unwrap();
+            });
+            Ok::<_, Abort>(receive("the deadline", &ended.1))
+        });
+        assert_eq!(refused, Ok(Err(Abort::DeadlinePassed)));
+        // One attempt is made however late it is.
+        assert_eq!(db.run_with(RunOptions::new().deadline(Instant::now()), |_| Ok::<_, Abort>(())), Ok(()));
+    });
 }
 
 struct EffectsUseTheDatabase;

@@ -10,10 +10,13 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::Found;
 use crate::protocol::own_thread::Held;
-use crate::protocol::{Context, Engine, Local, LookBack, Protocol, TableCore, Token};
+use crate::protocol::{Common, Context, Engine, Local, LookBack, Protocol, TableCore};
 use crate::record::{PlacedUnit, Words};
 use crate::stats::Counters;
-use crate::sync::{Duration, Instant, MODELLED, Mutex, Point, Random, lock, pass, patience, thread};
+use crate::sync::{
+    Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Wait, Waited, Wish, lock, pass, patience, sleep,
+    thread,
+};
 use std::any::Any;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -92,9 +95,10 @@ impl<'a> RunOptions<'a> {
         RunOptions { attempts_max: Some(attempts), ..self }
     }
 
-    /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`. A running attempt is
-    /// not interrupted, and commits if it can, however late; one is made even if the deadline has passed already. Where the
-    /// limit on attempts is reached as well, that is what is reported.
+    /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`, and as soon as it passes while a global
+    /// lock is waited for. A running attempt is not interrupted, and commits if it can, however late; one is made even if the deadline
+    /// has passed already, unless another transaction has the global lock. An attempt waits for one row for 10 ms at most. Where
+    /// the limit on attempts is reached as well, that is what is reported.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
         RunOptions { deadline: Some(deadline), ..self }
@@ -201,10 +205,11 @@ impl<P: Protocol> Core<P> {
     ) -> Result<T, E> {
         let local = &mut self.state.get_mut().local;
         (local.has_yielded, local.look_back) = (false, look_back);
-        let mut starvation = Starvation { token: &engine.token, database: engine.id, session: local.id, conflicts: 0 };
+        local.wanted.clear();
+        let mut starvation = Starvation { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
         let mut failed = 0;
         loop {
-            let (verdict, result) = match self.attempt(engine, failed + 1, effects, &mut body) {
+            let (verdict, result) = match self.attempt(engine, options, failed + 1, effects, &mut body) {
                 Ok(value) => return Ok(value),
                 Err(ended) => ended,
             };
@@ -253,13 +258,13 @@ impl<P: Protocol> Core<P> {
     /// What is due when the `failed`th attempt has ended in a conflict: notes, events and calls, and a refusal or a pause.
     #[cold]
     #[inline(never)]
-    fn after_conflict(
+    fn after_conflict<'e>(
         &mut self,
-        engine: &Engine<P>,
+        engine: &'e Engine<P>,
         options: &RunOptions<'_>,
         cause: Abort,
         failed: u32,
-        starvation: &mut Starvation<'_>,
+        starvation: &mut Starvation<'e>,
     ) -> Option<Abort> {
         let state = self.state.get_mut();
         state.note_conflict(cause);
@@ -284,7 +289,15 @@ impl<P: Protocol> Core<P> {
             return None;
         }
         let conflicts = starvation.suffer();
-        if !engine.options.factors.has(Factor::NoBackoff) {
+        let state = self.state.get_mut();
+        let waits_for_locks = !state.local.wanted.is_empty();
+        if starvation.turn.is_none() && matches!(cause, Abort::ReadChanged | Abort::Locked) {
+            let row = state.last_conflict.and_then(|note| note.row());
+            starvation.turn = row.and_then(|row| engine.turns.wait(row, starvation.session));
+        }
+        // No other one of those that have failed on the row changes what this one reads now.
+        let has_turn = starvation.turn.is_some() && cause == Abort::ReadChanged;
+        if !waits_for_locks && !has_turn && !engine.options.factors.has(Factor::NoBackoff) {
             pause(&mut self.state.get_mut().local.random, conflicts);
         }
         None
@@ -305,11 +318,13 @@ impl<P: Protocol> Core<P> {
     fn attempt<T, E>(
         &mut self,
         engine: &Engine<P>,
+        options: &RunOptions<'_>,
         number: u32,
         effects: &Effects,
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, Ended<T, E>> {
-        if let Err(abort) = P::enter(&engine.clock) {
+        if let Err(abort) = P::enter(&engine.clock, options.deadline) {
+            self.public.counters.aborted(abort);
             let panic: Panic = Box::new("never seen: the verdict is an outcome");
             return Err((Verdict::Outcome(abort), Err(panic)));
         }
@@ -320,9 +335,16 @@ impl<P: Protocol> Core<P> {
         }
         state.attempt_number = number;
         state.begin(engine);
+        let locks_ahead = !state.local.wanted.is_empty();
+        if locks_ahead {
+            state.lock_wanted(engine);
+        }
         let tx = Tx::new(engine, &self.state, effects);
         let result = catch_unwind(AssertUnwindSafe(|| body(&tx)));
         let state = self.state.get_mut();
+        if locks_ahead {
+            state.check_locked_ahead();
+        }
         let ended = match result {
             Ok(Ok(value)) => match commit(state, engine) {
                 Verdict::Stands => {
@@ -391,11 +413,13 @@ impl<P: Protocol> Core<P> {
 
     /// Waits, unpinned, until nobody has the token; not for ever.
     fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
-        let begun = Instant::now();
         let id = self.state.get_mut().local.id;
-        while engine.token.is_others(id) && begun.elapsed() < patience(TOKEN_WAIT_MAX) && options.refusal(0).is_none() {
-            thread::yield_now();
-        }
+        let left = options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let longest = patience(TOKEN_WAIT_MAX).min(left.unwrap_or(Duration::MAX));
+        let patience = Patience::Lasting(longest);
+        let mut wait = Wait::new(&engine.parking, engine.token.address(), Wish::Look, patience);
+        while engine.token.is_others(id) && wait.wait() == Waited::Again {}
+        drop(wait);
         self.state.get_mut().local.has_yielded = engine.token.is_others(id);
     }
 }
@@ -437,17 +461,17 @@ fn settle<T, E: From<Abort>>(
 /// Counts a transaction's conflicts, and holds the token once they are too many; gives it back when the transaction is
 /// over, however it ends.
 struct Starvation<'a> {
-    token: &'a Token,
-    database: u64,
+    engine: &'a Common,
     session: u64,
     conflicts: u32,
+    turn: Option<Turn<'a>>,
 }
 
 impl Starvation<'_> {
     fn suffer(&mut self) -> u32 {
         self.conflicts += 1;
-        if self.conflicts >= TOKEN_ATTEMPTS && self.token.try_take(self.session) {
-            Held::Token(self.database).note();
+        if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
+            Held::Token(self.engine.id).note();
             #[cfg(feature = "tracing")]
             super::events::token_taken(self.session, self.conflicts);
         }
@@ -457,8 +481,8 @@ impl Starvation<'_> {
 
 impl Drop for Starvation<'_> {
     fn drop(&mut self) {
-        if self.conflicts >= TOKEN_ATTEMPTS && self.token.release(self.session) {
-            Held::Token(self.database).forget();
+        if self.conflicts >= TOKEN_ATTEMPTS && self.engine.give_token_back(self.session) {
+            Held::Token(self.engine.id).forget();
         }
     }
 }
@@ -514,8 +538,11 @@ fn pause(random: &mut Random, failed: u32) {
     }
     let bound = (BACKOFF_FIRST * (1 << failed.min(10))).min(BACKOFF_MAX);
     let wait = Duration::from_nanos(random.below(bound.as_nanos() as u64));
+    if wait > SPUN_MAX {
+        return sleep(wait);
+    }
     let begun = Instant::now();
     while begun.elapsed() < wait {
-        if wait <= SPUN_MAX { std::hint::spin_loop() } else { thread::yield_now() }
+        std::hint::spin_loop();
     }
 }

@@ -821,6 +821,36 @@ impl<P: Protocol> State<P> {
         P::abort(&mut Context::new(engine, &mut self.local), &mut self.attempt, &mut self.writes);
     }
 
+    /// Locks what earlier attempts of the transaction wanted, as far as it is still there and can be locked.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn lock_wanted(&mut self, engine: &Engine<P>) {
+        for at in self.local.wanted.cells(engine) {
+            match P::hold(&mut Context::new(engine, &mut self.local), &mut self.attempt, at) {
+                Ok(true) => {
+                    Held::ahead(at, self.local.id).note();
+                    self.held += 1;
+                }
+                Ok(false) => {}
+                Err(_) => {
+                    self.local.conflict = None;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Has the attempt end in a conflict, and the next ones take no locks ahead, if one of these has
+    /// refused another session's transaction in the closure, which has not asked for that lock.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn check_locked_ahead(&mut self) {
+        if own_thread::has_refused(self.local.id) {
+            self.local.wanted.turn_off();
+            self.doomed.get_or_insert(Abort::Locked);
+        }
+    }
+
     /// Notes in which conflict the attempt has ended.
     #[cold]
     pub(crate) fn note_conflict(&mut self, cause: Abort) {

@@ -235,10 +235,15 @@ impl Protocol for Mvcc {
         if attempt.only_reads {
             return Err(too_late(context, attempt, at));
         }
+        Self::hold(context, attempt, at)?;
+        Self::read(context, attempt, at, copy)
+    }
+
+    fn hold(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
         if !attempt.held.has(at) {
             attempt.held.hold(context, at)?;
         }
-        Self::read(context, attempt, at, copy)
+        Ok(attempt.held.has(at))
     }
 
     #[inline(always)]
@@ -683,7 +688,7 @@ fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut W
     if !attempt.held.is_empty() {
         attempt.held.hand_over(writes, install_held);
     }
-    lock_all(context, writes)?;
+    lock_all(context, writes, &attempt.held)?;
     pass(Point::Locked);
 
     // 2 timestamp, 3 validate

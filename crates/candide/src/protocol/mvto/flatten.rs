@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Mvto, raise};
+use super::{Mvto, await_settled, raise};
 use crate::error::Abort;
 use crate::protocol::Context;
 use crate::protocol::locks::LOCK_ROUNDS_MAX;
@@ -44,6 +44,12 @@ pub(super) fn flatten(
                 cell.release();
                 if is_flat {
                     return Ok(());
+                }
+                let mut below = version.and_older().skip(1);
+                if let Some(pending) = below.find(|below| below.stamp().is_pending())
+                    && await_settled(context, at, pending, is_patient)
+                {
+                    continue;
                 }
             }
             Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, *at)),

@@ -98,7 +98,7 @@ mod ticks;
 
 pub use clock::Clock;
 
-use super::locks::{FIRST_HOLD_ROUNDS_MAX, LOCK_ROUNDS_MAX};
+use super::locks::{self, patience};
 use super::nodes::NodeSet;
 use super::room::Room;
 use super::{BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
@@ -109,7 +109,9 @@ use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::chain::{self, Latched, Stamp, Version, VersionId};
 use crate::record::{CellAt, Op, Tid, Words};
-use crate::sync::{AtomicU64, Mutant, Ordering, Point, Spin, full_fence, mutant, pass, step};
+use crate::sync::{
+    AtomicU64, MODELLED, Mutant, Ordering, Patience, Point, Spin, Wait, Waited, Wish, full_fence, mutant, pass, step,
+};
 use crate::timestamps::Timestamps;
 use clock::{Others, Part};
 pub(crate) use flatten::DELTAS_MAX;
@@ -275,10 +277,15 @@ impl Protocol for Mvto {
         if attempt.only_reads {
             return Err(too_late(context, attempt, at));
         }
+        Self::hold(context, attempt, at)?;
+        Self::read(context, attempt, at, copy)
+    }
+
+    fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
         if !attempt.holds(at) {
             hold(context, attempt, at)?;
         }
-        Self::read(context, attempt, at, copy)
+        Ok(attempt.holds(at))
     }
 
     #[inline(always)]
@@ -353,17 +360,20 @@ impl Protocol for Mvto {
         if result.is_ok() {
             attempt.wary = 0;
         }
-        give_back(attempt);
+        give_back(context, attempt);
+        if context.engine.parking.has_sleepers() {
+            wake_all(context, writes);
+        }
         pass(Point::Released);
         result
     }
 
-    fn abort(_context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+    fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         // Nothing is linked before the commit, which cleans up by itself.
         if mutant(Mutant::HeldForEver) {
             attempt.held.clear();
         }
-        give_back(attempt);
+        give_back(context, attempt);
     }
 
     fn unborn(_clock: &Clock, at: CellAt) {
@@ -516,39 +526,104 @@ fn too_late(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) 
 fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
     // Others that want to write have to wait for us from now on.
     context.yield_to_token()?;
-    let rounds_max = if attempt.held.is_empty() { FIRST_HOLD_ROUNDS_MAX } else { LOCK_ROUNDS_MAX };
     attempt.held.reserve(1);
-    let mut spin = Spin::default();
-    loop {
+    let mut wait: Option<Wait<'_>> = None;
+    let waited = loop {
         match at.try_latch() {
             Ok(mut cell) => {
                 let newest = seen_at(cell.newest(), u64::MAX);
                 let is_free = newest.is_ok() && !cell.word().has(Tid::LOCK);
-                let is_row = newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()));
+                let is_row = is_row(&cell);
                 if is_free && is_row {
                     cell.raise(Tid::LOCK);
                     attempt.held.push(at);
                 }
                 cell.release();
-                if is_free {
+                if is_free && is_row {
                     return Ok(());
+                } else if is_free {
+                    match wait.as_mut().map(Wait::give_up) {
+                        Some(Waited::Handed) => break Waited::Handed,
+                        _ => return Ok(()),
+                    }
                 }
             }
             Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, at)),
             Err(_) => {}
         }
-        if !spin.wait_at_most(rounds_max) {
-            return Err(context.conflict(Abort::Locked, at));
+        let is_in_order = || attempt.held.iter().all(|held| held.address() < at.address());
+        let begin = || Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(is_in_order()));
+        match wait.get_or_insert_with(begin).wait() {
+            Waited::Again => {}
+            waited => break waited,
         }
+    };
+    if waited == Waited::Handed {
+        attempt.held.push(at);
+        return Ok(());
     }
+    attempt.held.iter().for_each(|&held| context.want(held));
+    context.want(at);
+    Err(context.conflict(Abort::Locked, at))
 }
 
 /// Lets others write again what an attempt has held.
-fn give_back(attempt: &mut Attempt) {
+fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     for at in attempt.held.drain(..) {
-        let mut cell = latch_own(&at);
-        cell.clear(Tid::LOCK);
-        cell.release();
+        let free = |is_handed: bool| {
+            if !is_handed {
+                let mut cell = latch_own(&at);
+                cell.clear(Tid::LOCK);
+                cell.release();
+            }
+        };
+        locks::free(context, at, has_row(context, &at), free);
+    }
+}
+
+/// Returns whether a unit that the attempt holds may be handed over: not if the attempt has deleted
+/// its row, or if there are no sleepers.
+fn has_row(context: &Context<'_, Mvto>, at: &CellAt) -> bool {
+    if !context.engine.parking.has_sleepers() {
+        return false;
+    }
+    let cell = latch_own(at);
+    let is_row = is_row(&cell);
+    cell.release();
+    is_row
+}
+
+/// Returns whether the newest version of a latched unit is committed, and a row.
+fn is_row(cell: &Latched<'_>) -> bool {
+    let newest = seen_at(cell.newest(), u64::MAX);
+    newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()))
+}
+
+/// Waits until it is known whether a pending version of a unit stands; false if that is in vain. Asleep, whatever the attempt holds: a commit
+/// waits in turn for versions with smaller timestamps only, and for locks no longer than a few rounds.
+#[cold]
+fn await_settled(context: &Context<'_, Mvto>, at: &CellAt, pending: Version<'_>, is_patient: bool) -> bool {
+    let patience = if is_patient && !MODELLED { Patience::Endless } else { patience(!MODELLED) };
+    let place = settling_place(at, pending.id());
+    let mut wait = Wait::new(&context.engine.parking, place, Wish::Look, patience);
+    while pending.stamp().is_pending() {
+        if wait.wait() == Waited::InVain && !is_patient {
+            return false;
+        }
+    }
+    true
+}
+
+/// Returns where attempts sleep that wait for a version of a unit. Each version is a place of its own, so they wake when that is settled.
+fn settling_place(at: &CellAt, version: VersionId) -> u64 {
+    at.address() ^ version.word().rotate_left(32) | 1
+}
+
+/// Wakes the attempts that wait for what a commit has linked.
+#[cold]
+fn wake_all(context: &Context<'_, Mvto>, writes: &WriteSet) {
+    for item in writes.items() {
+        context.engine.parking.wake(settling_place(&item.at, VersionId::of_word(item.note)));
     }
 }
 
@@ -583,7 +658,6 @@ fn read_older<'a>(
     attempt: &mut Attempt,
     at: &'a CellAt,
 ) -> Result<Option<Version<'a>>, Abort> {
-    let mut spin = Spin::default();
     loop {
         let word = at.chain_word();
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
@@ -594,7 +668,7 @@ fn read_older<'a>(
         let seen = match seen_at(newest, attempt.time) {
             Ok(seen) => seen,
             // In a snapshot it has no other chance to come, and nobody is waiting for it.
-            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) || attempt.looks_back => continue,
+            Err(pending) if await_settled(context, at, pending, attempt.looks_back) => continue,
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
         };
         let replaced = newest.and_then(|newest| {
@@ -716,6 +790,11 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
     let committed = commit_at(context, attempt, writes, ts);
     if !matches!(committed, Ok(())) {
         unlink_all(context, writes);
+        if let (Err(Failure::Outcome(Abort::Locked)), true) = (&committed, attempt.held.is_empty())
+            && let Some(at) = writes.items().iter().map(|item| item.at).find(locks::is_locked)
+        {
+            locks::await_unlocked(context, at);
+        }
     }
     if !matches!(committed, Ok(())) || mutant(Mutant::TickAwaitedLate) {
         context.clock.pass(ts);
@@ -726,7 +805,7 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
         Ok(()) => Ok(Committed { version: ts }),
         Err(Failure::Outcome(abort)) => Err(abort),
         Err(Failure::Panic(panic)) => {
-            give_back(attempt);
+            give_back(context, attempt);
             resume_unwind(panic)
         }
     }
@@ -872,19 +951,18 @@ fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool
 
 /// Latches a cell that nobody else holds.
 fn latch<'a>(context: &mut Context<'_, Mvto>, attempt: &Attempt, at: &'a CellAt) -> Result<Latched<'a>, Abort> {
-    let mut spin = Spin::default();
+    let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(false));
     loop {
         match at.try_latch() {
             Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds_at_commit(*at) => return Ok(cell),
             Ok(cell) => {
                 cell.release();
-                if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-                    return Err(context.conflict(Abort::Locked, *at));
-                }
             }
             Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, *at)),
-            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
-            Err(_) => return Err(context.conflict(Abort::Locked, *at)),
+            Err(_) => {}
+        }
+        if wait.wait() == Waited::InVain {
+            return Err(context.conflict(Abort::Locked, *at));
         }
     }
 }
@@ -936,11 +1014,10 @@ fn raise_below(context: &mut Context<'_, Mvto>, writes: &WriteSet, index: usize,
 
 /// What a linked item's version follows, once it is known whether that stands. Only versions with smaller timestamps are waited for.
 fn settled_below<'a>(context: &mut Context<'_, Mvto>, item: &'a WriteItem) -> Result<Option<Version<'a>>, Abort> {
-    let mut spin = Spin::default();
     loop {
         match seen_at(own(item).and_then(Version::older), u64::MAX) {
             Ok(below) => return Ok(below),
-            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+            Err(pending) if await_settled(context, &item.at, pending, false) => {}
             Err(_) => return Err(context.conflict(Abort::Locked, item.at)),
         }
     }
@@ -988,7 +1065,6 @@ fn look_below(
 
 /// Looks whether there is a row below an item's version, whatever becomes of those that are pending.
 fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(), Abort> {
-    let mut spin = Spin::default();
     'again: loop {
         for version in own(item).into_iter().flat_map(Version::and_older).skip(1) {
             let stamp = version.stamp();
@@ -998,7 +1074,7 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
             if stamp.is_committed() && !stamp.is_absent() {
                 return Ok(());
             }
-            if stamp.is_pending() && spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            if stamp.is_pending() && await_settled(context, &item.at, version, false) {
                 continue 'again;
             }
             break;

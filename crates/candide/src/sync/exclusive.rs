@@ -1,0 +1,294 @@
+//! A lock for one thread at a time.
+
+#![forbid(unsafe_code)]
+
+use super::{AtomicU64, Duration, Instant, MODELLED, Ordering, Parking, Patience, Point, Wait, Waited, Wish, pass};
+use crossbeam_utils::CachePadded;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A lock that is taken in one call and released in another, as a transaction that owns the database needs it.
+#[derive(Debug)]
+pub(crate) struct Exclusive {
+    /// Which thread holds it; zero if none does. Shared with [`NESTED`].
+    holder: Arc<AtomicU64>,
+    // Boxed, like the turns: the lines that it has to itself would make what it is part of large.
+    parking: Box<Parking>,
+}
+
+/// Why a lock was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The thread would wait for itself: it holds the lock, or what a thread waits for that does, and so on.
+    Nested,
+    /// It is too late.
+    TooLate,
+}
+
+impl Default for Exclusive {
+    fn default() -> Exclusive {
+        Exclusive { holder: Arc::new(AtomicU64::new(0)), parking: Box::new(Parking::of_one()) }
+    }
+}
+
+#[cfg(not(any(loom, shuttle)))]
+thread_local! {
+    /// Locks that the thread holds. Its place is the thread's number.
+    static HELD: Cell<u32> = const { Cell::new(0) };
+}
+// All threads of a model run on one of the system's.
+#[cfg(loom)]
+loom::thread_local! {
+    static HELD: Cell<u32> = Cell::new(0);
+}
+#[cfg(shuttle)]
+shuttle::thread_local! {
+    static HELD: Cell<u32> = Cell::new(0);
+}
+
+/// A number that no other living thread has.
+fn thread_number() -> u64 {
+    HELD.with(|held| std::ptr::from_ref(held).addr() as u64)
+}
+
+fn count_held(change: i32) {
+    HELD.with(|held| held.set(held.get().wrapping_add_signed(change)));
+}
+
+impl Exclusive {
+    /// Waits for the lock, until `until` at most if it is given.
+    #[inline]
+    pub(crate) fn acquire(&self, until: Option<Instant>) -> Result<(), Refusal> {
+        let me = thread_number();
+        if !self.try_acquire(me) {
+            self.wait_for(me, until)?;
+        }
+        count_held(1);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_acquire(&self, me: u64) -> bool {
+        // Acquire: what the previous holder released is ours to see (E2).
+        self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for(&self, me: u64, until: Option<Instant>) -> Result<(), Refusal> {
+        if self.holder.load(Ordering::Relaxed) == me {
+            return Err(Refusal::Nested);
+        }
+        let _nested = match HELD.with(Cell::get) {
+            0 => None,
+            _ => Some(Nested::begin(me, &self.holder)?),
+        };
+        let patience = until.map_or(Patience::Endless, Patience::Until);
+        if wait_to_own(&self.holder, me, Wait::new(&self.parking, 0, Wish::Own(me), patience)) {
+            Ok(())
+        } else {
+            Err(Refusal::TooLate)
+        }
+    }
+
+    /// Gives back what this thread holds.
+    #[inline]
+    pub(crate) fn release(&self) {
+        debug_assert_eq!(self.holder.load(Ordering::Relaxed), thread_number(), "only the holder gives it back");
+        count_held(-1);
+        give_up(&self.holder, &self.parking, 0);
+    }
+}
+
+/// Waits until `holder` says `me`; false if the wait is in vain.
+fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
+    loop {
+        // Relaxed look first: waiters share the line instead of stealing it. Acquire: what the previous holder released is ours to
+        // see (E2).
+        let is_free = holder.load(Ordering::Relaxed) == 0;
+        if is_free && holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return true;
+        }
+        pass(Point::Excluded);
+        match wait.wait() {
+            Waited::Again => {}
+            Waited::Handed => {
+                let now = holder.load(Ordering::Acquire); // E2
+                debug_assert_eq!(now, me, "it was handed over");
+                return true;
+            }
+            Waited::InVain => return false,
+        }
+    }
+}
+
+/// Frees what this thread owns, or hands it over.
+#[inline]
+fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
+    if parking.has_sleepers() {
+        return parking.release(address, true, &mut |to| holder.store(to.unwrap_or(0), Ordering::Release)); // E2
+    }
+    holder.store(0, Ordering::Release); // E2
+    if parking.has_sleepers() {
+        parking.wake(address);
+    }
+}
+
+/// Turns of transactions that have failed on the same row: one of them at a time tries again, and the others sleep.
+///
+/// A turn locks nothing and is waited for no longer than [`TURN_WAIT_MAX`]; so a transaction may do without, and its holder may
+/// wait for anything.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    owners: [CachePadded<AtomicU64>; TURNS],
+    parking: Parking,
+}
+
+const TURNS: usize = if MODELLED { 1 } else { 32 };
+/// The longest that a transaction waits for its turn.
+const TURN_WAIT_MAX: Duration = Duration::from_millis(10);
+
+/// A turn that a transaction has, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    number: usize,
+}
+
+impl Turns {
+    pub(crate) fn new() -> Turns {
+        Turns { owners: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))), parking: Parking::new() }
+    }
+
+    /// Waits for the turn of session `id` among those that have failed on what `hash` stands for.
+    pub(crate) fn wait(&self, hash: u64, id: u64) -> Option<Turn<'_>> {
+        let number = hash as usize % TURNS;
+        let wait = Wait::new(&self.parking, number as u64 * 8, Wish::Own(id), Patience::Lasting(TURN_WAIT_MAX));
+        wait_to_own(&self.owners[number], id, wait).then(|| Turn { turns: self, number })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        give_up(&self.turns.owners[self.number], &self.turns.parking, self.number as u64 * 8);
+    }
+}
+
+/// Threads that hold a lock and wait for another one, and the holder of that. Not part of what the models explore.
+static NESTED: Mutex<Vec<(u64, Arc<AtomicU64>)>> = Mutex::new(Vec::new());
+
+/// An entry of [`NESTED`].
+struct Nested(u64);
+
+impl Nested {
+    /// Enters a thread that is going to wait for a lock, unless that waits for the thread.
+    ///
+    /// All threads of a circle are in the list when the last one enters: each of them waits for a lock whose holder does not
+    /// change, since that waits, too. A thread that is no longer waiting when it is looked at holds the lock that it is entered with, so
+    /// the search ends there.
+    fn begin(me: u64, lock: &Arc<AtomicU64>) -> Result<Nested, Refusal> {
+        if MODELLED {
+            return Ok(Nested(0));
+        }
+        let mut list = NESTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut lock_waited_for, mut waiter) = (lock, me);
+        loop {
+            let holder = lock_waited_for.load(Ordering::Relaxed);
+            if holder == me {
+                return Err(Refusal::Nested);
+            }
+            if holder == waiter {
+                break;
+            }
+            let Some((_, next)) = list.iter().find(|(thread, _)| *thread == holder) else { break };
+            (lock_waited_for, waiter) = (next, holder);
+        }
+        list.push((me, lock.clone()));
+        Ok(Nested(me))
+    }
+}
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        if !MODELLED {
+            let mut list = NESTED.lock().unwrap_or_else(PoisonError::into_inner);
+            list.retain(|(thread, _)| *thread != self.0);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_had_in_time_is_another_s_still() {
+        let (turns, lock) = (Turns::new(), Exclusive::default());
+        let turn = turns.wait(7, 1).expect("it is free");
+        assert!(turns.wait(7, 2).is_none());
+        assert_eq!(turn.turns.owners[7].load(Ordering::Relaxed), 1);
+        drop(turn);
+        assert!(turns.wait(7, 2).is_some());
+        lock.acquire(None).unwrap();
+        assert_eq!(lock.acquire(None), Err(Refusal::Nested));
+        std::thread::scope(|scope| {
+            let late = scope.spawn(|| lock.acquire(Some(Instant::now())));
+            assert_eq!(late.join().unwrap(), Err(Refusal::TooLate));
+        });
+        lock.release();
+        lock.acquire(None).unwrap();
+    }
+}
+
+#[cfg(all(test, shuttle))]
+mod tests {
+    use super::*;
+    use crate::sync::thread;
+
+    /// Three threads, of which each owns something for a moment, twice. A sleeper that is not woken would be a deadlock.
+    fn by_turns(take: impl Fn(u64, &dyn Fn()) + Send + Sync + 'static) {
+        let (take, inside) = (Arc::new(take), Arc::new(AtomicU64::new(0)));
+        let threads = [1, 2, 3].map(|id| {
+            let (take, inside) = (take.clone(), inside.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    take(id, &|| {
+                        assert_eq!(inside.swap(id, Ordering::Relaxed), 0);
+                        assert_eq!(inside.swap(0, Ordering::Relaxed), id);
+                    });
+                }
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    fn explore(scene: impl Fn() + Send + Sync + Copy + 'static) {
+        let schedules = std::env::var("CANDIDE_SCHEDULES").ok().and_then(|number| number.parse().ok()).unwrap_or(5_000);
+        shuttle::check_random(scene, schedules);
+        shuttle::check_pct(scene, schedules, 3);
+    }
+
+    #[test]
+    fn shuttle_every_thread_that_waits_for_a_lock_gets_it() {
+        explore(|| {
+            let lock = Exclusive::default();
+            by_turns(move |_, inside| {
+                lock.acquire(None).unwrap();
+                inside();
+                lock.release();
+            });
+        });
+    }
+
+    #[test]
+    fn shuttle_a_turn_has_one_owner() {
+        explore(|| {
+            let turns = Turns::new();
+            by_turns(move |id, inside| {
+                if let Some(_turn) = turns.wait(0, id) {
+                    inside();
+                }
+            });
+        });
+    }
+}
