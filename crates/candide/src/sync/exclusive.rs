@@ -141,7 +141,6 @@ fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
 #[derive(Debug)]
 pub(crate) struct Turns {
     owners: [CachePadded<AtomicU64>; TURNS],
-    parking: Parking,
 }
 
 const TURNS: usize = if MODELLED { 1 } else { 32 };
@@ -151,27 +150,33 @@ const TURN_WAIT_MAX: Duration = Duration::from_millis(10);
 /// A turn that a transaction has, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
-    turns: &'a Turns,
-    number: usize,
+    owner: &'a AtomicU64,
+    parking: &'a Parking,
 }
 
 impl Turns {
     pub(crate) fn new() -> Turns {
-        Turns { owners: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))), parking: Parking::new() }
+        Turns { owners: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))) }
     }
 
-    /// Waits for the turn of session `id` among those that have failed on what `hash` stands for.
-    pub(crate) fn wait(&self, hash: u64, id: u64) -> Option<Turn<'_>> {
-        let number = hash as usize % TURNS;
-        let wait = Wait::new(&self.parking, number as u64 * 8, Wish::Own(id), Patience::Lasting(TURN_WAIT_MAX));
-        wait_to_own(&self.owners[number], id, wait).then(|| Turn { turns: self, number })
+    /// Waits in `parking` for the turn of session `id` among those that have failed on what `hash`
+    /// stands for.
+    pub(crate) fn wait<'a>(&'a self, parking: &'a Parking, hash: u64, id: u64) -> Option<Turn<'a>> {
+        let owner = &*self.owners[hash as usize % TURNS];
+        let wait = Wait::new(parking, place(owner), Wish::Own(id), Patience::Lasting(TURN_WAIT_MAX));
+        wait_to_own(owner, id, wait).then(|| Turn { owner, parking })
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        give_up(&self.turns.owners[self.number], &self.turns.parking, self.number as u64 * 8);
+        give_up(self.owner, self.parking, place(self.owner));
     }
+}
+
+/// Returns where waiters for a turn sleep.
+fn place(owner: &AtomicU64) -> u64 {
+    std::ptr::from_ref(owner).addr() as u64
 }
 
 /// Threads that hold a lock and wait for another one, and the holder of that. Not part of what the models explore.
@@ -223,12 +228,12 @@ mod tests {
 
     #[test]
     fn what_is_not_had_in_time_is_another_s_still() {
-        let (turns, lock) = (Turns::new(), Exclusive::default());
-        let turn = turns.wait(7, 1).expect("it is free");
-        assert!(turns.wait(7, 2).is_none());
-        assert_eq!(turn.turns.owners[7].load(Ordering::Relaxed), 1);
+        let (turns, parking, lock) = (Turns::new(), Parking::new(), Exclusive::default());
+        let turn = turns.wait(&parking, 7, 1).expect("it is free");
+        assert!(turns.wait(&parking, 7, 2).is_none());
+        assert_eq!(turns.owners[7].load(Ordering::Relaxed), 1);
         drop(turn);
-        assert!(turns.wait(7, 2).is_some());
+        assert!(turns.wait(&parking, 7, 2).is_some());
         lock.acquire(None).unwrap();
         assert_eq!(lock.acquire(None), Err(Refusal::Nested));
         std::thread::scope(|scope| {
@@ -283,9 +288,9 @@ mod tests {
     #[test]
     fn shuttle_a_turn_has_one_owner() {
         explore(|| {
-            let turns = Turns::new();
+            let (turns, parking) = (Turns::new(), Parking::new());
             by_turns(move |id, inside| {
-                if let Some(_turn) = turns.wait(0, id) {
+                if let Some(_turn) = turns.wait(&parking, 0, id) {
                     inside();
                 }
             });

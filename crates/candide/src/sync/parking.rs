@@ -1,27 +1,42 @@
 //! Sleeping until a lock is free.
 //!
 //! # Rules
-//! A waiter looks at its lock for [`ROUNDS_BUSY`] rounds, then *enters* the queue of its lock's bucket, looks once more, and sleeps.
-//! A running thread may take a free lock past all sleepers: that is what keeps a lock busy while sleepers wake up. Each release wakes
-//! the first sleeper that wants to own the lock, and those before it that only want to look. One that has slept for
-//! [`HANDED_AFTER`], or has lost [`LOST_MAX`] times after it was woken, is *handed* the lock: the owner gives it over without freeing it, so
-//! no running thread can come between. A bucket hands over once in [`HANDED_EVERY`] at most, since each time the lock is idle until the
-//! sleeper runs.
+//! A waiter looks at its lock for [`ROUNDS_BUSY`] rounds, then *enters* the queue of its lock's
+//! bucket, looks once more, and sleeps. A running thread may take a free lock past all sleepers:
+//! that is what keeps a lock busy while sleepers wake up.
+//!
+//! A release wakes the first sleeper that wants to own the lock, and those before it that only want
+//! to look; but of the sleepers that want to own something, one per bucket and [`WOKEN_EVERY`]: the
+//! running threads take the lock again long before a sleeper is awake, and waking it for nothing
+//! costs as much as ten transactions. A release that leaves the sleeper asleep notes the bucket, and
+//! whatever thread goes to sleep next wakes its sleepers first ([`Parking::wake_unwoken`]). So a
+//! processor is not idle while a lock is free that some thread waits for.
+//!
+//! A waiter that has slept for [`HANDED_AFTER`], or has lost [`LOST_MAX`] times after it was woken,
+//! is *handed* the lock: the owner gives it over without freeing it, so no running thread can come
+//! between. A bucket hands over once in [`HANDED_EVERY`] at most, since each time the lock is idle
+//! until the sleeper runs.
 //!
 //! # Bounds
-//! The first of `n` sleepers at a lock is handed it at the first release after [`HANDED_AFTER`], and the last one `n` times
-//! [`HANDED_EVERY`] later: 16 ms for 64 threads, if the owners release it in time and threads are let run when they are woken.
+//! The first of `n` sleepers at a lock is handed it at the first release after [`HANDED_AFTER`], and
+//! the last one `n` times [`HANDED_EVERY`] later: 16 ms for 64 threads, if the owners release it in
+//! time and threads are let run when they are woken. Where no thread releases the lock again, and
+//! none goes to sleep, because the last owner has left the engine, the first sleeper finds it free
+//! after [`SLICE_MAX`] at the latest.
 //!
 //! # Cost
-//! An owner that releases a lock looks whether there are sleepers at all, in a word that is written by waiters that enter and leave and by
-//! nothing else. It takes the bucket's mutex only if there are some.
+//! An owner that releases a lock looks whether there are sleepers at all, in a word that changes when
+//! a bucket gets its first waiter or loses its last one. It takes the bucket's mutex, and asks the
+//! clock, only if its own bucket has some.
 //!
 //! # Lost wake-ups
-//! A sleeper has entered, then passed a fence, then seen its lock taken. The owner stores the free lock and then looks for sleepers. There
-//! is no fence between the two, which each release would have to pay for: so an owner may miss a waiter that enters while the
-//! store is on its way to memory, which takes less than a microsecond. Such a waiter looks again by itself after [`SLICE_FIRST`], and
-//! in doubling intervals up to [`SLICE_MAX`]. Nothing else rests on these times: under shuttle, where memory has one order, there are none, and a sleeper that
-//! nothing wakes is a deadlock. Under loom nothing sleeps.
+//! A sleeper has entered, then passed a fence, then seen its lock taken. The owner stores the free
+//! lock and then looks for sleepers. There is no fence between the two, which each release would have
+//! to pay for: so an owner may miss a waiter that enters while the store is on its way to memory,
+//! which takes less than a microsecond. Such a waiter looks again by itself after [`SLICE_FIRST`],
+//! and in doubling intervals up to [`SLICE_MAX`]. Nothing else rests on these times: under shuttle,
+//! where memory has one order, there are none, and a sleeper that nothing wakes is a deadlock. Under
+//! loom nothing sleeps.
 
 #![forbid(unsafe_code)]
 
@@ -31,13 +46,15 @@ use super::{
 use crossbeam_utils::CachePadded;
 use thread::Thread;
 
-/// Rounds of busy waiting before a waiter that wants to own something sleeps: half a microsecond. With four times as many, two threads that
-/// locked two rows in opposite orders were five times slower.
-pub(crate) const ROUNDS_BUSY: u32 = if MODELLED { 2 } else { 16 };
-/// The same for one that was woken and has found the lock taken again.
+/// Rounds of busy waiting before a waiter that wants to own something sleeps: some two
+/// microseconds, in which an owner that runs commits.
+const ROUNDS_BUSY: u32 = if MODELLED { 2 } else { 64 };
+/// Rounds of a waiter that was woken and has found the lock taken again.
 const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
-/// The same for one that looks: what it waits for is a commit that is going on, not a closure.
+/// Rounds of a waiter that looks: what it waits for is a commit that is going on, not a closure.
 const ROUNDS_LOOKING: u32 = if MODELLED { 2 } else { 64 };
+/// The time between two waiters of a bucket that are woken to own something.
+const WOKEN_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 200 });
 /// Sleep after which a waiter is handed its lock.
 const HANDED_AFTER: Duration = Duration::from_micros(500);
 /// Wake-ups after which a waiter is handed its lock.
@@ -46,15 +63,17 @@ const LOST_MAX: u32 = if MODELLED { 1 } else { 8 };
 const HANDED_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 250 });
 /// How long a sleeper trusts that it will be woken.
 const SLICE_FIRST: Duration = Duration::from_millis(1);
-const SLICE_MAX: Duration = Duration::from_millis(8);
-/// Queues, to which addresses are distributed.
+const SLICE_MAX: Duration = Duration::from_millis(4);
+/// Queues, to which addresses are distributed; each is a bit of a word.
 const BUCKETS: usize = if MODELLED { 1 } else { 64 };
 
 /// Places to sleep, by the address of what is waited for.
 #[derive(Debug)]
 pub(crate) struct Parking {
-    /// Waiters in all queues.
-    sleepers: CachePadded<AtomicU64>,
+    /// The buckets that have waiters.
+    occupied: CachePadded<AtomicU64>,
+    /// The buckets in which a release has left a sleeper asleep.
+    unwoken: CachePadded<AtomicU64>,
     buckets: Box<[CachePadded<Mutex<Bucket>>]>,
 }
 
@@ -65,9 +84,11 @@ struct Bucket {
     entered: u64,
     /// When a lock was handed over last.
     handed: Option<Instant>,
+    /// When a waiter was woken last to own something.
+    woken: Option<Instant>,
 }
 
-/// One that has entered.
+/// A thread that has entered.
 #[derive(Debug)]
 struct Waiter {
     number: u64,
@@ -131,30 +152,47 @@ impl Parking {
 
     fn with_buckets(count: usize) -> Parking {
         let buckets = (0..count).map(|_| CachePadded::default()).collect();
-        Parking { sleepers: CachePadded::new(AtomicU64::new(0)), buckets }
+        let bits = || CachePadded::new(AtomicU64::new(0));
+        Parking { occupied: bits(), unwoken: bits(), buckets }
     }
 
     /// Whether there are waiters in any queue, apart from those that are just entering.
     #[inline(always)]
     pub(crate) fn has_sleepers(&self) -> bool {
-        // Relaxed: see "Lost wake-ups". Under loom waiters look again by themselves, and each load would be one more step to explore.
-        !cfg!(loom) && self.sleepers.load(Ordering::Relaxed) != 0
+        // Relaxed: see "Lost wake-ups". Under loom waiters look again by themselves, and each load
+        // would be one more step to explore.
+        !cfg!(loom) && self.occupied.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns the number of the bucket of an address.
+    fn place(&self, address: u64) -> usize {
+        let hash = (address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        hash as usize % self.buckets.len()
     }
 
     fn bucket(&self, address: u64) -> MutexGuard<'_, Bucket> {
-        let hash = (address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        lock(&self.buckets[hash as usize % self.buckets.len()])
+        lock(&self.buckets[self.place(address)])
     }
 
-    /// Releases what is at an address, where there may be waiters: calls `free` with the number of the waiter that it is handed to
-    /// and that owns it from then on, or with nothing, and then wakes the next ones.
+    fn has_sleepers_at(&self, address: u64) -> bool {
+        self.occupied.load(Ordering::Relaxed) & 1 << self.place(address) != 0
+    }
+
+    /// Releases what is at an address, where there may be waiters: calls `free` with the number of
+    /// the waiter that it is handed to and that owns it from then on, or with nothing, and then wakes
+    /// the next ones.
     #[cold]
     #[inline(never)]
     pub(crate) fn release(&self, address: u64, can_hand_over: bool, free: &mut dyn FnMut(Option<u64>)) {
+        if !self.has_sleepers_at(address) {
+            free(None);
+            return self.wake(address);
+        }
         let mut bucket = self.bucket(address);
-        match bucket.starving(address).filter(|_| can_hand_over) {
+        let now = Instant::now();
+        match bucket.starving(address, now).filter(|_| can_hand_over) {
             Some(index) => {
-                bucket.handed = Some(Instant::now());
+                bucket.handed = Some(now);
                 let waiter = &mut bucket.waiters[index];
                 let Wish::Own(number) = waiter.wish else { unreachable!("one that wants to own it") };
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
@@ -165,7 +203,7 @@ impl Parking {
             }
             None => {
                 free(None);
-                Parking::wake_next(bucket, address);
+                self.wake_next(bucket, address, now);
             }
         }
     }
@@ -174,30 +212,66 @@ impl Parking {
     #[cold]
     #[inline(never)]
     pub(crate) fn wake(&self, address: u64) {
-        if !mutant(Mutant::SleepersUnseen) {
-            Parking::wake_next(self.bucket(address), address);
+        if self.has_sleepers_at(address) && !mutant(Mutant::SleepersUnseen) {
+            self.wake_next(self.bucket(address), address, Instant::now());
         }
     }
 
-    fn wake_next(mut bucket: MutexGuard<'_, Bucket>, address: u64) {
+    fn wake_next(&self, mut bucket: MutexGuard<'_, Bucket>, address: u64, now: Instant) {
+        let is_soon = bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
         let mut owner = None;
         for waiter in bucket.waiters.iter_mut().filter(|waiter| waiter.address == address) {
             let is_asleep = waiter.state == State::Asleep;
+            if waiter.wish != Wish::Look {
+                owner = is_asleep.then_some(waiter);
+                break;
+            }
             if is_asleep {
                 waiter.state = State::Woken;
-            }
-            match waiter.wish {
-                Wish::Look if is_asleep => waiter.thread.unpark(),
-                Wish::Look => {}
-                Wish::Own(_) => {
-                    owner = is_asleep.then(|| waiter.thread.clone());
-                    break;
-                }
+                waiter.thread.unpark();
             }
         }
-        drop(bucket);
-        if let Some(thread) = owner {
+        let Some(owner) = owner else { return };
+        if is_soon {
+            drop(bucket);
+            let bit = 1 << self.place(address);
+            if self.unwoken.load(Ordering::Relaxed) & bit == 0 {
+                self.unwoken.fetch_or(bit, Ordering::Relaxed);
+            }
+        } else {
+            owner.state = State::Woken;
+            let thread = owner.thread.clone();
+            bucket.woken = Some(now);
+            drop(bucket);
             thread.unpark();
+        }
+    }
+
+    /// Wakes the sleepers that releases have left asleep, on behalf of a thread that is going to
+    /// sleep.
+    #[inline]
+    pub(crate) fn wake_unwoken(&self) {
+        if self.unwoken.load(Ordering::Relaxed) != 0 {
+            self.wake_in(self.unwoken.swap(0, Ordering::Relaxed));
+        }
+    }
+
+    /// Wakes, in these buckets, the first waiter for each address that wants to own that.
+    #[cold]
+    fn wake_in(&self, mut places: u64) {
+        while places != 0 {
+            let mut bucket = lock(&self.buckets[places.trailing_zeros() as usize]);
+            places &= places - 1;
+            bucket.woken = Some(Instant::now());
+            for index in 0..bucket.waiters.len() {
+                let (before, from) = bucket.waiters.split_at_mut(index);
+                let waiter = &mut from[0];
+                let is_before = |other: &Waiter| other.address == waiter.address && other.wish != Wish::Look;
+                if waiter.wish != Wish::Look && waiter.state == State::Asleep && !before.iter().any(is_before) {
+                    waiter.state = State::Woken;
+                    waiter.thread.unpark();
+                }
+            }
         }
     }
 }
@@ -207,13 +281,14 @@ impl Bucket {
         self.waiters.iter().position(|waiter| waiter.number == number).expect("it has entered")
     }
 
-    /// The first that wants to own what is at an address, if it has waited for so long that it is handed that.
-    fn starving(&self, address: u64) -> Option<usize> {
+    /// Returns the first waiter that wants to own what is at an address, if it has waited for so long
+    /// that it is handed that.
+    fn starving(&self, address: u64, now: Instant) -> Option<usize> {
         let wants = |waiter: &Waiter| waiter.address == address && waiter.wish != Wish::Look;
         let index = self.waiters.iter().position(wants)?;
         let first = &self.waiters[index];
-        let is_starving = first.lost >= LOST_MAX || first.since.elapsed() >= HANDED_AFTER;
-        let is_time = self.handed.is_none_or(|handed| handed.elapsed() >= HANDED_EVERY);
+        let is_starving = first.lost >= LOST_MAX || now.saturating_duration_since(first.since) >= HANDED_AFTER;
+        let is_time = self.handed.is_none_or(|handed| now.saturating_duration_since(handed) >= HANDED_EVERY);
         (is_starving && is_time && first.state != State::Handed).then_some(index)
     }
 }
@@ -265,7 +340,11 @@ impl<'a> Wait<'a> {
     }
 
     fn enter(&mut self) {
-        let mut bucket = self.parking.bucket(self.address);
+        let place = self.parking.place(self.address);
+        let mut bucket = lock(&self.parking.buckets[place]);
+        if bucket.waiters.is_empty() {
+            self.parking.occupied.fetch_or(1 << place, Ordering::Relaxed);
+        }
         bucket.entered += 1;
         let number = bucket.entered;
         bucket.waiters.push(Waiter {
@@ -278,12 +357,12 @@ impl<'a> Wait<'a> {
             lost: 0,
         });
         self.number = Some(number);
-        self.parking.sleepers.fetch_add(1, Ordering::Relaxed);
         drop(bucket);
         if let Patience::Lasting(duration) = self.patience {
             self.patience = Instant::now().checked_add(duration).map_or(Patience::Endless, Patience::Until);
         }
-        // Before the waiter looks at what it waits for: an owner that does not see it yet has released that (E1).
+        // Before the waiter looks once more: an owner that does not see it in the queue has stored
+        // the free lock before that look (E1).
         full_fence();
     }
 
@@ -299,12 +378,13 @@ impl<'a> Wait<'a> {
         if left.is_zero() || MODELLED && matches!((self.patience, self.wish), (Patience::Until(_), Wish::Own(_))) {
             return self.give_up();
         }
+        self.parking.wake_unwoken();
         park_for(self.slice.min(left));
         self.slice = (self.slice * 2).min(SLICE_MAX);
         self.awoken(number).unwrap_or(Waited::Again)
     }
 
-    /// What it was woken for, if it was.
+    /// Returns what it was woken for, if it was.
     fn awoken(&mut self, number: u64) -> Option<Waited> {
         let mut bucket = self.parking.bucket(self.address);
         let place = bucket.place(number);
@@ -331,7 +411,7 @@ impl<'a> Wait<'a> {
     pub(crate) fn give_up(&mut self) -> Waited {
         match self.leave() {
             State::Handed => return Waited::Handed,
-            State::Woken => Parking::wake_next(self.parking.bucket(self.address), self.address),
+            State::Woken => self.parking.wake_next(self.parking.bucket(self.address), self.address, Instant::now()),
             State::Asleep => {}
         }
         Waited::InVain
@@ -341,8 +421,12 @@ impl<'a> Wait<'a> {
         let Some(number) = self.number.take() else { return State::Asleep };
         let mut bucket = self.parking.bucket(self.address);
         let place = bucket.place(number);
-        self.parking.sleepers.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed);
-        bucket.waiters.remove(place).state
+        let state = bucket.waiters.remove(place).state;
+        if bucket.waiters.is_empty() {
+            let others = !(1 << self.parking.place(self.address));
+            self.parking.occupied.fetch_and(others, Ordering::Relaxed);
+        }
+        state
     }
 }
 
@@ -396,6 +480,11 @@ mod tests {
         wait.awoken(wait.number.unwrap())
     }
 
+    /// Wakes the next waiters so many times [`WOKEN_EVERY`] after `begun`.
+    fn wake_at(parking: &Parking, begun: Instant, times: u32) {
+        parking.wake_next(parking.bucket(PLACE), PLACE, begun + times * WOKEN_EVERY);
+    }
+
     #[test]
     fn a_release_wakes_waiters_that_look_and_the_first_that_wants_to_own() {
         let parking = Parking::new();
@@ -404,14 +493,13 @@ mod tests {
         enter(&mut before);
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
         enter(&mut behind);
-        for _ in 0..2 {
-            parking.wake(PLACE);
-        }
+        parking.wake(PLACE);
+        wake_at(&parking, Instant::now(), 1);
         assert_eq!(awoken(&mut before), Some(Waited::Again));
         assert_eq!(awoken(&mut first), Some(Waited::Again));
         assert_eq!((awoken(&mut second), awoken(&mut behind)), (None, None), "the first one has not been there yet");
         drop((before, first));
-        parking.wake(PLACE);
+        wake_at(&parking, Instant::now(), 2);
         assert_eq!((awoken(&mut second), awoken(&mut behind)), (Some(Waited::Again), None));
         drop((second, behind));
         assert!(!parking.has_sleepers());
@@ -421,8 +509,9 @@ mod tests {
     fn a_waiter_that_has_lost_eight_times_is_handed_what_it_waits_for() {
         let parking = Parking::new();
         let (mut first, second) = (owner(&parking, 1), owner(&parking, 2));
-        for _ in 0..LOST_MAX {
-            parking.wake(PLACE);
+        let begun = Instant::now();
+        for times in 0..LOST_MAX {
+            wake_at(&parking, begun, times);
             assert_eq!(awoken(&mut first), Some(Waited::Again));
         }
         assert_eq!(release(&parking, false), None, "what cannot be handed over is freed");
@@ -437,9 +526,29 @@ mod tests {
     fn a_waiter_that_is_woken_and_gives_up_wakes_the_next() {
         let parking = Parking::new();
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
-        parking.wake(PLACE);
+        wake_at(&parking, Instant::now(), 0);
         assert_eq!(first.give_up(), Waited::InVain);
+        parking.wake_unwoken();
         assert_eq!(awoken(&mut second), Some(Waited::Again));
+    }
+
+    #[test]
+    fn what_a_release_leaves_asleep_is_woken_before_a_thread_sleeps() {
+        let parking = Parking::new();
+        let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
+        let mut elsewhere = Wait::new(&parking, PLACE + 8, Wish::Own(3), Patience::Endless);
+        enter(&mut elsewhere);
+        let begun = Instant::now();
+        for times in [0, 1] {
+            wake_at(&parking, begun, times);
+            assert_eq!(awoken(&mut first), Some(Waited::Again));
+        }
+        parking.wake_next(parking.bucket(PLACE), PLACE, begun + WOKEN_EVERY + WOKEN_EVERY / 2);
+        assert_eq!(awoken(&mut first), None, "it is too soon after the one before");
+        parking.wake_unwoken();
+        assert_eq!([&mut first, &mut second, &mut elsewhere].map(awoken), [Some(Waited::Again), None, None]);
+        parking.wake_unwoken();
+        assert_eq!(awoken(&mut first), None, "nothing was left asleep since");
     }
 
     #[test]

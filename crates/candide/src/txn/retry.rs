@@ -293,11 +293,12 @@ impl<P: Protocol> Core<P> {
         let waits_for_locks = !state.local.wanted.is_empty();
         if starvation.turn.is_none() && matches!(cause, Abort::ReadChanged | Abort::Locked) {
             let row = state.last_conflict.and_then(|note| note.row());
-            starvation.turn = row.and_then(|row| engine.turns.wait(row, starvation.session));
+            starvation.turn = row.and_then(|row| engine.turns.wait(&engine.parking, row, starvation.session));
         }
         // No other one of those that have failed on the row changes what this one reads now.
         let has_turn = starvation.turn.is_some() && cause == Abort::ReadChanged;
         if !waits_for_locks && !has_turn && !engine.options.factors.has(Factor::NoBackoff) {
+            engine.parking.wake_unwoken();
             pause(&mut self.state.get_mut().local.random, conflicts);
         }
         None
