@@ -41,6 +41,8 @@ const CHECKS: &[Check] = &[
     check("nodes-unlooked", "tests::opacity::an_absent_key_and_a_row_are_of_one_time"),
     check("install-unlooked", "tests::opacity::a_commit_that_has_installed_only_half_is_noticed"),
     check("epoch-after-look", "tests::opacity::the_epoch_of_a_look_is_one_from_before_it"),
+    check("met-elsewhere", "tests::opacity::a_version_that_was_met_in_one_row_is_not_met_in_another"),
+    check("met-uninstalled", "tests::opacity::a_version_that_a_row_never_had_is_not_met"),
     check("peek-unchecked", "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time"),
     check("told-unlooked", "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time"),
     check("told-once", "tests::opacity::rows_that_go_and_come_back_during_a_look_are_noticed"),

@@ -8,6 +8,7 @@ mod erased;
 mod hot;
 mod indexes;
 mod locks;
+mod met;
 pub mod mvcc;
 pub mod mvto;
 mod nodes;

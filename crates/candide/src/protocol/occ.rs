@@ -49,8 +49,8 @@
 //! a view that cannot move on, and phase 3. `Existence`, `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! A read compares the version with the view's base. One that others have written since then has all looked at that was seen
-//! before, at most eight times on average.
+//! A read compares the version with the view's base. One that others have written since then, and the session has not met yet,
+//! has all looked at that was seen before, at most eight times on average. A commit notes what it has installed.
 //!
 //! Long transactions that read what others keep writing starve until the token saves them, or hold what they will write.
 
@@ -404,6 +404,11 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
     // 5 install and release
     for index in 0..writes.items().len() {
         install(context, writes, index, version);
+    }
+    if attempt.view.is_opaque() {
+        for item in writes.items().iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled)) {
+            attempt.view.meet(item.at, if item.present { version } else { Tid(version.0 | Tid::ABSENT) });
+        }
     }
     attempt.last = Some(version);
     Ok(Committed { version: version.version() })

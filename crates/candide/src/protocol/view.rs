@@ -5,7 +5,9 @@
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is all that the
 //! closure has been told: cells that it has read, nodes that vouch for absent keys, and cells of which
 //! only the existence was told (by an update, an insert, a delete).
-//! * A version of an epoch before the base, in a cell without INSTALL, is taken as it is.
+//! * A version of an epoch before the base, in a cell without INSTALL, is taken as it is; so is one
+//!   that the session has met: installed itself, or looked at in a move of this attempt or of one
+//!   before it.
 //! * At any other version the view moves on before the closure is told: load the epoch; full fence, if
 //!   the epoch is not the base; look at the look-set and the new cell (each has the same version and
 //!   no INSTALL; each node the same version); then the epoch is the base. A row of which only the
@@ -33,9 +35,14 @@
 //! * **V3** A record that is not found was never there since the base, or was unlinked: a deleted
 //!   record is unlinked only when its epoch is below the horizon, which no pin's epoch is below; and an
 //!   inserter has linked its record before its locks, so the node's version tells of it.
+//! * **V4** A met version v of a cell is the cell's version at the moment of the view: it was installed
+//!   before that, since the session met it before, and it still is there when it is read. The rest of
+//!   what v's writer wrote is in the view: all its locks were set when v was met, so a look or a load
+//!   since has seen them, or its versions. A writer that replaces v locks the cell after the read, and
+//!   installs nothing before that, so nothing of it is in the view.
 //!
 //! # Cost
-//! Looks may cost eight times what the attempt has seen, and [`SPARE`] more, some 50 us. Beyond that,
+//! A version that a session meets costs one look. Looks may cost eight times what the attempt has seen, and [`SPARE`] more, some 50 us. Beyond that,
 //! the attempt asks for one tick of the epoch, which makes all that is committed by now older than the
 //! base; there is one such tick between two passes of the advancer. Without it looks go on up to
 //! [`MOST`], less than the time between two passes; then the attempt ends in a conflict, and the next
@@ -46,6 +53,7 @@
 #![forbid(unsafe_code)]
 
 use super::locks::LOCK_ROUNDS_MAX;
+use super::met::Met;
 use super::nodes::NodeSet;
 use super::{Context, Protocol};
 use crate::epoch::{Epoch, Epochs};
@@ -74,6 +82,7 @@ pub(super) struct View {
     most: usize,
     /// They were not enough.
     is_spent: bool,
+    met: Met,
     epochs: Arc<Epochs>,
 }
 
@@ -110,7 +119,15 @@ pub(super) enum Stuck {
 impl View {
     /// Makes a session's view.
     pub(super) fn new(epochs: &Arc<Epochs>) -> View {
-        View { base: u64::MAX, told: Vec::new(), spent: 0, most: MOST, is_spent: false, epochs: epochs.clone() }
+        View {
+            base: u64::MAX,
+            told: Vec::new(),
+            spent: 0,
+            most: MOST,
+            is_spent: false,
+            met: Met::new(),
+            epochs: epochs.clone(),
+        }
     }
 
     /// Begins with an attempt, which is pinned.
@@ -145,6 +162,12 @@ impl View {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
     }
 
+    /// Notes that the session has installed a version.
+    #[inline]
+    pub(super) fn meet(&mut self, at: CellAt, tid: Tid) {
+        self.met.note(at, tid);
+    }
+
     /// Takes note that the closure is told whether a row exists.
     #[inline(always)]
     pub(super) fn tell(&mut self, at: CellAt, exists: bool) {
@@ -153,7 +176,8 @@ impl View {
         }
     }
 
-    /// Moves on to the current epoch, and to `new`, a cell that has just been looked at and its version.
+    /// Moves on to the current epoch, and to `new`, a cell that has just been looked at and its
+    /// version, unless that was met.
     ///
     /// # Errors
     /// What has changed since it was observed, or the new cell.
@@ -164,6 +188,9 @@ impl View {
         nodes: &NodeSet,
         new: Option<(CellAt, Tid)>,
     ) -> Result<(), Stuck> {
+        if new.is_some_and(|(at, tid)| self.met.has(at, tid)) {
+            return Ok(());
+        }
         let observed = reads.len() + nodes.len() + self.told.len() + 1;
         self.spent += observed;
         let beyond = self.spent.saturating_sub(LOOKS_PER_OBSERVATION * observed);
@@ -185,6 +212,9 @@ impl View {
             base = Tid::first_of(self.epochs.now()).0;
         }
         self.base = base;
+        if let Some((at, tid)) = new {
+            self.met.note(at, tid);
+        }
         Ok(())
     }
 

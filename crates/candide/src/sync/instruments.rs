@@ -76,6 +76,10 @@ pub(crate) enum Mutant {
     InstallUnlooked,
     /// Views: the epoch is loaded after the look.
     EpochAfterLook,
+    /// Views: a version is taken for met that another cell has.
+    MetElsewhere,
+    /// Views: a version that a commit has not installed, since the row was never there, is met.
+    MetUninstalled,
     /// Views: whether a row exists is told without asking the view.
     PeekUnchecked,
     /// Views: what was told of rows that were not read is not looked at.
@@ -321,7 +325,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 96] = [
+    const NAMES: [(&str, Mutant); 98] = [
         ("no-fence", Mutant::NoFence),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
@@ -329,6 +333,8 @@ mod active {
         ("nodes-unlooked", Mutant::NodesUnlooked),
         ("install-unlooked", Mutant::InstallUnlooked),
         ("epoch-after-look", Mutant::EpochAfterLook),
+        ("met-elsewhere", Mutant::MetElsewhere),
+        ("met-uninstalled", Mutant::MetUninstalled),
         ("peek-unchecked", Mutant::PeekUnchecked),
         ("told-unlooked", Mutant::ToldUnlooked),
         ("told-once", Mutant::ToldOnce),

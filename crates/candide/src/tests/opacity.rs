@@ -326,6 +326,78 @@ fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
     assert!((2..400).contains(&looks.get()), "{} looks", looks.get());
 }
 
+/// Runs transactions, and counts the looks of their views.
+fn looks_of(run: impl FnOnce()) -> u32 {
+    let looks = Rc::new(Cell::new(0));
+    let counting = looks.clone();
+    with_hook(move |point| counting.set(counting.get() + u32::from(point == Point::Looked)), run);
+    looks.get()
+}
+
+#[test]
+fn a_version_that_the_session_has_met_needs_no_look() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    let own = looks_of(|| {
+        set(&mut reader, &items, &[0, 1], 1);
+        run(&mut reader, |tx| {
+            items.delete(tx, &2)?;
+            items.insert(tx, Item::new(9, 1))
+        });
+        run(&mut reader, |tx| {
+            items.update(tx, &0, Item::COUNT.add(1))?;
+            assert_eq!((count(tx, &items, 0), count(tx, &items, 1)), (Ok(2), Ok(1)));
+            assert_eq!((items.get(tx, &2, Item::COUNT), count(tx, &items, 9)), (Ok(None), Ok(1)));
+            Ok(())
+        });
+    });
+    assert_eq!(own, 0, "the session has installed them");
+    set(&mut writer, &items, &[1, 3], 5);
+    let others = [(); 2].map(|()| {
+        looks_of(|| {
+            run(&mut reader, |tx| {
+                assert_eq!((count(tx, &items, 1), count(tx, &items, 3)), (Ok(5), Ok(5)));
+                items.update(tx, &1, Item::COUNT.add(0))
+            });
+        })
+    });
+    assert_eq!(others, [2, 0], "one look at each, when it is met first");
+}
+
+#[test]
+fn a_version_that_was_met_in_one_row_is_not_met_in_another() {
+    let Scene { db, items, mut reader, mut writer } = scene();
+    let mut other = db.session().unwrap();
+    // Both are the first of the epoch.
+    set(&mut writer, &items, &[0], 1);
+    let between = |tx: &Tx<'_, Occ>| {
+        assert_eq!((count(tx, &items, 0), count(tx, &items, 1)), (Ok(1), Ok(0)));
+        set(&mut other, &items, &[1, 2], 1);
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| count(tx, &items, 2));
+}
+
+#[test]
+fn a_version_that_a_row_never_had_is_not_met() {
+    let Scene { items, mut reader, mut writer, .. } = scene();
+    set(&mut reader, &items, &[3], 1);
+    // The second version of the epoch, which the row never has: it is absent before and after.
+    run(&mut reader, |tx| {
+        items.insert(tx, Item::new(9, 1))?;
+        items.delete(tx, &9)
+    });
+    let between = |tx: &Tx<'_, Occ>| {
+        assert_eq!(count(tx, &items, 1), Ok(0));
+        run(&mut writer, |tx| items.insert(tx, Item::new(9, 2)));
+        run(&mut writer, |tx| {
+            items.delete(tx, &9)?;
+            items.update(tx, &1, Item::COUNT.set(1))
+        });
+        Ok(())
+    };
+    told_nothing(&mut reader, between, |tx| items.get(tx, &9, Item::COUNT));
+}
+
 #[test]
 fn validation_in_the_middle_says_whether_all_is_as_it_was() {
     let Scene { items, mut reader, mut writer, .. } = scene();
