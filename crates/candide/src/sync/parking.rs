@@ -160,7 +160,8 @@ impl Parking {
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
-                drop(bucket);
+                // For those that look it is released, too: it is the first that wants to own it, so the wake-up ends there.
+                Parking::wake_next(bucket, address);
                 thread.unpark();
             }
             None => {
@@ -229,12 +230,14 @@ pub(crate) struct Wait<'a> {
     /// The number under which it has entered.
     number: Option<u64>,
     slice: Duration,
+    /// Whether it was woken, and has not found since that what it waits for is taken.
+    was_woken: bool,
 }
 
 impl<'a> Wait<'a> {
     #[inline]
     pub(crate) fn new(parking: &'a Parking, address: u64, wish: Wish, patience: Patience) -> Wait<'a> {
-        Wait { parking, address, wish, patience, rounds: 0, number: None, slice: SLICE_FIRST }
+        Wait { parking, address, wish, patience, rounds: 0, number: None, slice: SLICE_FIRST, was_woken: false }
     }
 
     /// Waits for a round, or until it is woken. A call, so that loops which seldom wait stay small.
@@ -242,6 +245,7 @@ impl<'a> Wait<'a> {
     #[inline(never)]
     pub(crate) fn wait(&mut self) -> Waited {
         self.rounds += 1;
+        self.was_woken = false;
         if let Patience::Rounds(max) = self.patience {
             busy_round();
             return if self.rounds < max { Waited::Again } else { Waited::InVain };
@@ -317,6 +321,7 @@ impl<'a> Wait<'a> {
                 drop(bucket);
                 self.rounds = ROUNDS_BUSY - ROUNDS_AGAIN;
                 self.slice = SLICE_FIRST;
+                self.was_woken = true;
                 Some(Waited::Again)
             }
             State::Handed => {
@@ -327,12 +332,13 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Leaves, unless it is handed what it has waited for. If it was woken, that is passed on.
+    /// Leaves, unless it is handed what it has waited for. If it was woken, that is passed on: to leave what is free alone is to give up, too.
     pub(crate) fn give_up(&mut self) -> Waited {
+        let was_woken = std::mem::take(&mut self.was_woken);
         match self.leave() {
             State::Handed => return Waited::Handed,
-            State::Woken => Parking::wake_next(self.parking.bucket(self.address), self.address),
-            State::Asleep => {}
+            State::Asleep if !was_woken => {}
+            State::Asleep | State::Woken => Parking::wake_next(self.parking.bucket(self.address), self.address),
         }
         Waited::InVain
     }
@@ -440,6 +446,33 @@ mod tests {
         parking.wake(PLACE);
         assert_eq!(first.give_up(), Waited::InVain);
         assert_eq!(awoken(&mut second), Some(Waited::Again));
+    }
+
+    #[test]
+    fn a_waiter_that_has_no_use_for_what_it_was_woken_for_wakes_the_next() {
+        let parking = Parking::new();
+        let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
+        parking.wake(PLACE);
+        assert_eq!(awoken(&mut first), Some(Waited::Again));
+        // It has looked, and what is free is nothing to it.
+        assert_eq!(first.give_up(), Waited::InVain);
+        assert_eq!(awoken(&mut second), Some(Waited::Again));
+    }
+
+    #[test]
+    fn a_lock_that_is_handed_over_wakes_the_waiters_that_look() {
+        let parking = Parking::new();
+        let mut looking = Wait::new(&parking, PLACE, Wish::Look, Patience::Endless);
+        enter(&mut looking);
+        let mut first = owner(&parking, 1);
+        for _ in 0..LOST_MAX {
+            parking.wake(PLACE);
+            assert_eq!(awoken(&mut first), Some(Waited::Again));
+        }
+        assert_eq!(awoken(&mut looking), Some(Waited::Again));
+        assert_eq!(release(&parking, true), Some(1));
+        assert_eq!(awoken(&mut looking), Some(Waited::Again), "it may have waited for the commit that is over");
+        assert_eq!(awoken(&mut first), Some(Waited::Handed));
     }
 
     #[test]

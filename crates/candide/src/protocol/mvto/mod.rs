@@ -548,7 +548,10 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
                     }
                 }
             }
-            Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, at)),
+            Err(word) if word.has(Tid::DEAD) => {
+                wait.as_mut().map(Wait::give_up);
+                return Err(context.conflict(Abort::Dead, at));
+            }
             Err(_) => {}
         }
         let is_in_order = || attempt.held.iter().all(|held| held.address() < at.address());
