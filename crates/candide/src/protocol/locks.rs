@@ -88,6 +88,7 @@ impl Held {
         let waited = loop {
             let tid = Tid(cell.load(Ordering::Acquire)); // E3
             if tid.has(Tid::DEAD) {
+                wait.as_mut().map(Wait::give_up);
                 return Err(context.conflict(Abort::Dead, at));
             }
             if !tid.has(Tid::LOCK) {
@@ -273,16 +274,11 @@ fn lock_later<P: Protocol>(
     if waited != Waited::Handed {
         return Err(failure);
     }
-    let (at, cell) = (item.at, item.at.cell_word(0));
-    if !item.accepts(true) {
-        let tid = Tid(cell.load(Ordering::Acquire)); // E3
-        release_cell(context, at, tid.unlocked());
-        return Err(Abort::Existence);
-    }
-    // As a cell that was held. By exchange, since where versions carry timestamps others may
-    // extend them.
-    item.note = cell.fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
-    Ok(())
+    pass(Point::HandedOver);
+    // As a cell that was held, even if it is to be given back. By exchange, since where versions carry timestamps others may
+    // extend them until then.
+    item.note = item.at.cell_word(0).fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
+    accept_held(item)
 }
 
 /// Phase 1 for an item that owns its cell already, which was held: its row is there (K4).

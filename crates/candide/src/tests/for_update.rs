@@ -609,6 +609,72 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good() {
     for_each_overlapping(&NestedBesideLocksAhead);
 }
 
+/// An insert waits for the lock of a row that has come meanwhile, and is handed it: it fails, and what others have made of the row's
+/// timestamp until then stays.
+#[test]
+fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
+    let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
+    for _ in 0..9 {
+        passes(&mut first, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+    }
+    let rts_of = |table: &Table<Item, TicToc>, key: u64| {
+        let core = table.core();
+        let mut rts = 0;
+        core.index.for_each(&mut |record| {
+            if record.key_words(1).as_slice() == [key] {
+                rts = Tid(core.layout.first_of(record).cell_word(0).load(Ordering::Relaxed)).version();
+            }
+        });
+        rts
+    };
+    // A waiter is handed the lock unless it was not let run for so long that its time is over.
+    let mut read = 0;
+    let mut keys = 10..10_000;
+    while read == 0 {
+        let key = keys.next().expect("a waiter is handed its lock sooner");
+        let (extended, rows, mut reader) = (Rc::new(Cell::new(0)), table.clone(), db.session().unwrap());
+        let extended_by_reader = extended.clone();
+        let (begin, held) = (mpsc::channel(), mpsc::channel());
+        let (db, table, second) = (&db, &table, &mut second);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                receive("the row", &begin.1);
+                let result = db.run(|tx| {
+                    table.read_for_update(tx, &key, Item::COUNT)?;
+                    held.0.send(()).unwrap();
+                    super::patience::eventually("a sleeper", || db.inner.engine.parking.has_sleepers());
+                    // Longer than it takes until a waiter is handed its lock.
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    Ok::<_, Abort>(())
+                });
+                assert_eq!(result, Ok(()));
+            });
+            let read_late = move |point| {
+                if point == Point::HandedOver {
+                    passes(&mut reader, |tx| {
+                        rows.read(tx, &key, Item::COUNT)?;
+                        rows.update(tx, &1, Item::COUNT.add(1))
+                    });
+                    extended_by_reader.set(rts_of(&rows, key));
+                }
+            };
+            let result = with_hook(read_late, || {
+                first.run_with(ONCE(), |tx| {
+                    table.insert(tx, Item::new(key, 0))?;
+                    passes(second, |tx| table.insert(tx, Item::new(key, 0)));
+                    begin.0.send(()).unwrap();
+                    receive("a hold", &held.1);
+                    Ok(())
+                })
+            });
+            assert_eq!(result, CONFLICT);
+        });
+        read = extended.get();
+        assert!(rts_of(table, key) >= read, "what was read at {read} may be replaced before that");
+    }
+    assert_eq!(locked(&table), [0; 0]);
+}
+
 struct OppositeOrders;
 
 impl ForProtocol for OppositeOrders {
