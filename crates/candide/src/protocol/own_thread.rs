@@ -75,10 +75,14 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     .unwrap_or(false)
 }
 
-/// Whether a unit that this session has locked ahead has refused another session's transaction.
+/// Whether a unit that was locked ahead has refused another session's transaction, of those of the transaction that has noted so many last.
 #[cold]
-pub(crate) fn has_refused(session: u64) -> bool {
-    with(|held| held.iter().any(|held| matches!(*held, Held::Ahead(_, of, true) if of == session))).unwrap_or(false)
+pub(crate) fn has_refused(count: u32) -> bool {
+    with(|held| {
+        let units = held.iter().rev().filter(|held| !matches!(held, Held::Token(_)));
+        units.take(count as usize).any(|held| matches!(held, Held::Ahead(_, _, true)))
+    })
+    .unwrap_or(false)
 }
 
 /// Forgets the units that the transaction holds which has noted so many last.

@@ -141,6 +141,21 @@ impl Parking {
         !cfg!(loom) && self.sleepers.load(Ordering::Relaxed) != 0
     }
 
+    /// The addresses of what is waited for by waiters that have entered.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn waited_for(&self) -> Vec<u64> {
+        let waiters = |bucket: &CachePadded<Mutex<Bucket>>| {
+            lock(bucket).waiters.iter().map(|waiter| waiter.address).collect::<Vec<u64>>()
+        };
+        self.buckets.iter().flat_map(waiters).collect()
+    }
+
+    /// How many waiters have ever entered.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn entered(&self) -> u64 {
+        self.buckets.iter().map(|bucket| lock(bucket).entered).sum()
+    }
+
     fn bucket(&self, address: u64) -> MutexGuard<'_, Bucket> {
         let hash = (address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         lock(&self.buckets[hash as usize % self.buckets.len()])

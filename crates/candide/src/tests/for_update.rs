@@ -609,6 +609,109 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good() {
     for_each_overlapping(&NestedBesideLocksAhead);
 }
 
+struct RefusedInAnotherDatabase;
+
+impl ForProtocol for RefusedInAnotherDatabase {
+    fn run<P: Protocol>(&self) {
+        let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
+        // Its sessions have the same numbers.
+        let other = scene::<P>(true, false);
+        let (mut other_first, mut attempts, mut others) = (other.first, 0, None);
+        let result = first.run(|tx| {
+            attempts += 1;
+            if attempts == 2 {
+                let refused = second.run(|inner| table.update(inner, &0, Item::COUNT.add(1)));
+                assert_eq!(refused, Err(Abort::Nested));
+                let mut other_attempts = 0;
+                others = Some(other_first.run_with(RunOptions::new().attempts_max(2), |tx| {
+                    other_attempts += 1;
+                    if other_attempts == 2 {
+                        assert_eq!(locked(&other.table), [1]);
+                        return Ok(());
+                    }
+                    while_held(&other.db, &other.table, 1, || {
+                        assert_eq!(other.table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+                    });
+                    Ok(())
+                }));
+            } else if attempts == 1 {
+                while_held(&db, &table, 0, || {
+                    assert_eq!(table.read_for_update(tx, &0, Item::COUNT), Err(Abort::Locked));
+                });
+            }
+            Ok(())
+        });
+        assert_eq!((result, attempts), (Ok::<_, Abort>(()), 3));
+        assert_eq!(others, Some(Ok::<_, Abort>(())), "it has refused nothing");
+    }
+}
+
+#[test]
+fn a_lock_taken_ahead_in_one_database_is_no_business_of_another() {
+    for_each_overlapping(&RefusedInAnotherDatabase);
+}
+
+/// What sleeps for a commit sleeps where that wakes it.
+#[test]
+fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
+    let Scene { db, table, mut first, mut second } = scene::<Mvto>(false, false);
+    let core = table.core();
+    let mut cell = 0;
+    core.index.for_each(&mut |record| {
+        if record.key_words(1).as_slice() == [0] {
+            cell = core.layout.first_of(record).address();
+        }
+    });
+    let (linked, go) = (mpsc::channel(), mpsc::channel());
+    std::thread::scope(|scope| {
+        let table = &table;
+        scope.spawn(move || {
+            let stop = move |point| {
+                if point == Point::Locked {
+                    linked.0.send(()).unwrap();
+                    receive("the end of the wait", &go.1);
+                }
+            };
+            with_hook(stop, || passes(&mut first, |tx| table.update(tx, &0, Item::COUNT.set(1))));
+        });
+        receive("a pending version", &linked.1);
+        scope.spawn(move || {
+            let read = second.run(|tx| table.read_for_update(tx, &0, Item::COUNT));
+            assert_eq!(read, Ok::<_, Abort>(1));
+        });
+        let mut places = Vec::new();
+        super::patience::eventually("a sleeper", || {
+            places = db.inner.engine.parking.waited_for();
+            !places.is_empty()
+        });
+        go.0.send(()).unwrap();
+        assert!(!places.contains(&cell), "no lock is going to be released there");
+    });
+}
+
+/// What waits until no commit is going on before a moment does not wait for one that has failed.
+#[test]
+fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
+    let Scene { db, table, mut first, .. } = scene::<Mvto>(false, false);
+    let (other, met) = (db.clone(), Rc::new(Cell::new(false)));
+    let is_met = met.clone();
+    let look_on = move |point| {
+        if point == Point::GivenUp {
+            is_met.set(true);
+            with_hook(|point| assert_ne!(point, Point::Awaiting, "it goes on"), || drop(other.snapshot()));
+        }
+    };
+    while_held(&db, &table, 0, || {
+        with_hook(look_on, || {
+            conflicts(&mut first, Abort::Locked, |tx| {
+                table.update(tx, &1, Item::COUNT.add(1))?;
+                table.update(tx, &0, Item::COUNT.add(1))
+            });
+        });
+    });
+    assert!(met.get());
+}
+
 /// An insert waits for the lock of a row that has come meanwhile, and is handed it: it fails, and what others have made of the row's
 /// timestamp until then stays.
 #[test]

@@ -77,3 +77,28 @@ impl ForProtocol for Holding {
 fn a_transaction_within_one_that_holds_its_row_is_refused() {
     for_each_concurrent(&Holding);
 }
+
+struct RefusedAtOnce;
+
+impl ForProtocol for RefusedAtOnce {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
+        outer.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let ended = outer.run(|tx| {
+            items.read_for_update(tx, &1, Item::COUNT)?;
+            let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+            let read = inner.run(|tx| items.read_for_update(tx, &1, Item::COUNT));
+            assert_eq!((updated, read), (Err::<(), _>(Abort::Nested), Err(Abort::Nested)), "{}", P::NAME);
+            Ok(())
+        });
+        assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+        assert_eq!(db.inner.engine.parking.entered(), 0, "{}: it has slept for what it waits for in vain", P::NAME);
+    }
+}
+
+#[test]
+fn a_transaction_within_one_that_holds_its_row_is_refused_without_sleeping() {
+    for_each_concurrent(&RefusedAtOnce);
+}
