@@ -141,11 +141,13 @@ impl Parking {
         !cfg!(loom) && self.sleepers.load(Ordering::Relaxed) != 0
     }
 
-    /// The addresses of what is waited for by waiters that have entered.
+    /// The addresses of what is waited for by waiters that have entered and were not woken.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn waited_for(&self) -> Vec<u64> {
         let waiters = |bucket: &CachePadded<Mutex<Bucket>>| {
-            lock(bucket).waiters.iter().map(|waiter| waiter.address).collect::<Vec<u64>>()
+            let bucket = lock(bucket);
+            let asleep = bucket.waiters.iter().filter(|waiter| waiter.state == State::Asleep);
+            asleep.map(|waiter| waiter.address).collect::<Vec<u64>>()
         };
         self.buckets.iter().flat_map(waiters).collect()
     }
