@@ -160,9 +160,19 @@ impl Turns {
         Turns { owners: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))), parking: Parking::new() }
     }
 
-    /// Waits for the turn of session `id` among those that have failed on what `hash` stands for.
-    pub(crate) fn wait(&self, hash: u64, id: u64) -> Option<Turn<'_>> {
-        let number = hash as usize % TURNS;
+    /// How many waiters have ever entered.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn entered(&self) -> u64 {
+        self.parking.entered()
+    }
+
+    /// Returns the number of the turn of those that have failed on what `hash` stands for.
+    pub(crate) fn number(hash: u64) -> usize {
+        hash as usize % TURNS
+    }
+
+    /// Waits for the turn with a number, for session `id`.
+    pub(crate) fn wait(&self, number: usize, id: u64) -> Option<Turn<'_>> {
         let wait = Wait::new(&self.parking, number as u64 * 8, Wish::Own(id), Patience::Lasting(TURN_WAIT_MAX));
         wait_to_own(&self.owners[number], id, wait).then(|| Turn { turns: self, number })
     }
