@@ -31,7 +31,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Context, Protocol};
+use super::{Burial, Context, Protocol, own_thread};
 use crate::access::{WriteItem, WriteSet};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
@@ -56,6 +56,12 @@ pub(super) fn patience(sleeps: bool) -> Patience {
         true => Patience::Lasting(SLEEP_MAX),
         false => Patience::Rounds(ROUNDS_HELD),
     }
+}
+
+/// Begins to wait for the lock of a cell; not asleep if a transaction of this thread holds it, which goes on when this one has ended.
+pub(super) fn wait_to_own<'e, P: Protocol>(context: &Context<'e, P>, at: CellAt, sleeps: bool) -> Wait<'e> {
+    let sleeps = sleeps && !own_thread::is_held_by_another(at, context.local.id);
+    Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(sleeps))
 }
 
 /// The cells that an attempt's reads for update have locked, with what they were; empty between attempts.
@@ -91,6 +97,7 @@ impl Held {
         let waited = loop {
             let tid = Tid(cell.load(Ordering::Acquire)); // E3
             if tid.has(Tid::DEAD) {
+                wait.as_mut().map(Wait::give_up);
                 return Err(context.conflict(Abort::Dead, at));
             }
             if !tid.has(Tid::LOCK) {
@@ -108,7 +115,7 @@ impl Held {
                 }
             }
             let is_in_order = || self.0.iter().all(|(held, _)| held.address() < at.address());
-            let begin = || Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(is_in_order()));
+            let begin = || wait_to_own(context, at, is_in_order());
             match wait.get_or_insert_with(begin).wait() {
                 Waited::Again => {}
                 waited => break waited,
@@ -198,6 +205,10 @@ pub(super) fn lock_all<P: Protocol>(
 /// Waits until a cell is unlocked, on behalf of a commit that has failed on it and owns nothing: what repeats it would fail on it again.
 #[cold]
 pub(super) fn await_unlocked<P: Protocol>(context: &Context<'_, P>, at: CellAt) {
+    pass(Point::GivenUp);
+    if own_thread::is_held_by_another(at, context.local.id) {
+        return;
+    }
     let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     while is_locked(&at) && wait.wait() == Waited::Again {}
 }
@@ -262,7 +273,7 @@ fn lock_later<P: Protocol>(
 ) -> Result<(), Abort> {
     let owns_nothing = held.is_empty() && writes.items().iter().all(|item| item.note == 0);
     let item = &mut writes.items_mut()[index];
-    let mut wait = Wait::new(&context.engine.parking, item.at.address(), Wish::Own(0), patience(owns_nothing));
+    let mut wait = wait_to_own(context, item.at, owns_nothing);
     let (waited, failure) = loop {
         match wait.wait() {
             Waited::Again => match try_lock(item) {
@@ -276,16 +287,11 @@ fn lock_later<P: Protocol>(
     if waited != Waited::Handed {
         return Err(failure);
     }
-    let (at, cell) = (item.at, item.at.cell_word(0));
-    if !item.accepts(true) {
-        let tid = Tid(cell.load(Ordering::Acquire)); // E3
-        release_cell(context, at, tid.unlocked());
-        return Err(Abort::Existence);
-    }
-    // As a cell that was held. By exchange, since where versions carry timestamps others may
-    // extend them.
-    item.note = cell.fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
-    Ok(())
+    pass(Point::HandedOver);
+    // As a cell that was held, even if it is to be given back. By exchange, since where versions carry timestamps others may
+    // extend them until then.
+    item.note = item.at.cell_word(0).fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
+    accept_held(item)
 }
 
 /// Phase 1 for an item that owns its cell already, which was held: its row is there (K4).

@@ -12,8 +12,9 @@
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, mutant};
 
-/// Enough for the writes of a session between two passes of the advancer, in 8 KiB.
-const PLACES: usize = 512;
+/// Enough for most writes of a session between two passes of the advancer, in 8 KiB.
+const PLACES: usize = 1 << PLACES_LOG2;
+const PLACES_LOG2: u32 = 9;
 
 /// Cells by their addresses, with the last version of each that was met.
 #[derive(Debug)]
@@ -29,7 +30,8 @@ impl Met {
     }
 
     fn place(at: CellAt) -> usize {
-        (Met::address(at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % PLACES
+        // The first bits: neighbours in memory get places far from one another.
+        (Met::address(at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES_LOG2)) as usize
     }
 
     /// Notes a version that a cell has.

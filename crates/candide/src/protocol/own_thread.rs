@@ -18,6 +18,8 @@ thread_local! {
 pub(crate) enum Held {
     /// The token of the database with this number.
     Token(u64),
+    /// The turn with the second number of the database with the first one.
+    Turn(u64, usize),
     /// The unit whose cell has this address, for update, by the session with this number.
     Unit(u64, u64),
     /// Such a unit that the closure has not asked for yet, locked because the attempt before has
@@ -32,6 +34,11 @@ impl Held {
 
     pub(crate) fn ahead(at: CellAt, session: u64) -> Held {
         Held::Ahead(at.address(), session, false)
+    }
+
+    /// Whether the transaction has it for an attempt only.
+    fn is_unit(&self) -> bool {
+        matches!(self, Held::Unit(..) | Held::Ahead(..))
     }
 
     /// Notes that a transaction of this thread holds it.
@@ -75,10 +82,14 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     .unwrap_or(false)
 }
 
-/// Whether a unit that this session has locked ahead has refused another session's transaction.
+/// Whether a unit that was locked ahead has refused another session's transaction, of those of the transaction that has noted so many last.
 #[cold]
-pub(crate) fn has_refused(session: u64) -> bool {
-    with(|held| held.iter().any(|held| matches!(*held, Held::Ahead(_, of, true) if of == session))).unwrap_or(false)
+pub(crate) fn has_refused(count: u32) -> bool {
+    with(|held| {
+        let units = held.iter().rev().filter(|held| held.is_unit());
+        units.take(count as usize).any(|held| matches!(held, Held::Ahead(_, _, true)))
+    })
+    .unwrap_or(false)
 }
 
 /// Forgets the units that the transaction holds which has noted so many last.
@@ -86,7 +97,7 @@ pub(crate) fn has_refused(session: u64) -> bool {
 pub(crate) fn forget_units(mut count: u32) {
     with(|held| {
         while count > 0
-            && let Some(last) = held.iter().rposition(|held| !matches!(held, Held::Token(_)))
+            && let Some(last) = held.iter().rposition(Held::is_unit)
         {
             held.remove(last);
             count -= 1;

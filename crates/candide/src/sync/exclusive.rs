@@ -159,10 +159,14 @@ impl Turns {
         Turns { owners: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))) }
     }
 
-    /// Waits in `parking` for the turn of session `id` among those that have failed on what `hash`
-    /// stands for.
-    pub(crate) fn wait<'a>(&'a self, parking: &'a Parking, hash: u64, id: u64) -> Option<Turn<'a>> {
-        let owner = &*self.owners[hash as usize % TURNS];
+    /// Returns the number of the turn of those that have failed on what `hash` stands for.
+    pub(crate) fn number(hash: u64) -> usize {
+        hash as usize % TURNS
+    }
+
+    /// Waits in `parking` for the turn with a number, for session `id`.
+    pub(crate) fn wait<'a>(&'a self, parking: &'a Parking, number: usize, id: u64) -> Option<Turn<'a>> {
+        let owner = &*self.owners[number];
         let wait = Wait::new(parking, place(owner), Wish::Own(id), Patience::Lasting(TURN_WAIT_MAX));
         wait_to_own(owner, id, wait).then(|| Turn { owner, parking })
     }

@@ -19,6 +19,10 @@ pub(crate) enum Point {
     Unlocked,
     /// Commit: the write set is locked, nothing validated.
     Locked,
+    /// Commit: it has failed on a lock, owns nothing, and has not waited for that yet.
+    GivenUp,
+    /// Commit: a lock has been handed over to the attempt, which has not looked at the cell.
+    HandedOver,
     /// Read: the words are copied, the second look at the cell has not happened.
     Copied,
     /// Read, or collecting: a cell says when its unit was written last; what there was before has not been looked for.

@@ -170,6 +170,23 @@ impl Parking {
         hash as usize % self.buckets.len()
     }
 
+    /// The addresses of what is waited for by waiters that have entered and were not woken.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn waited_for(&self) -> Vec<u64> {
+        let waiters = |bucket: &CachePadded<Mutex<Bucket>>| {
+            let bucket = lock(bucket);
+            let asleep = bucket.waiters.iter().filter(|waiter| waiter.state == State::Asleep);
+            asleep.map(|waiter| waiter.address).collect::<Vec<u64>>()
+        };
+        self.buckets.iter().flat_map(waiters).collect()
+    }
+
+    /// How many waiters have ever entered.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn entered(&self) -> u64 {
+        self.buckets.iter().map(|bucket| lock(bucket).entered).sum()
+    }
+
     fn bucket(&self, address: u64) -> MutexGuard<'_, Bucket> {
         lock(&self.buckets[self.place(address)])
     }
@@ -198,7 +215,9 @@ impl Parking {
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
-                drop(bucket);
+                // For those that look it is released, too: it is the first that wants to own it, so
+                // the wake-up ends there.
+                self.wake_next(bucket, address, now);
                 thread.unpark();
             }
             None => {
@@ -304,12 +323,14 @@ pub(crate) struct Wait<'a> {
     /// The number under which it has entered.
     number: Option<u64>,
     slice: Duration,
+    /// Whether it was woken, and has not found since that what it waits for is taken.
+    was_woken: bool,
 }
 
 impl<'a> Wait<'a> {
     #[inline]
     pub(crate) fn new(parking: &'a Parking, address: u64, wish: Wish, patience: Patience) -> Wait<'a> {
-        Wait { parking, address, wish, patience, rounds: 0, number: None, slice: SLICE_FIRST }
+        Wait { parking, address, wish, patience, rounds: 0, number: None, slice: SLICE_FIRST, was_woken: false }
     }
 
     /// Waits for a round, or until it is woken. A call, so that loops which seldom wait stay small.
@@ -317,6 +338,7 @@ impl<'a> Wait<'a> {
     #[inline(never)]
     pub(crate) fn wait(&mut self) -> Waited {
         self.rounds += 1;
+        self.was_woken = false;
         if let Patience::Rounds(max) = self.patience {
             busy_round();
             return if self.rounds < max { Waited::Again } else { Waited::InVain };
@@ -397,6 +419,7 @@ impl<'a> Wait<'a> {
                 drop(bucket);
                 self.rounds = ROUNDS_BUSY - ROUNDS_AGAIN;
                 self.slice = SLICE_FIRST;
+                self.was_woken = true;
                 Some(Waited::Again)
             }
             State::Handed => {
@@ -407,12 +430,19 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Leaves, unless it is handed what it has waited for. If it was woken, that is passed on.
+    /// Leaves, unless it is handed what it has waited for. If it was woken, that is passed on: to leave
+    /// what is free alone is to give up, too.
     pub(crate) fn give_up(&mut self) -> Waited {
+        let was_woken = std::mem::take(&mut self.was_woken);
         match self.leave() {
             State::Handed => return Waited::Handed,
-            State::Woken => self.parking.wake_next(self.parking.bucket(self.address), self.address, Instant::now()),
-            State::Asleep => {}
+            State::Asleep if !was_woken => {}
+            State::Asleep | State::Woken => {
+                let mut bucket = self.parking.bucket(self.address);
+                // It stands in for this one.
+                bucket.woken = None;
+                self.parking.wake_next(bucket, self.address, Instant::now());
+            }
         }
         Waited::InVain
     }
@@ -529,7 +559,6 @@ mod tests {
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
         wake_at(&parking, Instant::now(), 0);
         assert_eq!(first.give_up(), Waited::InVain);
-        parking.wake_unwoken();
         assert_eq!(awoken(&mut second), Some(Waited::Again));
     }
 
@@ -550,6 +579,34 @@ mod tests {
         assert_eq!([&mut first, &mut second, &mut elsewhere].map(awoken), [Some(Waited::Again), None, None]);
         parking.wake_unwoken();
         assert_eq!(awoken(&mut first), None, "nothing was left asleep since");
+    }
+
+    #[test]
+    fn a_waiter_that_has_no_use_for_what_it_was_woken_for_wakes_the_next() {
+        let parking = Parking::new();
+        let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
+        wake_at(&parking, Instant::now(), 0);
+        assert_eq!(awoken(&mut first), Some(Waited::Again));
+        // It has looked, and what is free is nothing to it.
+        assert_eq!(first.give_up(), Waited::InVain);
+        assert_eq!(awoken(&mut second), Some(Waited::Again));
+    }
+
+    #[test]
+    fn a_lock_that_is_handed_over_wakes_the_waiters_that_look() {
+        let parking = Parking::new();
+        let mut looking = Wait::new(&parking, PLACE, Wish::Look, Patience::Endless);
+        enter(&mut looking);
+        let mut first = owner(&parking, 1);
+        let begun = Instant::now();
+        for times in 0..LOST_MAX {
+            wake_at(&parking, begun, times);
+            assert_eq!(awoken(&mut first), Some(Waited::Again));
+        }
+        assert_eq!(awoken(&mut looking), Some(Waited::Again));
+        assert_eq!(release(&parking, true), Some(1));
+        assert_eq!(awoken(&mut looking), Some(Waited::Again), "it may have waited for the commit that is over");
+        assert_eq!(awoken(&mut first), Some(Waited::Handed));
     }
 
     #[test]

@@ -269,8 +269,8 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
                 scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1)))?;
                 Err(Abort::NotFound)
             },
-            // Nothing has been written, so it may be from before that.
-            if P::STRICT { CONFLICT } else { Err(Abort::NotFound) },
+            // Nothing has been written, so it may be from before that, where it is of one moment.
+            if P::STRICT && !P::OPAQUE_BY_LOOKS { CONFLICT } else { Err(Abort::NotFound) },
         ),
         ("guard", |scene, tx| scene.table.update(tx, &1, Item::COUNT.sub(1).at_least(0)), Err(Abort::Guard)),
         (
@@ -607,6 +607,175 @@ impl ForProtocol for NestedBesideLocksAhead {
 #[test]
 fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good() {
     for_each_overlapping(&NestedBesideLocksAhead);
+}
+
+struct RefusedInAnotherDatabase;
+
+impl ForProtocol for RefusedInAnotherDatabase {
+    fn run<P: Protocol>(&self) {
+        let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
+        // Its sessions have the same numbers.
+        let other = scene::<P>(true, false);
+        let (mut other_first, mut attempts, mut others) = (other.first, 0, None);
+        let result = first.run(|tx| {
+            attempts += 1;
+            if attempts == 2 {
+                let refused = second.run(|inner| table.update(inner, &0, Item::COUNT.add(1)));
+                assert_eq!(refused, Err(Abort::Nested));
+                let mut other_attempts = 0;
+                others = Some(other_first.run_with(RunOptions::new().attempts_max(2), |tx| {
+                    other_attempts += 1;
+                    if other_attempts == 2 {
+                        assert_eq!(locked(&other.table), [1]);
+                        return Ok(());
+                    }
+                    while_held(&other.db, &other.table, 1, || {
+                        assert_eq!(other.table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+                    });
+                    Ok(())
+                }));
+            } else if attempts == 1 {
+                while_held(&db, &table, 0, || {
+                    assert_eq!(table.read_for_update(tx, &0, Item::COUNT), Err(Abort::Locked));
+                });
+            }
+            Ok(())
+        });
+        assert_eq!((result, attempts), (Ok::<_, Abort>(()), 3));
+        assert_eq!(others, Some(Ok::<_, Abort>(())), "it has refused nothing");
+    }
+}
+
+#[test]
+fn a_lock_taken_ahead_in_one_database_is_no_business_of_another() {
+    for_each_overlapping(&RefusedInAnotherDatabase);
+}
+
+/// What sleeps for a commit sleeps where that wakes it.
+#[test]
+fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
+    let Scene { db, table, mut first, mut second } = scene::<Mvto>(false, false);
+    let core = table.core();
+    let mut cell = 0;
+    core.index.for_each(&mut |record| {
+        if record.key_words(1).as_slice() == [0] {
+            cell = core.layout.first_of(record).address();
+        }
+    });
+    let (linked, go) = (mpsc::channel(), mpsc::channel());
+    std::thread::scope(|scope| {
+        let table = &table;
+        scope.spawn(move || {
+            let stop = move |point| {
+                if point == Point::Locked {
+                    linked.0.send(()).unwrap();
+                    receive("the end of the wait", &go.1);
+                }
+            };
+            with_hook(stop, || passes(&mut first, |tx| table.update(tx, &0, Item::COUNT.set(1))));
+        });
+        receive("a pending version", &linked.1);
+        scope.spawn(move || {
+            let read = second.run(|tx| table.read_for_update(tx, &0, Item::COUNT));
+            assert_eq!(read, Ok::<_, Abort>(1));
+        });
+        let mut places = Vec::new();
+        super::patience::eventually("a sleeper", || {
+            places = db.inner.engine.parking.waited_for();
+            !places.is_empty()
+        });
+        go.0.send(()).unwrap();
+        assert!(!places.contains(&cell), "no lock is going to be released there");
+    });
+}
+
+/// What waits until no commit is going on before a moment does not wait for one that has failed.
+#[test]
+fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
+    let Scene { db, table, mut first, .. } = scene::<Mvto>(false, false);
+    let (other, met) = (db.clone(), Rc::new(Cell::new(false)));
+    let is_met = met.clone();
+    let look_on = move |point| {
+        if point == Point::GivenUp {
+            is_met.set(true);
+            with_hook(|point| assert_ne!(point, Point::Awaiting, "it goes on"), || drop(other.snapshot()));
+        }
+    };
+    while_held(&db, &table, 0, || {
+        with_hook(look_on, || {
+            conflicts(&mut first, Abort::Locked, |tx| {
+                table.update(tx, &1, Item::COUNT.add(1))?;
+                table.update(tx, &0, Item::COUNT.add(1))
+            });
+        });
+    });
+    assert!(met.get());
+}
+
+/// An insert waits for the lock of a row that has come meanwhile, and is handed it: it fails, and what others have made of the row's
+/// timestamp until then stays.
+#[test]
+fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
+    let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
+    for _ in 0..9 {
+        passes(&mut first, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+    }
+    let rts_of = |table: &Table<Item, TicToc>, key: u64| {
+        let core = table.core();
+        let mut rts = 0;
+        core.index.for_each(&mut |record| {
+            if record.key_words(1).as_slice() == [key] {
+                rts = Tid(core.layout.first_of(record).cell_word(0).load(Ordering::Relaxed)).version();
+            }
+        });
+        rts
+    };
+    // A waiter is handed the lock unless it was not let run for so long that its time is over.
+    let mut read = 0;
+    let mut keys = 10..10_000;
+    while read == 0 {
+        let key = keys.next().expect("a waiter is handed its lock sooner");
+        let (extended, rows, mut reader) = (Rc::new(Cell::new(0)), table.clone(), db.session().unwrap());
+        let extended_by_reader = extended.clone();
+        let (begin, held) = (mpsc::channel(), mpsc::channel());
+        let (db, table, second) = (&db, &table, &mut second);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                receive("the row", &begin.1);
+                let result = db.run(|tx| {
+                    table.read_for_update(tx, &key, Item::COUNT)?;
+                    held.0.send(()).unwrap();
+                    super::patience::eventually("a sleeper", || db.inner.engine.parking.has_sleepers());
+                    // Longer than it takes until a waiter is handed its lock.
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    Ok::<_, Abort>(())
+                });
+                assert_eq!(result, Ok(()));
+            });
+            let read_late = move |point| {
+                if point == Point::HandedOver {
+                    passes(&mut reader, |tx| {
+                        rows.read(tx, &key, Item::COUNT)?;
+                        rows.update(tx, &1, Item::COUNT.add(1))
+                    });
+                    extended_by_reader.set(rts_of(&rows, key));
+                }
+            };
+            let result = with_hook(read_late, || {
+                first.run_with(ONCE(), |tx| {
+                    table.insert(tx, Item::new(key, 0))?;
+                    passes(second, |tx| table.insert(tx, Item::new(key, 0)));
+                    begin.0.send(()).unwrap();
+                    receive("a hold", &held.1);
+                    Ok(())
+                })
+            });
+            assert_eq!(result, CONFLICT);
+        });
+        read = extended.get();
+        assert!(rts_of(table, key) >= read, "what was read at {read} may be replaced before that");
+    }
+    assert_eq!(locked(&table), [0; 0]);
 }
 
 struct OppositeOrders;

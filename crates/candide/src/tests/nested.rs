@@ -1,7 +1,7 @@
 //! Transactions of another session within a closure that wait for the closure's own.
 
 use super::rows::Item;
-use super::{ForProtocol, for_each_concurrent};
+use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::protocol::Protocol;
 use crate::{Abort, Database, RunOptions};
 use std::cell::Cell;
@@ -76,4 +76,66 @@ impl ForProtocol for Holding {
 #[test]
 fn a_transaction_within_one_that_holds_its_row_is_refused() {
     for_each_concurrent(&Holding);
+}
+
+struct OwnTurn;
+
+impl ForProtocol for OwnTurn {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let [mut outer, mut inner, mut other] = [(); 3].map(|()| db.session().unwrap());
+        outer.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let mut disturb = || other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        let (mut attempts, mut inner_attempts) = (0, 0);
+        let ended = outer.run(|tx| {
+            attempts += 1;
+            if attempts == 2 {
+                return inner.run(|tx| {
+                    inner_attempts += 1;
+                    let count = items.read(tx, &1, Item::COUNT)?;
+                    if inner_attempts == 1 {
+                        disturb()?;
+                    }
+                    items.update(tx, &1, Item::COUNT.set(count + 1))
+                });
+            }
+            let count = items.read(tx, &1, Item::COUNT)?;
+            disturb()?;
+            items.update(tx, &1, Item::COUNT.set(count + 1))
+        });
+        assert_eq!((ended, attempts, inner_attempts), (Ok::<_, Abort>(()), 2, 2), "{}", P::NAME);
+        let entered = db.inner.engine.parking.entered();
+        assert_eq!(entered, 0, "{}: it has slept until the transaction around it is over", P::NAME);
+    }
+}
+
+#[test]
+fn a_transaction_does_without_the_turn_of_the_one_around_it() {
+    for_each_overlapping(&OwnTurn);
+}
+
+struct RefusedAtOnce;
+
+impl ForProtocol for RefusedAtOnce {
+    fn run<P: Protocol>(&self) {
+        let db = Database::<P>::builder().build().unwrap();
+        let items = db.table::<Item>("rows").unwrap();
+        let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
+        outer.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let ended = outer.run(|tx| {
+            items.read_for_update(tx, &1, Item::COUNT)?;
+            let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+            let read = inner.run(|tx| items.read_for_update(tx, &1, Item::COUNT));
+            assert_eq!((updated, read), (Err::<(), _>(Abort::Nested), Err(Abort::Nested)), "{}", P::NAME);
+            Ok(())
+        });
+        assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+        assert_eq!(db.inner.engine.parking.entered(), 0, "{}: it has slept for what it waits for in vain", P::NAME);
+    }
+}
+
+#[test]
+fn a_transaction_within_one_that_holds_its_row_is_refused_without_sleeping() {
+    for_each_concurrent(&RefusedAtOnce);
 }

@@ -1,17 +1,19 @@
 //! What commits put aside: whichever parts of a row they change, and whoever looks on, all of it is what it was for who looks back.
 
+use super::patience::receive;
 use super::rows::Item;
 use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
 use super::steps::{CONFLICT, ONCE, acting};
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto};
-use crate::sync::{Duration, Point, Random, lock, with_hook};
+use crate::sync::{Duration, Patience, Point, Random, Wait, Waited, Wish, lock, with_hook};
 use crate::{Abort, Database, Session, Snapshot, Table, Whole};
 use candide_derive::Record;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::mpsc::channel;
 
 /// A row of which some columns are large, some share a word, and one has a group of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
@@ -211,6 +213,42 @@ fn who_thins_a_chain_is_in_the_way_of_writers_only() {
     assert_eq!((versions(&db, &items, 1), count(&snapshot, &items, 1)), (2, Some(0)));
     add(&mut session, &items, 1);
     assert_eq!(count(&db.snapshot(), &items, 1), Some(6));
+}
+
+#[test]
+fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
+    let (db, items, mut session) = by_hand::<Mvcc>();
+    let _snapshot = db.snapshot();
+    (0..5).for_each(|_| add(&mut session, &items, 1));
+    db.inner.engine.epochs.pass();
+    db.inner.engine.epochs.pass();
+    let core = items.core();
+    let mut cell = 0;
+    core.index.for_each(&mut |record| {
+        if record.key_words(1).as_slice() == [1] {
+            cell = core.layout.first_of(record).address();
+        }
+    });
+    let (begin, entered, done) = (channel(), channel(), channel());
+    std::thread::scope(|scope| {
+        let parking = &db.inner.engine.parking;
+        scope.spawn(move || {
+            receive("the thinning", &begin.1);
+            let mut wait = Wait::new(parking, cell, Wish::Look, Patience::Endless);
+            while parking.entered() == 0 {
+                assert_eq!(wait.wait(), Waited::Again);
+            }
+            entered.0.send(()).unwrap();
+            receive("the end of the thinning", &done.1);
+            assert_eq!(parking.waited_for(), [0; 0], "it was not woken");
+        });
+        let meanwhile = move || {
+            begin.0.send(()).unwrap();
+            receive("a waiter", &entered.1);
+        };
+        acting(Point::Thinning, meanwhile, || ok(session.run(|_| Ok(()))));
+        done.0.send(()).unwrap();
+    });
 }
 
 /// One session thins a chain, for a snapshot that closes meanwhile. Another one has an entry of the same chain, and knows no snapshot.

@@ -14,8 +14,8 @@ use crate::protocol::{Common, Context, Engine, Local, LookBack, Protocol, TableC
 use crate::record::{PlacedUnit, Words};
 use crate::stats::Counters;
 use crate::sync::{
-    Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Wait, Waited, Wish, lock, pass, patience, sleep,
-    thread,
+    Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Turns, Wait, Waited, Wish, lock, pass, patience,
+    sleep, thread,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -291,9 +291,12 @@ impl<P: Protocol> Core<P> {
         let conflicts = starvation.suffer();
         let state = self.state.get_mut();
         let waits_for_locks = !state.local.wanted.is_empty();
-        if starvation.turn.is_none() && matches!(cause, Abort::ReadChanged | Abort::Locked) {
-            let row = state.last_conflict.and_then(|note| note.row());
-            starvation.turn = row.and_then(|row| engine.turns.wait(&engine.parking, row, starvation.session));
+        let row = state.last_conflict.and_then(|note| note.row());
+        if starvation.turn.is_none()
+            && matches!(cause, Abort::ReadChanged | Abort::Locked)
+            && let Some(row) = row
+        {
+            starvation.wait_for_turn(row);
         }
         // No other one of those that have failed on the row changes what this one reads now.
         let has_turn = starvation.turn.is_some() && cause == Abort::ReadChanged;
@@ -465,10 +468,23 @@ struct Starvation<'a> {
     engine: &'a Common,
     session: u64,
     conflicts: u32,
-    turn: Option<Turn<'a>>,
+    turn: Option<(Turn<'a>, Held)>,
 }
 
 impl Starvation<'_> {
+    /// Waits for the turn of those that have failed on a row, unless it is that of a transaction around this one, which goes on when this one
+    /// has ended.
+    fn wait_for_turn(&mut self, row: u64) {
+        let number = Turns::number(row);
+        let held = Held::Turn(self.engine.id, number);
+        if !held.is_own_threads()
+            && let Some(turn) = self.engine.turns.wait(&self.engine.parking, number, self.session)
+        {
+            held.note();
+            self.turn = Some((turn, held));
+        }
+    }
+
     fn suffer(&mut self) -> u32 {
         self.conflicts += 1;
         if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
@@ -482,6 +498,9 @@ impl Starvation<'_> {
 
 impl Drop for Starvation<'_> {
     fn drop(&mut self) {
+        if let Some((_turn, held)) = self.turn.take() {
+            held.forget();
+        }
         if self.conflicts >= TOKEN_ATTEMPTS && self.engine.give_token_back(self.session) {
             Held::Token(self.engine.id).forget();
         }

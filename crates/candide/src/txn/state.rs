@@ -845,7 +845,7 @@ impl<P: Protocol> State<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn check_locked_ahead(&mut self) {
-        if own_thread::has_refused(self.local.id) {
+        if own_thread::has_refused(self.held) {
             self.local.wanted.turn_off();
             self.doomed.get_or_insert(Abort::Locked);
         }

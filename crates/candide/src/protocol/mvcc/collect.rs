@@ -112,7 +112,7 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
             }
             _ => Some(undo),
         };
-        let Some(below) = below.filter(|&below| take_out(&at, above, gone, below)) else {
+        let Some(below) = below.filter(|&below| take_out(context, &at, above, gone, below)) else {
             context.local.looking.in_the_way.push(at.address());
             break;
         };
@@ -131,11 +131,17 @@ fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
 
 /// Takes these, which are next to each other, out of a chain, unless that has changed meanwhile; says whether it could. Few at a time, for
 /// who wants to write the unit.
-fn take_out(at: &CellAt, above: Option<Undo<'_>>, gone: &[Block], below: Option<Undo<'_>>) -> bool {
+fn take_out(
+    context: &Context<'_, Mvcc>,
+    at: &CellAt,
+    above: Option<Undo<'_>>,
+    gone: &[Block],
+    below: Option<Undo<'_>>,
+) -> bool {
     let mut rest = gone.chunks(TAKEN_AT_ONCE).peekable();
     while let Some(part) = rest.next() {
         let next = rest.peek().map_or(below, |rest| Some(at.undo_in(rest[0])));
-        let taken = with_lock(at, || {
+        let taken = with_lock(context, at, || {
             let follow = part.iter().map(|&block| Some(at.undo_in(block))).chain([next]);
             let is_so = above.is_none_or(|above| !above.is_out()) && at.is_chain(above, follow);
             if is_so {
@@ -179,7 +185,7 @@ fn replace<'a>(
     context.local.looking.image = image;
 
     let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
-    let replaced = with_lock(at, || {
+    let replaced = with_lock(context, at, || {
         let is_so = !last.is_out() && at.is_chain(Some(last), [Some(old)].into_iter());
         if is_so {
             // What is below may have been taken out meanwhile.
@@ -198,7 +204,7 @@ fn replace<'a>(
 }
 
 /// Runs something while nobody else changes a unit or its chain; nothing, if somebody does so for long.
-fn with_lock<T>(at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
+fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
     let cell = at.cell_word(0);
     let mut spin = Spin::default();
     let word = loop {
@@ -216,8 +222,12 @@ fn with_lock<T>(at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
     };
     pass(Point::Thinning);
     let changed = change();
-    // Release: the chain, for who locks it next (E3).
-    cell.store(word.0, Ordering::Release);
+    let store = |is_handed: bool| {
+        let lock = if is_handed { Tid::LOCK } else { 0 };
+        // Release: the chain, for who locks it next (E3).
+        cell.store(word.0 | lock, Ordering::Release);
+    };
+    locks::free(context, *at, !word.has(Tid::ABSENT | Tid::DEAD), store);
     Some(changed)
 }
 

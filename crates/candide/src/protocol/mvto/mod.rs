@@ -361,9 +361,6 @@ impl Protocol for Mvto {
             attempt.wary = 0;
         }
         give_back(context, attempt);
-        if context.engine.parking.has_sleepers() {
-            wake_all(context, writes);
-        }
         pass(Point::Released);
         result
     }
@@ -531,8 +528,9 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
     let waited = loop {
         match at.try_latch() {
             Ok(mut cell) => {
-                let newest = seen_at(cell.newest(), u64::MAX);
-                let is_free = newest.is_ok() && !cell.word().has(Tid::LOCK);
+                let is_locked = cell.word().has(Tid::LOCK);
+                let pending = seen_at(cell.newest(), u64::MAX).err();
+                let is_free = pending.is_none() && !is_locked;
                 let is_row = is_row(&cell);
                 if is_free && is_row {
                     cell.raise(Tid::LOCK);
@@ -546,13 +544,22 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
                         Some(Waited::Handed) => break Waited::Handed,
                         _ => return Ok(()),
                     }
+                } else if let Some(pending) = pending.filter(|_| !is_locked) {
+                    // No lock is going to be released.
+                    match await_settled(context, &at, pending, false) {
+                        true => continue,
+                        false => break wait.as_mut().map_or(Waited::InVain, Wait::give_up),
+                    }
                 }
             }
-            Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, at)),
+            Err(word) if word.has(Tid::DEAD) => {
+                wait.as_mut().map(Wait::give_up);
+                return Err(context.conflict(Abort::Dead, at));
+            }
             Err(_) => {}
         }
         let is_in_order = || attempt.held.iter().all(|held| held.address() < at.address());
-        let begin = || Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(is_in_order()));
+        let begin = || locks::wait_to_own(context, at, is_in_order());
         match wait.get_or_insert_with(begin).wait() {
             Waited::Again => {}
             waited => break waited,
@@ -790,17 +797,21 @@ fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut W
     let committed = commit_at(context, attempt, writes, ts);
     if !matches!(committed, Ok(())) {
         unlink_all(context, writes);
-        if let (Err(Failure::Outcome(Abort::Locked)), true) = (&committed, attempt.held.is_empty())
-            && let Some(at) = writes.items().iter().map(|item| item.at).find(locks::is_locked)
-        {
-            locks::await_unlocked(context, at);
-        }
+    }
+    if context.engine.parking.has_sleepers() {
+        wake_all(context, writes);
     }
     if !matches!(committed, Ok(())) || mutant(Mutant::TickAwaitedLate) {
         context.clock.pass(ts);
     }
     part.rest();
     attempt.part = Some(part);
+    // Only now: others wait for what it has linked, and until it is over.
+    if let (Err(Failure::Outcome(Abort::Locked)), true) = (&committed, attempt.held.is_empty())
+        && let Some(at) = writes.items().iter().map(|item| item.at).find(locks::is_locked)
+    {
+        locks::await_unlocked(context, at);
+    }
     match committed {
         Ok(()) => Ok(Committed { version: ts }),
         Err(Failure::Outcome(abort)) => Err(abort),
