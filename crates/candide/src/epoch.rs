@@ -75,6 +75,8 @@ pub struct Epochs {
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
     /// Epochs that a commit has ended.
     used_up: AtomicU64,
+    /// The epochs that were ended by attempts whose looks cost too much.
+    asked: AtomicU64,
     /// None where epochs are moved by hand; then there is no advancer, and each epoch is a millisecond.
     moments: Option<Moments>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
@@ -251,6 +253,7 @@ impl Epochs {
             slots: Mutex::new(Slots { made: 0, all: BTreeMap::new() }),
             collectors: StdMutex::new(Vec::new()),
             used_up: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             moments,
             advancer: StdMutex::new(None),
             alarm: Arc::default(),
@@ -415,13 +418,24 @@ impl Epochs {
     pub(crate) fn tick_between_passes(&self) -> bool {
         // Where epochs are moved by hand there are no passes to wait for.
         if self.moments.is_none() {
-            return self.step_from(self.now());
+            return self.step_asked();
         }
         let (passes, ticked) = (&self.clock.passes, &self.clock.ticked);
         let (pass, last) = (passes.load(Ordering::Relaxed), ticked.load(Ordering::Relaxed));
         // Relaxed: that there is one tick in a pass is all that these numbers are for.
         let may = last != pass && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        may && self.step_from(self.now())
+        may && self.step_asked()
+    }
+
+    fn step_asked(&self) -> bool {
+        let has_moved = self.step_from(self.now());
+        self.asked.fetch_add(u64::from(has_moved), Ordering::Relaxed);
+        has_moved
+    }
+
+    /// Returns how many epochs were ended by attempts that needed earlier commits to be of earlier epochs.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     /// One pass: a new epoch, a new bound and horizon (P3, P4).

@@ -21,8 +21,12 @@ pub struct Health {
     /// transaction of another one may be what holds the bound back. Here, and in ages, a fiftieth may be missing.
     pub epoch_lag_ms: u64,
     /// How many epochs of the process were ended by a commit that had used up their 16,384 numbers, under a protocol that numbers
-    /// commits so. All others last for a millisecond or more. There are as many epochs as there are milliseconds in eight years.
+    /// commits so. There are as many epochs as there are milliseconds in eight years; all last for a millisecond or more, but for
+    /// these and those of `epochs_asked`.
     pub epochs_used_up: u64,
+    /// How many epochs of the process were ended by an attempt under `occ` that had met too many rows written since it began, so
+    /// that all of them are of an earlier epoch: one in a millisecond at most.
+    pub epochs_asked: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none is running.
     pub oldest_pin: Option<OldestPin>,
     /// The oldest open [`Snapshot`](crate::Snapshot), or what a long transaction sees that only reads; `None` if there is none. While it is
@@ -112,6 +116,7 @@ impl<P: Protocol> Database<P> {
         Health {
             epoch_lag_ms: age_ms(lags_since),
             epochs_used_up: epochs.used_up(),
+            epochs_asked: epochs.asked(),
             oldest_pin: since_pin.map(|(since, session)| OldestPin { age_ms: age_ms(since), session }),
             garbage,
             oldest_snapshot: snapshot.map(|(timestamp, since)| OldestSnapshot { age_ms: age_ms(since), timestamp }),

@@ -410,7 +410,8 @@
 //! ```
 //!
 //! A closure must not call `run` of the same database on its thread ([`Abort::Nested`]), and should not wait for other
-//! threads' transactions. Another session's transaction may run in it, but not on a row that the closure's own transaction has read
+//! threads' transactions: after a conflict an attempt may lock, before its closure runs, the rows that the attempt before has read for
+//! update, so such a transaction may never end. Another session's transaction may run in it, but not on a row that the closure's own transaction has read
 //! for update, nor once others give way to that, after 32 conflicts: it would wait for itself, and is [`Abort::Nested`], too.
 //!
 //! # Bulk load, export and import

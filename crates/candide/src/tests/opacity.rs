@@ -313,7 +313,7 @@ fn the_epoch_of_a_look_is_one_from_before_it() {
 #[test]
 fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
     const ROWS: u64 = 2_000;
-    let Scene { items, mut reader, mut writer, .. } = scene();
+    let Scene { db, items, mut reader, mut writer } = scene();
     run(&mut writer, |tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
     let looks = Rc::new(Cell::new(0));
     let counting = looks.clone();
@@ -324,6 +324,7 @@ fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
     assert_eq!(sum, 0);
     // The looks up to the tick go over eight observations for each row that has been read, and 65,536 more.
     assert!((2..400).contains(&looks.get()), "{} looks", looks.get());
+    assert_eq!(db.health().epochs_asked, 1);
 }
 
 /// Runs transactions, and counts the looks of their views.

@@ -577,27 +577,20 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
 /// Lets others write again what an attempt has held.
 fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     for at in attempt.held.drain(..) {
+        let cell = latch_own(&at);
+        // Not if the attempt has deleted it.
+        let is_row = context.engine.parking.has_sleepers() && is_row(&cell);
+        let mut cell = Some(cell);
         let free = |is_handed: bool| {
-            if !is_handed {
-                let mut cell = latch_own(&at);
-                cell.clear(Tid::LOCK);
+            if let Some(mut cell) = cell.take() {
+                if !is_handed {
+                    cell.clear(Tid::LOCK);
+                }
                 cell.release();
             }
         };
-        locks::free(context, at, has_row(context, &at), free);
+        locks::free(context, at, is_row, free);
     }
-}
-
-/// Returns whether a unit that the attempt holds may be handed over: not if the attempt has deleted
-/// its row, or if there are no sleepers.
-fn has_row(context: &Context<'_, Mvto>, at: &CellAt) -> bool {
-    if !context.engine.parking.has_sleepers() {
-        return false;
-    }
-    let cell = latch_own(at);
-    let is_row = is_row(&cell);
-    cell.release();
-    is_row
 }
 
 /// Returns whether the newest version of a latched unit is committed, and a row.
