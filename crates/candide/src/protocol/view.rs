@@ -125,7 +125,7 @@ impl View {
             spent: 0,
             most: MOST,
             is_spent: false,
-            met: Met::new(),
+            met: Met::default(),
             epochs: epochs.clone(),
         }
     }

@@ -12,9 +12,8 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 pub(crate) struct Tid(pub(crate) u64);
 
 const FLAG_BITS: u32 = 12;
-const SEQUENCE_BITS: u32 = 14;
-const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
-const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + SEQUENCE_BITS);
+const SEQUENCE_MAX: u64 = (1 << Tid::SEQUENCE_BITS) - 1;
+const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + Tid::SEQUENCE_BITS);
 
 impl Tid {
     /// Someone may change this cell. Set by one atomic exchange, cleared by its owner. Alone, it says that the words are still
@@ -41,6 +40,7 @@ impl Tid {
     /// What is left to collect of the unit waits for a snapshot to close, in one session's garbage. Not a state of the row.
     pub(crate) const PARKED: u64 = 1 << 8;
 
+    pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
     /// What must be unchanged for a version to be the one that was read.
     const IDENTITY: u64 = !Tid::FLAGS | Tid::ABSENT | Tid::DEAD;
@@ -54,11 +54,17 @@ impl Tid {
     /// The first version of an epoch.
     pub(crate) fn first_of(epoch: Epoch) -> Tid {
         debug_assert!(epoch <= EPOCH_MAX);
-        Tid(epoch << (FLAG_BITS + SEQUENCE_BITS))
+        Tid(epoch << (FLAG_BITS + Tid::SEQUENCE_BITS))
     }
 
     pub(crate) fn epoch(self) -> Epoch {
-        self.0 >> (FLAG_BITS + SEQUENCE_BITS)
+        self.0 >> (FLAG_BITS + Tid::SEQUENCE_BITS)
+    }
+
+    /// Which of the epoch's versions it is.
+    #[inline]
+    pub(crate) fn sequence(self) -> u64 {
+        self.0 >> FLAG_BITS & SEQUENCE_MAX
     }
 
     /// The version as a timestamp, under protocols in timestamp order.
@@ -106,14 +112,13 @@ impl Tid {
         if self.epoch() < epoch {
             return Some(Tid::first_of(epoch));
         }
-        let sequence = self.0 >> FLAG_BITS & SEQUENCE_MAX;
-        (self.epoch() == epoch && sequence < SEQUENCE_MAX).then(|| Tid(self.version() + (1 << FLAG_BITS)))
+        (self.epoch() == epoch && self.sequence() < SEQUENCE_MAX).then(|| Tid(self.version() + (1 << FLAG_BITS)))
     }
 }
 
 impl std::fmt::Debug for Tid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.epoch(), self.0 >> FLAG_BITS & SEQUENCE_MAX)?;
+        write!(f, "{}.{}", self.epoch(), self.sequence())?;
         let flags = [
             (Tid::LOCK, "lock"),
             (Tid::INSTALL, "install"),
