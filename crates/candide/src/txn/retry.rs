@@ -298,9 +298,7 @@ impl<P: Protocol> Core<P> {
         {
             starvation.wait_for_turn(row);
         }
-        // No other one of those that have failed on the row changes what this one reads now.
-        let has_turn = starvation.turn.is_some() && cause == Abort::ReadChanged;
-        if !waits_for_locks && !has_turn && !engine.options.factors.has(Factor::NoBackoff) {
+        if !waits_for_locks && !engine.options.factors.has(Factor::NoBackoff) {
             engine.parking.wake_unwoken();
             pause(&mut self.state.get_mut().local.random, conflicts);
         }
