@@ -33,6 +33,14 @@ pub(super) struct Met {
 }
 
 impl Met {
+    /// Takes the memory for the table, if that is to be done.
+    #[inline]
+    pub(super) fn reserve(&mut self) {
+        if self.entries.is_empty() {
+            self.begin_anew(self.begun);
+        }
+    }
+
     /// Notes a version that a cell has.
     #[inline]
     pub(super) fn note(&mut self, at: CellAt, tid: Tid) {
@@ -71,6 +79,7 @@ impl Met {
     }
 
     #[cold]
+    #[inline(never)]
     fn begin_anew(&mut self, epoch: Epoch) {
         self.begun = epoch.saturating_sub(1);
         self.entries.clear();

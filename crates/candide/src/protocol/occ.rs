@@ -355,6 +355,7 @@ fn commit_reads(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &Writ
 fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
+    attempt.view.reserve();
     if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
     }

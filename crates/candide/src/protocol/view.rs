@@ -162,6 +162,14 @@ impl View {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
     }
 
+    /// Takes the memory for what a commit is going to install, before it locks.
+    #[inline]
+    pub(super) fn reserve(&mut self) {
+        if self.is_opaque() {
+            self.met.reserve();
+        }
+    }
+
     /// Notes that the session has installed a version.
     #[inline]
     pub(super) fn meet(&mut self, at: CellAt, tid: Tid) {
