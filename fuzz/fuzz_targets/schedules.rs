@@ -1,4 +1,5 @@
-//! Transactions that take turns, against all their serial orders. The body is in `src/schedules.rs`.
+//! Transactions that take turns, against all their serial orders. The body is in
+//! `src/schedules.rs`.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Histories in EDN, dressed in everything that EDN has and that tells nothing of them, are read as what they are; bytes of any kind
-//! are read or refused, and what was read is read again from what is written of it.
+//! Histories in EDN, dressed in everything that EDN has and that tells nothing of them, are read as
+//! what they are; bytes of any kind are read or refused, and what was read is read again from what
+//! is written of it.
 
 use crate::Choices;
 use candide_check::black::{ListOp, Outcome, Transaction};
@@ -46,7 +47,8 @@ fn history(choices: &mut Choices<'_>) -> Vec<Transaction<ListOp>> {
             let invoked = free[session].max(100 * number) + choices.below(9) as u64;
             let completed = invoked + choices.below(99) as u64;
             free[session] = completed + 1;
-            let outcome = [Outcome::Committed, Outcome::Aborted, Outcome::Unknown][choices.below(3)];
+            let outcome =
+                [Outcome::Committed, Outcome::Aborted, Outcome::Unknown][choices.below(3)];
             let told = outcome == Outcome::Committed;
             let operations = (0..choices.below(3)).map(|_| operation(choices, told)).collect();
             Transaction { session: session as u64, invoked, completed, outcome, operations }
@@ -238,7 +240,8 @@ fn words(plain: &str) -> impl Iterator<Item = &str> {
 fn twice(choices: &mut Choices<'_>, dressed: &str) {
     let Some(index) = dressed.find(":index") else { return };
     let key = ["#_ 1 :index", ":index", "^:a :index"][choices.below(3)];
-    let file = format!("{} :index 0 {key} {}", &dressed[..index], &dressed[index + ":index".len()..]);
+    let file =
+        format!("{} :index 0 {key} {}", &dressed[..index], &dressed[index + ":index".len()..]);
     let error = edn::read::<ListOp>(file.as_bytes()).expect_err("a key twice");
     assert!(error.to_string().contains(" has :index twice"), "{error} in:\n{file}");
 }

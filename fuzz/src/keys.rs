@@ -1,4 +1,5 @@
-//! Keys become words and come back, in the order of the values, whether or not their components share words.
+//! Keys become words and come back, in the order of the values, whether or not their components
+//! share words.
 
 use crate::Choices;
 use candide::{Abort, Bytes, Database, Key, Record, TableOptions, Text, Whole};
@@ -61,7 +62,8 @@ fn compound(choices: &mut Choices<'_>) -> Compound {
     let (small, flag, name) = (choices.byte() as i8, choices.below(2) == 1, text(choices));
     let maybe = (choices.below(2) == 1).then(|| choices.word() as u16);
     let letter = char::from_u32(choices.word() as u32 % 0x11_0000).unwrap_or('?');
-    let large = if choices.below(2) == 1 { choices.word() as i64 } else { i64::from(choices.byte() as i8) };
+    let large =
+        if choices.below(2) == 1 { choices.word() as i64 } else { i64::from(choices.byte() as i8) };
     Compound {
         kind,
         small,
@@ -83,7 +85,10 @@ fn check<K: Key + Ord + Debug>(first: K, second: K) {
     for (key, words) in [(first, a), (second, b)] {
         assert_eq!(K::from_words(words), key);
         for (&word, &width) in words.iter().zip(K::WIDTHS) {
-            assert!(width == 64 || word >> width == 0, "{key:?} uses more than {width} bits in {words:x?}");
+            assert!(
+                width == 64 || word >> width == 0,
+                "{key:?} uses more than {width} bits in {words:x?}"
+            );
         }
     }
 }
@@ -101,7 +106,10 @@ pub fn run(bytes: &[u8]) {
         check((before.letter, before.small, before.kind), (key.letter, key.small, key.kind));
         check(before.large as i128 * 0x1_0000_0001, key.large as i128 * 0x1_0000_0001);
         let place = (key.small, key.maybe.unwrap_or(7), key.large, u32::from(key.letter));
-        check((before.small, before.maybe.unwrap_or(7), before.large, u32::from(before.letter)), place);
+        check(
+            (before.small, before.maybe.unwrap_or(7), before.large, u32::from(before.letter)),
+            place,
+        );
         rows.insert(place, rows.len() as u64);
         before = key;
     }
@@ -114,7 +122,10 @@ pub fn run(bytes: &[u8]) {
                 places.insert(tx, Place { shelf, row, number, column, count })?;
             }
             let scanned = places.scan(tx, .., Place::COUNT).collect::<Result<Vec<_>, _>>()?;
-            assert!(scanned.iter().map(|(key, count)| (key, count)).eq(&rows), "{scanned:?} instead of {rows:?}");
+            assert!(
+                scanned.iter().map(|(key, count)| (key, count)).eq(&rows),
+                "{scanned:?} instead of {rows:?}"
+            );
             let (some, bound) = (rows.len() / 2, rows.keys().nth(rows.len() / 2));
             if let Some(&bound) = bound {
                 assert_eq!(places.scan(tx, ..bound, ()).count(), some);

@@ -1,4 +1,5 @@
-//! What the fuzz targets do with the bytes that they are given. Each is a plain function, so that `cargo test` runs it, too.
+//! What the fuzz targets do with the bytes that they are given. Each is a plain function, so that
+//! `cargo test` runs it, too.
 
 #![forbid(unsafe_code)]
 

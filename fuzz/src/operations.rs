@@ -2,7 +2,8 @@
 
 use crate::Choices;
 use candide::{
-    Abort, Database, Exclusion, IndexOptions, Occ, Prefix, Protocol, Record, Serial, Table, TableOptions, Tx, Whole,
+    Abort, Database, Exclusion, IndexOptions, Occ, Prefix, Protocol, Record, Serial, Table,
+    TableOptions, Tx, Whole,
 };
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ type Map = BTreeMap<(u8, u8), Parcel>;
 
 fn parcel(choices: &mut Choices<'_>) -> Parcel {
     let (district, number) = key(choices);
-    let (code, shelf, colour) = (choices.byte(), choices.below(3) as i8 - 1, choices.below(3) as u8);
+    let (code, shelf, colour) =
+        (choices.byte(), choices.below(3) as i8 - 1, choices.below(3) as u8);
     Parcel { district, number, code, shelf, weight: 0, colour, count: 0 }
 }
 
@@ -50,7 +52,10 @@ pub fn run(bytes: &[u8]) {
 
 fn run_under<P: Protocol>(choices: &mut Choices<'_>, policy: P::Policy) {
     let kinds = choices.byte();
-    let builder = Database::<P>::builder().policy(policy).timestamp_splitting(kinds & 1 == 0).commit_time_updates(kinds & 2 == 0);
+    let builder = Database::<P>::builder()
+        .policy(policy)
+        .timestamp_splitting(kinds & 1 == 0)
+        .commit_time_updates(kinds & 2 == 0);
     let db = builder.build().expect("valid options");
     let options = TableOptions::default().contention_aware_keys(kinds & 4 == 0);
     let tables = [
@@ -77,7 +82,10 @@ fn run_under<P: Protocol>(choices: &mut Choices<'_>, policy: P::Policy) {
         if choices.below(8) == 0 {
             let name = ["one", "two"][choices.below(2)];
             for table in &tables {
-                if table.create_index(name, (Parcel::COUNT, Parcel::SHELF), IndexOptions::ordered()).is_err() {
+                if table
+                    .create_index(name, (Parcel::COUNT, Parcel::SHELF), IndexOptions::ordered())
+                    .is_err()
+                {
                     table.drop_index(name).expect("it exists");
                 }
             }
@@ -97,7 +105,8 @@ fn operate<P: Protocol>(
 ) -> Result<(), Abort> {
     let row = parcel(choices);
     let key = (row.district, row.number);
-    let taken = |map: &Map, code: u8| map.iter().any(|(other, row)| *other != key && row.code == code);
+    let taken =
+        |map: &Map, code: u8| map.iter().any(|(other, row)| *other != key && row.code == code);
     match choices.below(10) {
         0 => assert_eq!(table.get(tx, &key, Whole)?, map.get(&key).copied()),
         1 | 2 => {
@@ -120,13 +129,19 @@ fn operate<P: Protocol>(
         }
         4 => assert_eq!(table.delete_if_present(tx, &key)?, map.remove(&key).is_some()),
         5 => {
-            let updated = table.update_if_present(tx, &key, Parcel::WEIGHT.add(i64::from(row.code)))?;
-            assert_eq!(updated, map.get_mut(&key).map(|old| old.weight += i64::from(row.code)).is_some());
+            let updated =
+                table.update_if_present(tx, &key, Parcel::WEIGHT.add(i64::from(row.code)))?;
+            assert_eq!(
+                updated,
+                map.get_mut(&key).map(|old| old.weight += i64::from(row.code)).is_some()
+            );
         }
         6 => {
             let change = |old: &mut (i8, u8)| *old = (row.shelf, row.colour);
-            let changed = table.modify_if_present(tx, &key, (Parcel::SHELF, Parcel::COLOUR), change)?;
-            let wanted = map.get_mut(&key).map(|old| (old.shelf, old.colour) = (row.shelf, row.colour));
+            let changed =
+                table.modify_if_present(tx, &key, (Parcel::SHELF, Parcel::COLOUR), change)?;
+            let wanted =
+                map.get_mut(&key).map(|old| (old.shelf, old.colour) = (row.shelf, row.colour));
             assert_eq!(changed, wanted);
         }
         7 => {
@@ -145,11 +160,14 @@ fn operate<P: Protocol>(
                 table.delete(tx, &key)?;
                 map.remove(&key);
             }
-            assert!(found.into_iter().eq(wanted.into_iter().filter(|(_, old)| old.shelf == row.shelf)));
+            assert!(
+                found.into_iter().eq(wanted.into_iter().filter(|(_, old)| old.shelf == row.shelf))
+            );
         }
         _ => {
             // A guard that fails ends the transaction, whatever comes after it.
-            let exists = table.update_if_present(tx, &key, Parcel::WEIGHT.sub(200).at_least(-300))?;
+            let exists =
+                table.update_if_present(tx, &key, Parcel::WEIGHT.sub(200).at_least(-300))?;
             if let Some(old) = map.get_mut(&key) {
                 assert!(exists);
                 old.weight -= 200;
@@ -166,13 +184,18 @@ fn operate<P: Protocol>(
 fn check<P: Protocol>(db: &Database<P>, table: &Table<Parcel, P>, map: &Map) {
     let mut quiescent = Map::new();
     table
-        .for_each_quiescent(|row| assert!(quiescent.insert((row.district, row.number), *row).is_none()))
+        .for_each_quiescent(|row| {
+            assert!(quiescent.insert((row.district, row.number), *row).is_none())
+        })
         .expect("idle");
     assert_eq!(quiescent, *map);
     db.run(|tx| {
         let rows = table.iter(tx, Whole).collect::<Result<Map, Abort>>()?;
         assert_eq!(rows, *map);
-        let by_place = table.index(Parcel::BY_PLACE).scan_rev(tx, .., Whole).collect::<Result<Vec<_>, Abort>>()?;
+        let by_place = table
+            .index(Parcel::BY_PLACE)
+            .scan_rev(tx, .., Whole)
+            .collect::<Result<Vec<_>, Abort>>()?;
         assert!(by_place.is_sorted_by_key(|(_, row)| std::cmp::Reverse((row.shelf, row.colour))));
         assert!(by_place.len() == map.len() && by_place.into_iter().collect::<Map>() == *map);
         for row in map.values() {

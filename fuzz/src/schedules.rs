@@ -1,9 +1,9 @@
-//! Two or three transactions that take turns as the bytes say. What they have seen and left must be what some serial order
-//! would have shown and left.
+//! Two or three transactions that take turns as the bytes say. What they have seen and left must be
+//! what some serial order would have shown and left.
 //!
-//! Each session has a thread, but only one of them runs at a time: before each operation it hands the turn over to the one
-//! that the next byte chooses. When there are no more bytes an attempt is no longer interrupted, so that one of them gets
-//! through.
+//! Each session has a thread, but only one of them runs at a time: before each operation it hands
+//! the turn over to the one that the next byte chooses. When there are no more bytes an attempt is
+//! no longer interrupted, so that one of them gets through.
 
 use crate::Choices;
 use candide::{Abort, Database, Record, Session, Table, Tx, Whole};
@@ -74,8 +74,12 @@ impl Operation {
         Ok(match self {
             Operation::Read(key) => value(table.get(tx, &key, Whole)?),
             Operation::ReadForUpdate(key) => value(table.get_for_update(tx, &key, Whole)?),
-            Operation::Add(key, by) => i64::from(table.update_if_present(tx, &key, Cell::FIRST.add(by))?),
-            Operation::SetToSeen(key) => i64::from(table.update_if_present(tx, &key, Cell::SECOND.set(seen))?),
+            Operation::Add(key, by) => {
+                i64::from(table.update_if_present(tx, &key, Cell::FIRST.add(by))?)
+            }
+            Operation::SetToSeen(key) => {
+                i64::from(table.update_if_present(tx, &key, Cell::SECOND.set(seen))?)
+            }
             Operation::Double(key) => {
                 let double = |first: &mut i64| {
                     *first = first.wrapping_mul(2) % 1_000_003;
@@ -83,7 +87,9 @@ impl Operation {
                 };
                 table.modify_if_present(tx, &key, Cell::FIRST, double)?.unwrap_or(-1)
             }
-            Operation::Insert(key) => i64::from(table.insert_if_absent(tx, Operation::row(key, seen))?),
+            Operation::Insert(key) => {
+                i64::from(table.insert_if_absent(tx, Operation::row(key, seen))?)
+            }
             Operation::Delete(key) => i64::from(table.delete_if_present(tx, &key)?),
             Operation::Put(key) => {
                 table.put(tx, Operation::row(key, seen))?;
@@ -106,8 +112,12 @@ impl Operation {
             Operation::Read(key) | Operation::ReadForUpdate(key) => {
                 map.get(&key).map_or(-1, |row| row.first + row.second)
             }
-            Operation::Add(key, by) => i64::from(map.get_mut(&key).map(|row| row.first += by).is_some()),
-            Operation::SetToSeen(key) => i64::from(map.get_mut(&key).map(|row| row.second = seen).is_some()),
+            Operation::Add(key, by) => {
+                i64::from(map.get_mut(&key).map(|row| row.first += by).is_some())
+            }
+            Operation::SetToSeen(key) => {
+                i64::from(map.get_mut(&key).map(|row| row.second = seen).is_some())
+            }
             Operation::Double(key) => map.get_mut(&key).map_or(-1, |row| {
                 row.first = row.first.wrapping_mul(2) % 1_000_003;
                 row.first
@@ -122,7 +132,9 @@ impl Operation {
                 map.insert(key, Operation::row(key, seen));
                 0
             }
-            Operation::Scan => map.values().fold(0, |sum, row| sum * 7 + i64::from(row.id) + row.first + row.second),
+            Operation::Scan => map
+                .values()
+                .fold(0, |sum, row| sum * 7 + i64::from(row.id) + row.first + row.second),
         }
     }
 }
@@ -144,11 +156,15 @@ impl Turns {
     /// Waits for the turn of session `own`.
     fn wait(&self, own: usize) {
         let state = self.state.lock().expect("nobody panics with it");
-        drop(self.changed.wait_while(state, |state| state.current != own).expect("nobody panics with it"));
+        drop(
+            self.changed
+                .wait_while(state, |state| state.current != own)
+                .expect("nobody panics with it"),
+        );
     }
 
-    /// Hands the turn to whoever is chosen, and waits for it to come back. Without a choice left, only from one attempt to
-    /// the next.
+    /// Hands the turn to whoever is chosen, and waits for it to come back. Without a choice left,
+    /// only from one attempt to the next.
     fn hand_over(&self, own: usize, between_attempts: bool) {
         let mut state = self.state.lock().expect("nobody panics with it");
         match state.choices.pop() {
@@ -175,13 +191,21 @@ impl State {
     /// The turn goes to this session, or the next one that is not over.
     fn give(&mut self, wanted: usize) {
         let count = self.over.len();
-        let next = (wanted..wanted + count).map(|session| session % count).find(|&session| !self.over[session]);
+        let next = (wanted..wanted + count)
+            .map(|session| session % count)
+            .find(|&session| !self.over[session]);
         self.current = next.unwrap_or(count);
     }
 }
 
 /// Runs one session's transaction in turns; gives what it has seen.
-fn run_one(own: usize, script: &[Operation], turns: &Turns, table: &Table<Cell>, session: &mut Session) -> Vec<i64> {
+fn run_one(
+    own: usize,
+    script: &[Operation],
+    turns: &Turns,
+    table: &Table<Cell>,
+    session: &mut Session,
+) -> Vec<i64> {
     turns.wait(own);
     let seen = session.run(|tx| {
         if tx.attempt() > 1 {
@@ -232,7 +256,8 @@ pub fn run(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     let sessions = 2 + choices.below(2);
     let there = choices.byte();
-    let mut script = || (0..1 + choices.below(OPERATIONS)).map(|_| operation(choices)).collect::<Vec<_>>();
+    let mut script =
+        || (0..1 + choices.below(OPERATIONS)).map(|_| operation(choices)).collect::<Vec<_>>();
     let scripts: Vec<Vec<Operation>> = (0..sessions).map(|_| script()).collect();
     let mut schedule = Vec::new();
     while !choices.is_over() && schedule.len() < 100 {
@@ -240,9 +265,14 @@ pub fn run(bytes: &[u8]) {
     }
     let db = Database::new();
     let table = db.table::<Cell>("cells").expect("a new table");
-    let rows = (0..KEYS).filter(|key| there >> key & 1 == 1).map(|id| Cell { id, first: i64::from(id), second: 0 });
+    let rows = (0..KEYS).filter(|key| there >> key & 1 == 1).map(|id| Cell {
+        id,
+        first: i64::from(id),
+        second: 0,
+    });
     let before: Map = rows.map(|row| (row.id, row)).collect();
-    db.run(|tx| table.insert_many(tx, before.values().copied())).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| table.insert_many(tx, before.values().copied()))
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
 
     let first = schedule.pop().map_or(0, usize::from) % sessions;
     let state = State { current: first, over: vec![false; sessions], choices: schedule };
@@ -257,14 +287,20 @@ pub fn run(bytes: &[u8]) {
         threads.into_iter().map(|thread| thread.join().expect("no session panics")).collect()
     });
     let mut after = Map::new();
-    table.for_each_quiescent(|row| assert!(after.insert(row.id, *row).is_none())).expect("nothing runs");
+    table
+        .for_each_quiescent(|row| assert!(after.insert(row.id, *row).is_none()))
+        .expect("nothing runs");
 
     let mut order: Vec<usize> = (0..sessions).collect();
-    let found = permutations(&mut order, 0, &mut |order| match serially(order, &scripts, before.clone()) {
-        (shown, left) if shown == seen && left == after => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    assert!(found.is_break(), "no serial order of {scripts:?} on {before:?} shows {seen:?} and leaves {after:?}");
+    let found =
+        permutations(&mut order, 0, &mut |order| match serially(order, &scripts, before.clone()) {
+            (shown, left) if shown == seen && left == after => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+    assert!(
+        found.is_break(),
+        "no serial order of {scripts:?} on {before:?} shows {seen:?} and leaves {after:?}"
+    );
 }
 
 #[cfg(test)]
@@ -275,7 +311,8 @@ mod tests {
     fn a_lost_update_is_no_serial_order() {
         let scripts = vec![vec![Operation::Double(0)], vec![Operation::Double(0)]];
         let before: Map = [(0, Cell { id: 0, first: 1, second: 0 })].into();
-        let ends: Vec<_> = [[0, 1], [1, 0]].map(|order| serially(&order, &scripts, before.clone())).into();
+        let ends: Vec<_> =
+            [[0, 1], [1, 0]].map(|order| serially(&order, &scripts, before.clone())).into();
         assert!(ends.iter().all(|(seen, map)| *seen != [[2], [2]] && map[&0].first == 4));
         let mut orders = 0;
         let end = permutations(&mut [0, 1, 2], 0, &mut |_| {

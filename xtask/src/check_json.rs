@@ -1,4 +1,5 @@
-//! Whether the results of a benchmark have every field that programs rely on, and figures that can be true.
+//! Whether the results of a benchmark have every field that programs rely on, and figures that can
+//! be true.
 
 use serde_json::Value;
 use std::fs;
@@ -42,10 +43,16 @@ const RESULT: &[(&str, Kind)] = &[
     ("consistency", Object),
 ];
 
-const TRANSACTION: &[(&str, Kind)] =
-    &[("committed", Number), ("aborted", Number), ("p50_us", Number), ("p99_us", Number), ("max_us", Number)];
+const TRANSACTION: &[(&str, Kind)] = &[
+    ("committed", Number),
+    ("aborted", Number),
+    ("p50_us", Number),
+    ("p99_us", Number),
+    ("max_us", Number),
+];
 
-const CAUSE: &[(&str, Kind)] = &[("reason", Text), ("aborted", Text), ("met", List), ("attempts", Number)];
+const CAUSE: &[(&str, Kind)] =
+    &[("reason", Text), ("aborted", Text), ("met", List), ("attempts", Number)];
 
 const HOTTEST: &[(&str, Kind)] = &[
     ("row", Text),
@@ -78,9 +85,12 @@ const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
 pub(crate) fn run(files: &[String]) -> Result<(), String> {
     for file in files {
         let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-        let report: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
+        let report: Value =
+            serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
         let results = check(&report).map_err(|problem| format!("{file}: {problem}"))?;
-        println!("{file}: {results} results, every field there, throughput above zero, no invariant failed");
+        println!(
+            "{file}: {results} results, every field there, throughput above zero, no invariant failed"
+        );
     }
     Ok(())
 }
@@ -101,7 +111,8 @@ fn check(report: &Value) -> Result<usize, String> {
 fn check_result(result: &Value) -> Result<(), String> {
     fields(result, RESULT)?;
     for (name, transaction) in result["transactions"].as_object().into_iter().flatten() {
-        fields(transaction, TRANSACTION).map_err(|problem| format!("in transaction {name:?} {problem}"))?;
+        fields(transaction, TRANSACTION)
+            .map_err(|problem| format!("in transaction {name:?} {problem}"))?;
     }
     if let Some(causes) = result["causes"].as_array() {
         causes
@@ -110,7 +121,10 @@ fn check_result(result: &Value) -> Result<(), String> {
             .map_err(|problem| format!("has a cause that {problem}"))?;
         let attempts: u64 = causes.iter().filter_map(|cause| cause["attempts"].as_u64()).sum();
         if Some(attempts) != result["aborted"].as_u64() {
-            return Err(format!("has causes of {attempts} aborted attempts out of {}", result["aborted"]));
+            return Err(format!(
+                "has causes of {attempts} aborted attempts out of {}",
+                result["aborted"]
+            ));
         }
     }
     if let Some(slices) = result["slices"].as_array() {
@@ -121,14 +135,18 @@ fn check_result(result: &Value) -> Result<(), String> {
         for field in ["committed", "aborted", "user_aborted"] {
             let sum: u64 = slices.iter().filter_map(|slice| slice[field].as_u64()).sum();
             if Some(sum) != result[field].as_u64() {
-                return Err(format!("has {sum} for {field:?} in its slices out of {}", result[field]));
+                return Err(format!(
+                    "has {sum} for {field:?} in its slices out of {}",
+                    result[field]
+                ));
             }
         }
     }
     if let Some(hottest) = result.get("hottest") {
         check_hottest(hottest).map_err(|problem| format!("in its hottest row {problem}"))?;
     }
-    fields(&result["consistency"], CONSISTENCY).map_err(|problem| format!("in its consistency {problem}"))?;
+    fields(&result["consistency"], CONSISTENCY)
+        .map_err(|problem| format!("in its consistency {problem}"))?;
 
     let throughput = result["throughput_tps"].as_f64().unwrap_or(f64::NAN);
     let median = median(&result["tps_runs"]).ok_or("has no runs, or runs that are no numbers")?;
@@ -136,7 +154,9 @@ fn check_result(result: &Value) -> Result<(), String> {
         return Err(format!("has a throughput of {throughput}"));
     }
     if (throughput - median).abs() > median * 1e-9 {
-        return Err(format!("has a throughput of {throughput}, but the median of its runs is {median}"));
+        return Err(format!(
+            "has a throughput of {throughput}, but the median of its runs is {median}"
+        ));
     }
     if result["consistency"]["checked"].as_u64() == Some(0) {
         return Err("has examined no invariant".to_string());
@@ -148,12 +168,14 @@ fn check_result(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether figures of a row can be true: those of the median and of the maximum, if it was looked at, and no others if it was not.
+/// Whether figures of a row can be true: those of the median and of the maximum, if it was looked
+/// at, and no others if it was not.
 fn check_hottest(hottest: &Value) -> Result<(), String> {
     fields(hottest, HOTTEST)?;
     let number = |field: &str| hottest[field].as_f64();
     let is_looked_at = number("probes") > Some(0.0);
-    for (small, large, least) in [("p50_us", "p99_us", 0.0), ("versions_p99", "versions_max", 1.0)] {
+    for (small, large, least) in [("p50_us", "p99_us", 0.0), ("versions_p99", "versions_max", 1.0)]
+    {
         let can_be = match (number(small), number(large)) {
             (Some(small), Some(large)) => is_looked_at && least <= small && small <= large,
             (None, None) => !is_looked_at,
@@ -259,19 +281,33 @@ mod tests {
             let problem = check(&report).expect_err(words);
             assert!(problem.contains(words), "no {words:?} in {problem:?}");
         };
-        let remove = |value: &mut Value, field: &str| drop(value.as_object_mut().expect("an object").remove(field));
+        let remove = |value: &mut Value, field: &str| {
+            drop(value.as_object_mut().expect("an object").remove(field))
+        };
         for (field, _) in RESULT {
             refused(&|report| remove(&mut report["results"][0], field), field);
         }
-        refused(&|report| remove(&mut report["results"][0]["transactions"]["t"], "p99_us"), "p99_us");
+        refused(
+            &|report| remove(&mut report["results"][0]["transactions"]["t"], "p99_us"),
+            "p99_us",
+        );
         let cause = json!({ "reason": "locked", "aborted": "t", "met": [], "attempts": 1 });
-        refused(&|report| report["results"][0]["causes"] = json!([cause]), "causes of 1 aborted attempts out of 0");
-        refused(&|report| report["results"][0]["causes"] = json!([{ "reason": "locked" }]), "\"aborted\"");
+        refused(
+            &|report| report["results"][0]["causes"] = json!([cause]),
+            "causes of 1 aborted attempts out of 0",
+        );
+        refused(
+            &|report| report["results"][0]["causes"] = json!([{ "reason": "locked" }]),
+            "\"aborted\"",
+        );
         refused(
             &|report| report["results"][0]["slices"] = json!([slice(5, 0)]),
             "5 for \"committed\" in its slices out of 6",
         );
-        refused(&|report| report["results"][0]["slices"] = json!([slice(6, 1)]), "1 for \"aborted\"");
+        refused(
+            &|report| report["results"][0]["slices"] = json!([slice(6, 1)]),
+            "1 for \"aborted\"",
+        );
         for (field, _) in SLICE {
             let mut slice = slice(6, 0);
             remove(&mut slice, field);
@@ -282,9 +318,12 @@ mod tests {
             remove(&mut hottest, field);
             refused(&|report| report["results"][0]["hottest"] = hottest.clone(), field);
         }
-        for (field, wrong) in
-            [("probes", json!(0)), ("p50_us", json!(0.6)), ("p99_us", json!(null)), ("versions_p99", json!(0))]
-        {
+        for (field, wrong) in [
+            ("probes", json!(0)),
+            ("p50_us", json!(0.6)),
+            ("p99_us", json!(null)),
+            ("versions_p99", json!(0)),
+        ] {
             let mut hottest = hottest();
             hottest[field] = wrong;
             refused(&|report| report["results"][0]["hottest"] = hottest.clone(), "cannot be");
@@ -292,8 +331,14 @@ mod tests {
         refused(&|report| report["results"] = json!([]), "no results");
         refused(&|report| report["results"][0]["threads"] = json!("one"), "threads");
         refused(&|report| report["results"][0]["throughput_tps"] = json!(0.0), "throughput of 0");
-        refused(&|report| report["results"][0]["tps_runs"] = json!([1.0, 2.0]), "median of its runs is 1.5");
-        refused(&|report| report["results"][0]["consistency"]["checked"] = json!(0), "no invariant");
+        refused(
+            &|report| report["results"][0]["tps_runs"] = json!([1.0, 2.0]),
+            "median of its runs is 1.5",
+        );
+        refused(
+            &|report| report["results"][0]["consistency"]["checked"] = json!(0),
+            "no invariant",
+        );
         refused(&|report| report["results"][0]["consistency"]["failed"] = json!(["sum"]), "sum");
     }
 }

@@ -24,15 +24,23 @@ impl Build {
     /// Builds the binary and says where it is.
     pub(crate) fn make(self, root: &Path) -> Result<PathBuf, String> {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(root).args(["test", "--lib", "--no-run", "--message-format=json-render-diagnostics"]);
+        cargo.current_dir(root).args([
+            "test",
+            "--lib",
+            "--no-run",
+            "--message-format=json-render-diagnostics",
+        ]);
         match self {
-            // The whole workspace, because that is what has been built already when its tests have been run.
+            // The whole workspace, because that is what has been built already when its tests have
+            // been run.
             Build::Usual => cargo.arg("--workspace"),
             Build::Loom => model(&mut cargo, "loom"),
             Build::Shuttle => model(&mut cargo, "shuttle"),
         };
-        let output =
-            cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo does not start: {error}"))?;
+        let output = cargo
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| format!("cargo does not start: {error}"))?;
         if !output.status.success() {
             return Err(format!("the tests do not build ({self:?})"));
         }
@@ -44,7 +52,9 @@ impl Build {
 
 /// Has the library built under a model, in a folder of its own.
 fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
-    cargo.args(["--package", "candide", "--release", "--target-dir"]).arg(target_folder().join(name));
+    cargo
+        .args(["--package", "candide", "--release", "--target-dir"])
+        .arg(target_folder().join(name));
     cargo.env("RUSTFLAGS", format!("--cfg {name}"))
 }
 
@@ -68,13 +78,15 @@ pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> 
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 
-/// A command that runs tests of a binary, as short as they can be, with nothing else of ours in its environment, and all of its output in
-/// `log`.
+/// A command that runs tests of a binary, as short as they can be, with nothing else of ours in its
+/// environment, and all of its output in `log`.
 pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     let explain = |error: io::Error| format!("{}: {error}", log.display());
     let output = File::create(log).map_err(explain)?;
     let mut command = Command::new(binary);
-    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CANDIDE_")) {
+    for (name, _) in
+        env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CANDIDE_"))
+    {
         command.env_remove(name);
     }
     command.envs([("RUST_BACKTRACE", "0"), ("CANDIDE_SHORT", "1")]);
@@ -91,7 +103,8 @@ pub(crate) enum Ending {
     TooLate,
 }
 
-/// Runs a command until it ends, or has taken as long as it may; says how it ended, and after how long.
+/// Runs a command until it ends, or has taken as long as it may; says how it ended, and after how
+/// long.
 pub(crate) fn run_within(command: Command, max: Duration) -> Result<(Ending, Duration), String> {
     run_watched(command, max, |_| {})
 }
@@ -107,7 +120,10 @@ pub(crate) fn run_watched(
     let begun = Instant::now();
     while begun.elapsed() < max {
         if let Some(status) = child.try_wait().map_err(explain)? {
-            return Ok((if status.success() { Ending::Passed } else { Ending::Failed }, begun.elapsed()));
+            return Ok((
+                if status.success() { Ending::Passed } else { Ending::Failed },
+                begun.elapsed(),
+            ));
         }
         watch(begun.elapsed());
         thread::sleep(Duration::from_millis(2));

@@ -1,8 +1,9 @@
-//! Whether the tests are worth something: each deliberate defect of the engine must make one of them fail.
+//! Whether the tests are worth something: each deliberate defect of the engine must make one of
+//! them fail.
 //!
-//! The defects are compiled into the library's own test binary and woken by an environment variable, so nothing is built
-//! again from one to the next. Where they are is in `crates/candide/src/sync/instruments.rs`; [`CHECKS`] says which test
-//! must find which.
+//! The defects are compiled into the library's own test binary and woken by an environment
+//! variable, so nothing is built again from one to the next. Where they are is in
+//! `crates/candide/src/sync/instruments.rs`; [`CHECKS`] says which test must find which.
 
 use crate::engine_tests::{Build, Ending, command, names as test_names, run_within, target_folder};
 use crate::progress::Progress;
@@ -14,7 +15,8 @@ use std::time::Duration;
 /// Where the mutants are named.
 const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
 
-/// What must find a mutant; where several protocols have the place that it is at, perhaps one of several checks.
+/// What must find a mutant; where several protocols have the place that it is at, perhaps one of
+/// several checks.
 struct Check {
     mutant: &'static str,
     build: Build,
@@ -41,10 +43,19 @@ const CHECKS: &[Check] = &[
     check("nodes-unlooked", "tests::opacity::an_absent_key_and_a_row_are_of_one_time"),
     check("install-unlooked", "tests::opacity::a_commit_that_has_installed_only_half_is_noticed"),
     check("epoch-after-look", "tests::opacity::the_epoch_of_a_look_is_one_from_before_it"),
-    check("met-elsewhere", "tests::opacity::a_version_that_was_met_in_one_row_is_not_met_in_another"),
+    check(
+        "met-elsewhere",
+        "tests::opacity::a_version_that_was_met_in_one_row_is_not_met_in_another",
+    ),
     check("met-uninstalled", "tests::opacity::a_version_that_a_row_never_had_is_not_met"),
-    check("peek-unchecked", "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time"),
-    check("told-unlooked", "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time"),
+    check(
+        "peek-unchecked",
+        "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
+    ),
+    check(
+        "told-unlooked",
+        "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
+    ),
     check("told-once", "tests::opacity::rows_that_go_and_come_back_during_a_look_are_noticed"),
     check("no-read-validation", "tests::traps::write_skew_fails_one_of_the_two"),
     model("others-locks-ignored", "tests::loom::loom_write_skew"),
@@ -55,31 +66,79 @@ const CHECKS: &[Check] = &[
     check("held-for-ever", "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
     check("no-node-validation", "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
     check("split-untracked", "tests::phantoms::own_splits_keep_a_scan_and_others_inserts_spoil_it"),
-    check("absent-skipped-by-scan", "tests::phantoms::an_uncommitted_insert_is_an_absence_that_a_scan_observes"),
+    check(
+        "absent-skipped-by-scan",
+        "tests::phantoms::an_uncommitted_insert_is_an_absence_that_a_scan_observes",
+    ),
     check("delete-one-group", "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
-    check("entry-unvalidated", "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes"),
+    check(
+        "entry-unvalidated",
+        "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes",
+    ),
     check("reverse-off-by-one", "tests::phantoms::both_ways_lead_over_the_same_rows"),
-    check("twig-unobserved", "index::ordered::tests::phantoms::a_foreign_link_is_noticed_and_an_own_one_is_not"),
-    check("mark-ignored", "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open"),
-    check("version-below-read", "tests::phases::a_commit_that_builds_on_another_has_the_greater_version"),
+    check(
+        "twig-unobserved",
+        "index::ordered::tests::phantoms::a_foreign_link_is_noticed_and_an_own_one_is_not",
+    ),
+    check(
+        "mark-ignored",
+        "tests::table_model::all_sequences_of_up_to_four_operations_with_a_scan_held_open",
+    ),
+    check(
+        "version-below-read",
+        "tests::phases::a_commit_that_builds_on_another_has_the_greater_version",
+    ),
     check("version-below-replaced", "tests::phases::a_row_never_has_the_same_version_twice"),
-    check("epoch-before-lock", "tests::phases::who_replaces_what_another_has_read_is_of_no_earlier_epoch"),
-    check("node-observed-late", "tests::phases::what_was_searched_in_vain_is_observed_as_it_was_then"),
-    check("install-before-validation", "tests::phases::an_attempt_that_does_not_validate_has_stored_nothing"),
+    check(
+        "epoch-before-lock",
+        "tests::phases::who_replaces_what_another_has_read_is_of_no_earlier_epoch",
+    ),
+    check(
+        "node-observed-late",
+        "tests::phases::what_was_searched_in_vain_is_observed_as_it_was_then",
+    ),
+    check(
+        "install-before-validation",
+        "tests::phases::an_attempt_that_does_not_validate_has_stored_nothing",
+    ),
     check("unlock-before-install", "tests::phases::a_row_whose_words_are_being_stored_is_not_read"),
-    check("evaluate-between-installs", "tests::phases::an_updater_that_fails_leaves_no_half_of_its_commit"),
+    check(
+        "evaluate-between-installs",
+        "tests::phases::an_updater_that_fails_leaves_no_half_of_its_commit",
+    ),
     check("token-ignored", "tests::for_update::holders_give_way_to_the_token"),
-    check("sleepers-unseen", "sync::parking::tests::a_release_wakes_waiters_that_look_and_the_first_that_wants_to_own"),
-    check("handed-by-freeing", "sync::parking::tests::a_waiter_that_has_lost_eight_times_is_handed_what_it_waits_for"),
-    check("second-look-skipped", "tests::timestamps::a_value_is_that_of_the_timestamps_it_is_read_with"),
-    check("wts-before-rts", "tests::timestamps::a_version_that_is_replaced_while_it_is_looked_at_is_not_extended"),
+    check(
+        "sleepers-unseen",
+        "sync::parking::tests::a_release_wakes_waiters_that_look_and_the_first_that_wants_to_own",
+    ),
+    check(
+        "handed-by-freeing",
+        "sync::parking::tests::a_waiter_that_has_lost_eight_times_is_handed_what_it_waits_for",
+    ),
+    check(
+        "second-look-skipped",
+        "tests::timestamps::a_value_is_that_of_the_timestamps_it_is_read_with",
+    ),
+    check(
+        "wts-before-rts",
+        "tests::timestamps::a_version_that_is_replaced_while_it_is_looked_at_is_not_extended",
+    ),
     check("not-extended", "tests::timestamps::no_update_slips_below_who_has_read_its_row"),
     check("node-not-extended", "tests::timestamps::no_insert_slips_below_who_has_missed_its_key"),
     check("node-wts-ignored", "tests::timestamps::who_misses_a_key_comes_after_the_delete"),
-    check("extended-under-lock", "tests::timestamps::a_version_that_is_about_to_be_replaced_is_not_extended"),
+    check(
+        "extended-under-lock",
+        "tests::timestamps::a_version_that_is_about_to_be_replaced_is_not_extended",
+    ),
     check("commit-below-rts", "tests::timestamps::no_update_slips_below_who_has_read_its_row"),
-    check("held-extension-missed", "tests::timestamps::no_holder_slips_below_who_has_read_what_it_holds"),
-    check("insert-inherits-nothing", "tests::timestamps::no_insert_slips_below_who_has_missed_its_key"),
+    check(
+        "held-extension-missed",
+        "tests::timestamps::no_holder_slips_below_who_has_read_what_it_holds",
+    ),
+    check(
+        "insert-inherits-nothing",
+        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key",
+    ),
     check(
         "delete-leaves-nothing",
         "tests::timestamps::no_insert_slips_below_who_has_met_a_tombstone_that_was_buried_since",
@@ -100,68 +159,153 @@ const CHECKS: &[Check] = &[
         "collapse-leaves-nothing",
         "tests::timestamps::no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_removed",
     ),
-    check("buried-early", "tests::timestamps::a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early"),
-    check("drawn-before-locks", "tests::versions::what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time"),
-    check("install-not-awaited", "tests::versions::a_commit_stops_who_might_have_to_see_it_and_nobody_else"),
+    check(
+        "buried-early",
+        "tests::timestamps::a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early",
+    ),
+    check(
+        "drawn-before-locks",
+        "tests::versions::what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time",
+    ),
+    check(
+        "install-not-awaited",
+        "tests::versions::a_commit_stops_who_might_have_to_see_it_and_nobody_else",
+    ),
     check("undos-first", "tests::undos::who_looks_back_while_others_write_sees_no_part_of_that"),
     check(
         "expected-as-newest",
         "tests::versions::what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to",
     ),
-    check("refused-early", "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_nobody"),
+    check(
+        "refused-early",
+        "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_nobody",
+    ),
     check("twin-unobserved", "tests::refusals::a_row_is_not_refused_for_a_key_of_its_own"),
     check("index-read-early", "tests::seams::who_reads_a_new_index_sees_nothing_from_before_it"),
-    check("parted-at-once", "tests::seams::who_was_refused_by_a_dropped_index_comes_before_what_it_would_have_seen"),
+    check(
+        "parted-at-once",
+        "tests::seams::who_was_refused_by_a_dropped_index_comes_before_what_it_would_have_seen",
+    ),
     check("move-untracked", "tests::attacks::one_thread_alone_meets_no_conflict"),
-    check("dropped-at-once", "tests::refusals::an_index_that_is_dropped_is_kept_for_whom_it_has_refused"),
-    check("old-reads-written", "tests::versions::who_has_read_much_and_then_something_old_starts_over_when_it_writes"),
-    check("commit-unannounced", "tests::chains::a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it"),
-    check("unsettled-snapshot", "tests::chains::who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it"),
+    check(
+        "dropped-at-once",
+        "tests::refusals::an_index_that_is_dropped_is_kept_for_whom_it_has_refused",
+    ),
+    check(
+        "old-reads-written",
+        "tests::versions::who_has_read_much_and_then_something_old_starts_over_when_it_writes",
+    ),
+    check(
+        "commit-unannounced",
+        "tests::chains::a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it",
+    ),
+    check(
+        "unsettled-snapshot",
+        "tests::chains::who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it",
+    ),
     check("not-raised", "tests::chains::who_writes_below_a_reader_starts_over"),
-    check("linked-unlooked", "tests::chains::a_row_that_was_missing_is_not_inserted_below_who_missed_it"),
+    check(
+        "linked-unlooked",
+        "tests::chains::a_row_that_was_missing_is_not_inserted_below_who_missed_it",
+    ),
     check("raised-unlooked", "tests::chains::what_slips_in_below_a_commit_fails_it"),
-    check("relinked-unlooked", "tests::chains::who_reads_just_before_a_version_is_linked_below_is_noticed"),
-    check("rested-on-nothing", "tests::deltas::an_update_does_not_rest_on_a_row_that_is_being_deleted"),
-    check("absence-forgotten", "tests::chains::a_row_that_was_missing_is_not_inserted_below_who_missed_it"),
-    check("validated-in-past", "tests::chains::what_was_read_is_held_against_the_time_of_the_commit"),
-    check("dead-unnoticed", "tests::mvto_attacks::a_record_that_was_buried_says_nothing_of_later_times"),
+    check(
+        "relinked-unlooked",
+        "tests::chains::who_reads_just_before_a_version_is_linked_below_is_noticed",
+    ),
+    check(
+        "rested-on-nothing",
+        "tests::deltas::an_update_does_not_rest_on_a_row_that_is_being_deleted",
+    ),
+    check(
+        "absence-forgotten",
+        "tests::chains::a_row_that_was_missing_is_not_inserted_below_who_missed_it",
+    ),
+    check(
+        "validated-in-past",
+        "tests::chains::what_was_read_is_held_against_the_time_of_the_commit",
+    ),
+    check(
+        "dead-unnoticed",
+        "tests::mvto_attacks::a_record_that_was_buried_says_nothing_of_later_times",
+    ),
     model("tick-not-over", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("drawn-unfenced", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("tick-awaited-late", "tests::loom::loom_absent_read_against_insert_in_one_tick"),
     model("tick-not-awaited", "tests::loom::loom_write_skew_by_the_clock"),
     check("flattened-over-pending", "tests::deltas::who_reads_waits_for_what_is_pending_below"),
     check("flattened-unraised", "tests::deltas::nobody_is_linked_below_what_has_been_read"),
-    check("deleted-under-delta", "tests::deltas::a_row_is_not_deleted_below_a_delta_that_rests_on_it"),
+    check(
+        "deleted-under-delta",
+        "tests::deltas::a_row_is_not_deleted_below_a_delta_that_rests_on_it",
+    ),
     check("delta-cut-loose", "tests::deltas::snapshots_between_deltas_see_their_own"),
-    check("broken-word-applied", "tests::total_updaters::an_updater_that_fails_half_way_leaves_nothing_behind"),
+    check(
+        "broken-word-applied",
+        "tests::total_updaters::an_updater_that_fails_half_way_leaves_nothing_behind",
+    ),
     check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more"),
-    check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more_in_chains"),
-    check("never-parked", "tests::parked::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes"),
+    check(
+        "snapshots-ignored",
+        "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more_in_chains",
+    ),
+    check(
+        "never-parked",
+        "tests::parked::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes",
+    ),
     check("words-lost", "tests::undos::what_stays_in_a_chain_has_the_words_of_what_goes"),
     check("thinned-by-old-word", "tests::undos::what_is_replaced_while_its_chain_is_thinned_stays"),
     check("freed-in-sight", "tests::undos::what_somebody_walks_over_is_not_freed"),
-    check("parked-forgotten", "tests::parked::what_was_parked_by_one_and_queued_by_another_is_collected_once"),
+    check(
+        "parked-forgotten",
+        "tests::parked::what_was_parked_by_one_and_queued_by_another_is_collected_once",
+    ),
     check("parked-buried", "tests::parked::a_record_of_which_something_is_parked_is_not_buried"),
-    check("killed-by-store", "tests::traps::who_inserts_a_row_while_its_record_is_buried_is_not_lost"),
-    check("killed-by-store", "tests::traps::who_inserts_a_row_while_its_chain_is_buried_is_not_lost"),
-    check("room-used-again", "tests::hot::a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain"),
+    check(
+        "killed-by-store",
+        "tests::traps::who_inserts_a_row_while_its_record_is_buried_is_not_lost",
+    ),
+    check(
+        "killed-by-store",
+        "tests::traps::who_inserts_a_row_while_its_chain_is_buried_is_not_lost",
+    ),
+    check(
+        "room-used-again",
+        "tests::hot::a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain",
+    ),
     check("hot-kept", "tests::hot::what_is_written_all_the_time_is_collected_by_whoever_goes_on"),
-    check("hot-by-old-list", "tests::hot::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees"),
-    check("kept-unlisted", "tests::hot::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot"),
+    check(
+        "hot-by-old-list",
+        "tests::hot::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees",
+    ),
+    check(
+        "kept-unlisted",
+        "tests::hot::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot",
+    ),
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
-    check("stowed-late", "tests::attic::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way"),
+    check(
+        "stowed-late",
+        "tests::attic::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way",
+    ),
     check("attic-preferred", "tests::attic::what_only_a_snapshot_sees_is_in_nobody_elses_way"),
-    check("collected-early", "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them"),
-    check("collected-early", "tests::versions::versions_stay_in_chains_as_long_as_somebody_can_come_to_see_them"),
+    check(
+        "collected-early",
+        "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them",
+    ),
+    check(
+        "collected-early",
+        "tests::versions::versions_stay_in_chains_as_long_as_somebody_can_come_to_see_them",
+    ),
 ];
 
-/// The longest that a check may take, with a defect or without one, however busy the machine is. A test that does not end has found
-/// nothing that it could name.
+/// The longest that a check may take, with a defect or without one, however busy the machine is. A
+/// test that does not end has found nothing that it could name.
 const CHECK_MAX: Duration = Duration::from_secs(600);
 
 /// The names of all mutants.
 fn all(root: &Path) -> Result<Vec<String>, String> {
-    let source = fs::read_to_string(root.join(INSTRUMENTS)).map_err(|error| format!("{INSTRUMENTS}: {error}"))?;
+    let source = fs::read_to_string(root.join(INSTRUMENTS))
+        .map_err(|error| format!("{INSTRUMENTS}: {error}"))?;
     Ok(names_in(&source))
 }
 
@@ -206,22 +350,32 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
         }
         progress.step();
     }
-    if missed.is_empty() { Ok(()) } else { Err(format!("no test failed with {}", missed.join(", "))) }
+    if missed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("no test failed with {}", missed.join(", ")))
+    }
 }
 
 /// The mutants' names: the first parts of the pairs whose second is a `Mutant`.
 fn names_in(source: &str) -> Vec<String> {
-    let pairs = source.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split_once("\", Mutant::"));
+    let pairs = source
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("(\"")?.split_once("\", Mutant::"));
     pairs.map(|(name, _)| name.to_string()).collect()
 }
 
-/// The checks of the mutants named, or of all. It is an error if a mutant has no check, or a check no mutant.
+/// The checks of the mutants named, or of all. It is an error if a mutant has no check, or a check
+/// no mutant.
 fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, String> {
     let list = || known.join(", ");
-    if let Some(unchecked) = known.iter().find(|name| !CHECKS.iter().any(|check| check.mutant == name.as_str())) {
+    if let Some(unchecked) =
+        known.iter().find(|name| !CHECKS.iter().any(|check| check.mutant == name.as_str()))
+    {
         return Err(format!("nothing says which test must find the mutant {unchecked}"));
     }
-    if let Some(check) = CHECKS.iter().find(|check| !known.iter().any(|name| name == check.mutant)) {
+    if let Some(check) = CHECKS.iter().find(|check| !known.iter().any(|name| name == check.mutant))
+    {
         return Err(format!("{INSTRUMENTS} knows no mutant {}; it has {}", check.mutant, list()));
     }
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
@@ -245,13 +399,22 @@ fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), St
     }
     match test(binary, check, None, log)?.0 {
         Ending::Passed => Ok(()),
-        Ending::Failed => Err(format!("{} fails without any mutant; see {}", check.test, log.display())),
-        Ending::TooLate => Err(format!("{} does not end within {} s", check.test, CHECK_MAX.as_secs())),
+        Ending::Failed => {
+            Err(format!("{} fails without any mutant; see {}", check.test, log.display()))
+        }
+        Ending::TooLate => {
+            Err(format!("{} does not end within {} s", check.test, CHECK_MAX.as_secs()))
+        }
     }
 }
 
 /// Runs a check's test once, with or without a defect; says how it ended, and after how long.
-fn test(binary: &Path, check: &Check, mutant: Option<&str>, log: &Path) -> Result<(Ending, Duration), String> {
+fn test(
+    binary: &Path,
+    check: &Check,
+    mutant: Option<&str>,
+    log: &Path,
+) -> Result<(Ending, Duration), String> {
     let mut command = command(binary, log)?;
     command.args(["--exact", check.test]);
     if let Some(mutant) = mutant {
@@ -266,7 +429,8 @@ mod tests {
 
     #[test]
     fn every_mutant_has_a_check_and_every_check_a_mutant() {
-        let source = fs::read_to_string(crate::root().join(INSTRUMENTS)).expect("the engine's source");
+        let source =
+            fs::read_to_string(crate::root().join(INSTRUMENTS)).expect("the engine's source");
         let known = names_in(&source);
         let checks = choose(&known, &[]).expect("each has what the other one needs");
         let checked: BTreeSet<_> = checks.iter().map(|check| check.mutant).collect();
@@ -275,7 +439,10 @@ mod tests {
         assert_eq!(pairs.len(), checks.len(), "no check is made twice");
         let one = choose(&known, &["no-fence".to_string()]).expect("a known name");
         assert!(one.len() == 2 && one.iter().all(|check| check.mutant == "no-fence"));
-        assert!(choose(&known, &["no-sense".to_string()]).is_err_and(|problem| problem.contains("no-fence")));
+        assert!(
+            choose(&known, &["no-sense".to_string()])
+                .is_err_and(|problem| problem.contains("no-fence"))
+        );
         assert!(choose(&[], &[]).is_err());
         let more = [known, vec!["new".to_string()]].concat();
         assert!(choose(&more, &[]).is_err_and(|problem| problem.contains("new")));

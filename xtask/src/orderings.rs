@@ -1,11 +1,12 @@
 //! What each memory ordering is there for: made weaker, one at a time, some loom test should fail.
 //!
-//! One build of the tests serves for all: under loom, an environment variable weakens the ordering at one place (see
-//! `crates/candide/src/sync/weaken.rs`). Each test is run once as it is, to learn which places it reaches and how long it takes;
-//! then each weakened place is given to the tests that reach it, the quickest first, until one fails.
+//! One build of the tests serves for all: under loom, an environment variable weakens the ordering
+//! at one place (see `crates/candide/src/sync/weaken.rs`). Each test is run once as it is, to learn
+//! which places it reaches and how long it takes; then each weakened place is given to the tests
+//! that reach it, the quickest first, until one fails.
 //!
-//! A survivor is a question and no defect: `docs/memory-ordering.md` answers it. No ordering becomes weaker because nothing
-//! has failed here.
+//! A survivor is a question and no defect: `docs/memory-ordering.md` answers it. No ordering
+//! becomes weaker because nothing has failed here.
 
 use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
 use crate::progress::Progress;
@@ -21,7 +22,8 @@ use std::time::{Duration, Instant};
 /// The longest that a test may take as it is.
 const SOUND_MAX: Duration = Duration::from_secs(600);
 
-/// A test that takes longer as it is takes part only with `--slow` or `--must`: a survivor meets every test that reaches it.
+/// A test that takes longer as it is takes part only with `--slow` or `--must`: a survivor meets
+/// every test that reaches it.
 const QUICK_MAX: Duration = Duration::from_secs(30);
 
 /// What is wanted.
@@ -46,13 +48,17 @@ impl Options {
                 "--list" => options.list = true,
                 "--slow" => options.slow = true,
                 "--must" => options.must = true,
-                "--test" => options.test = Some(rest.next().ok_or("`--test` needs part of a name")?.clone()),
+                "--test" => {
+                    options.test = Some(rest.next().ok_or("`--test` needs part of a name")?.clone())
+                }
                 "--minutes" => {
                     let minutes = rest.next().and_then(|minutes| minutes.parse().ok());
                     let minutes: u64 = minutes.ok_or("`--minutes` needs a number")?;
                     options.max = Some(Duration::from_secs(60 * minutes));
                 }
-                option if option.starts_with('-') => return Err(format!("there is no option `{option}`")),
+                option if option.starts_with('-') => {
+                    return Err(format!("there is no option `{option}`"));
+                }
                 which => options.which.push(which.to_string()),
             }
         }
@@ -81,7 +87,10 @@ impl Trial {
     fn describe(&self) -> String {
         let Site { file, line, operation, function, ordering, .. } = &self.site;
         let file = file.rsplit_once("src/").map_or(file.as_str(), |(_, inside)| inside);
-        format!("{:>3}  {file}:{line} {function}: {operation} {ordering} -> {}", self.number, self.to)
+        format!(
+            "{:>3}  {file}:{line} {function}: {operation} {ordering} -> {}",
+            self.number, self.to
+        )
     }
 }
 
@@ -127,23 +136,24 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let max = if options.slow || options.must { SOUND_MAX } else { QUICK_MAX };
     let names = names(&binary, options.test.as_deref().unwrap_or("loom"))?;
-    let looks = on_all_cores(&names, &folder, |name, log| Test::look(&binary, name, &folder, log, max))?;
+    let looks =
+        on_all_cores(&names, &folder, |name, log| Test::look(&binary, name, &folder, log, max))?;
     let mut tests: Vec<_> = looks.into_iter().flatten().collect();
-    if let Some(unknown) = tests.iter().flat_map(|test| &test.sites).find(|site| !is_listed(site, &all)) {
-        return Err(format!("a test has been at {unknown}, where this task finds no memory ordering"));
+    if let Some(unknown) =
+        tests.iter().flat_map(|test| &test.sites).find(|site| !is_listed(site, &all))
+    {
+        return Err(format!(
+            "a test has been at {unknown}, where this task finds no memory ordering"
+        ));
     }
     tests.sort_by_key(|test| test.takes);
     let is_over = || options.max.is_some_and(|max| begun.elapsed() > max);
-    let verdicts =
-        on_all_cores(
-            &trials,
-            &folder,
-            |&trial, log| {
-                if is_over() { Ok(None) } else { trial.run(&binary, &tests, log).map(Some) }
-            },
-        )?;
+    let verdicts = on_all_cores(&trials, &folder, |&trial, log| {
+        if is_over() { Ok(None) } else { trial.run(&binary, &tests, log).map(Some) }
+    })?;
     let with = |wanted: Verdict| {
-        let trials = trials.iter().zip(&verdicts).filter(move |(_, verdict)| **verdict == Some(wanted));
+        let trials =
+            trials.iter().zip(&verdicts).filter(move |(_, verdict)| **verdict == Some(wanted));
         trials.map(|(&trial, _)| trial).collect::<Vec<_>>()
     };
     let tried = verdicts.iter().flatten().count();
@@ -157,7 +167,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Does `work` for each item on all cores, with a log file of the core's own, and gives what comes of it in the items' order.
+/// Does `work` for each item on all cores, with a log file of the core's own, and gives what comes
+/// of it in the items' order.
 fn on_all_cores<T: Sync, R: Send>(
     items: &[T],
     folder: &Path,
@@ -206,8 +217,15 @@ fn list(title: &str, trials: &[&Trial]) {
 }
 
 impl Test {
-    /// What the test does as it is; known already if it has been run since the binary was built. Nothing if it takes too long.
-    fn look(binary: &Path, name: &str, folder: &Path, log: &Path, max: Duration) -> Result<Option<Test>, String> {
+    /// What the test does as it is; known already if it has been run since the binary was built.
+    /// Nothing if it takes too long.
+    fn look(
+        binary: &Path,
+        name: &str,
+        folder: &Path,
+        log: &Path,
+        max: Duration,
+    ) -> Result<Option<Test>, String> {
         let notes = folder.join(name.replace("::", "-"));
         let explain = |error| format!("{}: {error}", notes.display());
         let changed = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
@@ -218,7 +236,12 @@ impl Test {
             let (ending, after) = run_within(command, max)?;
             match ending {
                 Ending::Passed => {}
-                Ending::Failed => return Err(format!("{name} fails with nothing weakened; see {}", log.display())),
+                Ending::Failed => {
+                    return Err(format!(
+                        "{name} fails with nothing weakened; see {}",
+                        log.display()
+                    ));
+                }
                 Ending::TooLate => {
                     println!("{name} is left out: it takes more than {} s", max.as_secs());
                     return Ok(None);
@@ -227,33 +250,43 @@ impl Test {
             println!("{name} takes {:.1} s", after.as_secs_f64());
             fs::write(&takes, after.as_millis().to_string()).map_err(explain)?;
         }
-        let millis =
-            fs::read_to_string(&takes).map_err(explain)?.parse().map_err(|error| format!("{name}: {error}"))?;
-        let sites = fs::read_to_string(&known).map_err(explain)?.lines().map(str::to_string).collect();
+        let millis = fs::read_to_string(&takes)
+            .map_err(explain)?
+            .parse()
+            .map_err(|error| format!("{name}: {error}"))?;
+        let sites =
+            fs::read_to_string(&known).map_err(explain)?.lines().map(str::to_string).collect();
         Ok(Some(Test { name: name.to_string(), takes: Duration::from_millis(millis), sites }))
     }
 
-    /// The longest that it may take with something weakened: there is more to explore then, and others use the machine.
+    /// The longest that it may take with something weakened: there is more to explore then, and
+    /// others use the machine.
     fn max(&self) -> Duration {
         4 * self.takes + Duration::from_secs(120)
     }
 }
 
 impl Trial {
-    /// Gives the weaker ordering to the tests that reach the place, until one fails, and prints what came of it.
+    /// Gives the weaker ordering to the tests that reach the place, until one fails, and prints
+    /// what came of it.
     fn run(&self, binary: &Path, tests: &[Test], log: &Path) -> Result<Verdict, String> {
         let place = self.site.place();
         let (mut passed, mut too_late) = (0, 0);
         for test in tests.iter().filter(|test| test.sites.contains(&place)) {
             let mut command = command(binary, log)?;
-            command.args(["--exact", &test.name]).env("CANDIDE_WEAKEN", format!("{place}={}", self.to));
+            command
+                .args(["--exact", &test.name])
+                .env("CANDIDE_WEAKEN", format!("{place}={}", self.to));
             match run_within(command, test.max())? {
                 (Ending::Passed, _) => passed += 1,
                 (Ending::TooLate, _) => too_late += 1,
                 (Ending::Failed, after) => {
                     let name = test.name.rsplit("::").next().unwrap_or(&test.name);
                     let (after, complaint) = (after.as_secs_f64(), complaint(log));
-                    println!("{}  found by {name} after {after:.1} s: {complaint}", self.describe());
+                    println!(
+                        "{}  found by {name} after {after:.1} s: {complaint}",
+                        self.describe()
+                    );
                     return Ok(Verdict::Found);
                 }
             }
@@ -271,7 +304,10 @@ impl Trial {
 fn complaint(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let mut lines = text.lines().skip_while(|line| !line.contains("panicked at "));
-    let place = lines.next().and_then(|line| line.split_once("panicked at ")).map_or("no panic", |(_, place)| place);
+    let place = lines
+        .next()
+        .and_then(|line| line.split_once("panicked at "))
+        .map_or("no panic", |(_, place)| place);
     let message = lines.next().unwrap_or_default();
     // Where loom itself found it says nothing.
     if place.starts_with("crates/") { format!("{place} {message}") } else { message.to_string() }
@@ -287,7 +323,10 @@ mod tests {
         let wanted = |arguments: &[&str]| {
             let arguments: Vec<_> = arguments.iter().map(|argument| argument.to_string()).collect();
             let options = Options::parse(&arguments).expect("good arguments");
-            all.iter().filter(|trial| options.wants(trial)).map(|trial| trial.number).collect::<Vec<_>>()
+            all.iter()
+                .filter(|trial| options.wants(trial))
+                .map(|trial| trial.number)
+                .collect::<Vec<_>>()
         };
         assert_eq!(wanted(&["--list", "--minutes", "5"]), (1..=all.len()).collect::<Vec<_>>());
         assert_eq!(wanted(&["2", "7"]), [2, 7]);

@@ -1,5 +1,5 @@
-//! How far a task is and how long it may still take: plain lines on standard error, now and then, which a log bears as well as a
-//! terminal.
+//! How far a task is and how long it may still take: plain lines on standard error, now and then,
+//! which a log bears as well as a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,13 @@ impl Progress {
         }
         self.said = passed;
         let left = passed.mul_f64(self.all.saturating_sub(self.done) as f64 / self.done as f64);
-        Some(format!("progress: {} of {} in {}, about {} left", self.done, self.all, in_words(passed), in_words(left)))
+        Some(format!(
+            "progress: {} of {} in {}, about {} left",
+            self.done,
+            self.all,
+            in_words(passed),
+            in_words(left)
+        ))
     }
 }
 
@@ -65,10 +71,19 @@ mod tests {
             progress.line(Duration::from_secs(seconds))
         };
         assert_eq!(say(1, 4), None, "too early");
-        assert_eq!(say(10, 30).as_deref(), Some("progress: 10 of 40 in 30 s, about 1 min 30 s left"));
+        assert_eq!(
+            say(10, 30).as_deref(),
+            Some("progress: 10 of 40 in 30 s, about 1 min 30 s left")
+        );
         assert_eq!(say(11, 34), None, "too soon after that");
-        assert_eq!(say(20, 7200).as_deref(), Some("progress: 20 of 40 in 2 h 0 min, about 2 h 0 min left"));
-        assert_eq!(say(40, 8000).as_deref(), Some("progress: 40 of 40 in 2 h 13 min, about 0 s left"));
+        assert_eq!(
+            say(20, 7200).as_deref(),
+            Some("progress: 20 of 40 in 2 h 0 min, about 2 h 0 min left")
+        );
+        assert_eq!(
+            say(40, 8000).as_deref(),
+            Some("progress: 40 of 40 in 2 h 13 min, about 0 s left")
+        );
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The engine's tests under a sanitizer of the nightly compiler.
 //!
-//! Rows and nodes are the system's then, one by one (`cfg(sanitized)`): within the engine's own blocks no sanitizer would know what is
-//! in use.
+//! Rows and nodes are the system's then, one by one (`cfg(sanitized)`): within the engine's own
+//! blocks no sanitizer would know what is in use.
 //!
-//! For ThreadSanitizer the standard library is compiled with it, from the toolchain's component `rust-src`: what its locks order
-//! is not seen otherwise, and reported as races. The others take it as it is.
+//! For ThreadSanitizer the standard library is compiled with it, from the toolchain's component
+//! `rust-src`: what its locks order is not seen otherwise, and reported as races. The others take
+//! it as it is.
 
 use crate::progress::Progress;
 use std::env;
@@ -12,7 +13,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// A sanitizer, and the tests that are worth their time under it: those in which memory is given back and threads meet.
+/// A sanitizer, and the tests that are worth their time under it: those in which memory is given
+/// back and threads meet.
 struct Sanitizer {
     name: &'static str,
     filters: &'static [&'static str],
@@ -25,13 +27,28 @@ struct Sanitizer {
 const SANITIZERS: &[Sanitizer] = &[
     Sanitizer {
         name: "address",
-        filters: &["tests::stress", "tests::churn", "tests::hostile", "tests::life", "index::", "memory::", "epoch::"],
+        filters: &[
+            "tests::stress",
+            "tests::churn",
+            "tests::hostile",
+            "tests::life",
+            "index::",
+            "memory::",
+            "epoch::",
+        ],
         builds_std: false,
         options: ("ASAN_OPTIONS", "detect_leaks=0"),
     },
     Sanitizer {
         name: "leak",
-        filters: &["tests::stress", "tests::churn", "tests::life", "index::", "memory::", "epoch::"],
+        filters: &[
+            "tests::stress",
+            "tests::churn",
+            "tests::life",
+            "index::",
+            "memory::",
+            "epoch::",
+        ],
         builds_std: false,
         // A session that a test forgets on purpose is not in these.
         options: ("LSAN_OPTIONS", "exitcode=23"),
@@ -44,21 +61,35 @@ const SANITIZERS: &[Sanitizer] = &[
     },
 ];
 
-/// Runs the tests that the filters name, or those chosen for the sanitizer, under it. With `--mutant NAME` in front of the filters they
-/// run with that deliberate defect of the engine, and the sanitizer must find it.
+/// Runs the tests that the filters name, or those chosen for the sanitizer, under it. With
+/// `--mutant NAME` in front of the filters they run with that deliberate defect of the engine, and
+/// the sanitizer must find it.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let known = || SANITIZERS.iter().map(|sanitizer| sanitizer.name).collect::<Vec<_>>().join(", ");
-    let (name, rest) = arguments.split_first().ok_or_else(|| format!("name a sanitizer: {}", known()))?;
+    let (name, rest) =
+        arguments.split_first().ok_or_else(|| format!("name a sanitizer: {}", known()))?;
     let sanitizer = SANITIZERS.iter().find(|sanitizer| sanitizer.name == name.as_str());
-    let sanitizer = sanitizer.ok_or_else(|| format!("there is no sanitizer {name}; there are {}", known()))?;
+    let sanitizer =
+        sanitizer.ok_or_else(|| format!("there is no sanitizer {name}; there are {}", known()))?;
     let (mutant, filters) = match rest {
         [option, mutant, filters @ ..] if option == "--mutant" => (Some(mutant), filters),
-        [option, ..] if option.starts_with('-') => return Err(format!("`{option}` is no `--mutant NAME`")),
+        [option, ..] if option.starts_with('-') => {
+            return Err(format!("`{option}` is no `--mutant NAME`"));
+        }
         filters => (None, filters),
     };
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
     let mut cargo = Command::new("rustup");
-    cargo.current_dir(root).args(["run", "nightly", "cargo", "test", "--package", "candide", "--lib"]);
+    cargo.current_dir(root).args([
+        "run",
+        "nightly",
+        "cargo",
+        "test",
+        "--package",
+        "candide",
+        "--lib",
+    ]);
     // Naming the target keeps build scripts and macros as they are.
     cargo
         .args(["--target", &format!("{}-unknown-linux-gnu", env::consts::ARCH), "--target-dir"])
@@ -73,15 +104,26 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
     // This cargo's own settings are not that one's.
     cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-    cargo.env("RUSTFLAGS", format!("-Zsanitizer={name} --cfg sanitized -Cunsafe-allow-abi-mismatch=sanitizer"));
+    cargo.env(
+        "RUSTFLAGS",
+        format!("-Zsanitizer={name} --cfg sanitized -Cunsafe-allow-abi-mismatch=sanitizer"),
+    );
     cargo.env(sanitizer.options.0, sanitizer.options.1);
     let explain = |error: io::Error| format!("rustup does not start: {error}");
     let Some(mutant) = mutant else {
         let status = run_telling(&mut cargo).map_err(explain)?;
-        return if status.success() { Ok(()) } else { Err(format!("the tests fail under {name}: {status}")) };
+        return if status.success() {
+            Ok(())
+        } else {
+            Err(format!("the tests fail under {name}: {status}"))
+        };
     };
-    let output =
-        cargo.env("CANDIDE_MUTANT", mutant).stdout(Stdio::piped()).stderr(Stdio::piped()).output().map_err(explain)?;
+    let output = cargo
+        .env("CANDIDE_MUTANT", mutant)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(explain)?;
     let text = String::from_utf8_lossy(&output.stderr);
     match text.lines().find(|line| line.contains("ERROR: ") && line.contains("Sanitizer")) {
         Some(line) => println!("{mutant} found: {line}"),

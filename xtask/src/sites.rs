@@ -1,4 +1,5 @@
-//! Where the engine's source names a memory ordering above Relaxed, or a full fence, and what weaker one could stand there.
+//! Where the engine's source names a memory ordering above Relaxed, or a full fence, and what
+//! weaker one could stand there.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,8 @@ use std::path::Path;
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
 /// What the models do not use, or what is about orderings instead of using them.
-const LEFT_OUT: &[&str] = &["tests/", "index/ordered/loom.rs", "index/ordered/tests", "sync/weaken.rs"];
+const LEFT_OUT: &[&str] =
+    &["tests/", "index/ordered/loom.rs", "index/ordered/tests", "sync/weaken.rs"];
 
 /// An ordering, or a fence, at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,11 +46,16 @@ impl Site {
 /// All sites, file by file and line by line.
 pub(crate) fn all(root: &Path) -> Result<Vec<Site>, String> {
     let mut files = Vec::new();
-    crate::tidy::collect(&root.join(ENGINE), &mut files).map_err(|error| format!("{ENGINE}: {error}"))?;
+    crate::tidy::collect(&root.join(ENGINE), &mut files)
+        .map_err(|error| format!("{ENGINE}: {error}"))?;
     files.sort();
     let mut sites = Vec::new();
     for file in files {
-        let path = file.strip_prefix(root).expect("collected below the root").to_string_lossy().replace('\\', "/");
+        let path = file
+            .strip_prefix(root)
+            .expect("collected below the root")
+            .to_string_lossy()
+            .replace('\\', "/");
         if is_engine(&path) {
             let text = fs::read_to_string(&file).map_err(|error| format!("{path}: {error}"))?;
             sites.extend(sites_in(&path, &text));
@@ -159,7 +166,8 @@ fn full_fence() {
 mod tests {
     fn two() { a.load(Ordering::Acquire); }
 }";
-        let found: Vec<_> = sites_in("x.rs", text).into_iter().map(|site| (site.place(), site.operation)).collect();
+        let found: Vec<_> =
+            sites_in("x.rs", text).into_iter().map(|site| (site.place(), site.operation)).collect();
         let expected = [
             ("x.rs:2:7", "load"),
             ("x.rs:3:18", "swap"),
@@ -167,7 +175,10 @@ mod tests {
             ("x.rs:5:10", "compare_exchange"),
             ("x.rs:6:5", "full_fence"),
         ];
-        assert_eq!(found, expected.map(|(place, operation)| (place.to_string(), operation.to_string())));
+        assert_eq!(
+            found,
+            expected.map(|(place, operation)| (place.to_string(), operation.to_string()))
+        );
     }
 
     #[test]
@@ -175,6 +186,8 @@ mod tests {
         let sites = all(&crate::root()).expect("the engine's source");
         let of = |file: &str| sites.iter().filter(|site| site.file.ends_with(file)).count();
         assert!(of("protocol/locks.rs") >= 7 && of("index/hash.rs") >= 15 && of("epoch.rs") >= 8);
-        assert!(sites.iter().all(|site| !site.function.is_empty() && !site.weakenings().is_empty()));
+        assert!(
+            sites.iter().all(|site| !site.function.is_empty() && !site.weakenings().is_empty())
+        );
     }
 }

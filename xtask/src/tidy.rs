@@ -2,8 +2,8 @@
 //!
 //! * Atomics are named in `sync` alone, so that the same engine runs under models.
 //! * Within the engine, `use` goes down the layers, or stays within one.
-//! * A protocol is named by its own file, the registry and tests. Whatever else did would have to change with every
-//!   protocol that comes.
+//! * A protocol is named by its own file, the registry and tests. Whatever else did would have to
+//!   change with every protocol that comes.
 //!
 //! Comments, and with them documentation and its examples, may name what they like; so may tests.
 
@@ -27,7 +27,19 @@ const LAYERS: &[&[&str]] = &[
     &["access"],
     &["protocol"],
     &["txn", "catalog"],
-    &["db", "session", "snapshot", "table", "scan", "secondary", "indexing", "quiescent", "bulk", "stream", "health"],
+    &[
+        "db",
+        "session",
+        "snapshot",
+        "table",
+        "scan",
+        "secondary",
+        "indexing",
+        "quiescent",
+        "bulk",
+        "stream",
+        "health",
+    ],
 ];
 
 /// Places of the engine that may name the standard library's atomics.
@@ -53,15 +65,21 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         collect(&root.join(folder), &mut files).map_err(|error| format!("{folder}: {error}"))?;
     }
     files.sort();
-    let registry = fs::read_to_string(root.join(REGISTRY)).map_err(|error| format!("{REGISTRY}: {error}"))?;
+    let registry =
+        fs::read_to_string(root.join(REGISTRY)).map_err(|error| format!("{REGISTRY}: {error}"))?;
     let protocols = protocols_in(&registry);
     if protocols.is_empty() {
         return Err(format!("{REGISTRY} lists no protocol that could be recognized"));
     }
     let mut found = 0;
     for file in &files {
-        let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let path = file.strip_prefix(root).expect("collected below the root").to_string_lossy().replace('\\', "/");
+        let text =
+            fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let path = file
+            .strip_prefix(root)
+            .expect("collected below the root")
+            .to_string_lossy()
+            .replace('\\', "/");
         for (line, problem) in problems(&path, &text, &protocols) {
             println!("{path}:{line}: {problem}");
             found += 1;
@@ -109,9 +127,15 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
             problems.extend(atomics(path, code).map(|problem| (number, problem)));
             problems.extend(upward(path, code).into_iter().map(|problem| (number, problem)));
         }
-        let allowed = path.starts_with("xtask/") || PROTOCOLS_ALLOWED.iter().any(|(place, _)| path.contains(place));
-        if !allowed && let Some(name) = protocols.iter().find(|name| words(code).any(|word| word == **name)) {
-            problems.push((number, format!("names the protocol {name}; be generic, or take it from the registry")));
+        let allowed = path.starts_with("xtask/")
+            || PROTOCOLS_ALLOWED.iter().any(|(place, _)| path.contains(place));
+        if !allowed
+            && let Some(name) = protocols.iter().find(|name| words(code).any(|word| word == **name))
+        {
+            problems.push((
+                number,
+                format!("names the protocol {name}; be generic, or take it from the registry"),
+            ));
         }
     }
     problems
@@ -122,7 +146,8 @@ fn atomics(path: &str, code: &str) -> Option<String> {
     // Among others in braces, too.
     let is_of_sync = ["std::sync", "core::sync"].iter().any(|name| code.contains(name));
     let named = is_of_sync && words(code).any(|word| word == "atomic");
-    (named && !allowed).then(|| "names the standard library's atomics; use those of `crate::sync`".to_string())
+    (named && !allowed)
+        .then(|| "names the standard library's atomics; use those of `crate::sync`".to_string())
 }
 
 /// The uses of higher layers in a line of the engine.
@@ -132,15 +157,22 @@ fn upward(path: &str, code: &str) -> Vec<String> {
         return Vec::new();
     }
     let Some(own) = layer(module) else { return vec![not_in_a_layer(module)] };
-    let used = code.split("crate::").skip(1).map(|rest| words(rest).next().filter(|word| rest.starts_with(word)));
+    let used = code
+        .split("crate::")
+        .skip(1)
+        .map(|rest| words(rest).next().filter(|word| rest.starts_with(word)));
     used.filter_map(|used| match used {
-        None => Some("imports several modules at once; one `use` for each shows its layer".to_string()),
+        None => {
+            Some("imports several modules at once; one `use` for each shows its layer".to_string())
+        }
         Some(used) => match layer(used) {
-            None if used.starts_with(char::is_uppercase) => {
-                Some(format!("takes {used} from the crate's root; take it from the module that defines it"))
-            }
+            None if used.starts_with(char::is_uppercase) => Some(format!(
+                "takes {used} from the crate's root; take it from the module that defines it"
+            )),
             None => Some(not_in_a_layer(used)),
-            Some(layer) => (layer > own).then(|| format!("`{module}` is below `{used}` and must not use it")),
+            Some(layer) => {
+                (layer > own).then(|| format!("`{module}` is below `{used}` and must not use it"))
+            }
         },
     })
     .collect()
@@ -176,24 +208,37 @@ mod tests {
         assert_eq!(found("crates/candide/src/index/hash.rs", line).len(), 1);
         let among_others = "use std::sync::{Arc, atomic::AtomicU64};";
         assert_eq!(found("crates/candide/src/index/hash.rs", among_others).len(), 1);
-        assert!(found("crates/candide/src/index/hash.rs", "use std::sync::{Arc, Mutex}; // not atomic").is_empty());
+        assert!(
+            found("crates/candide/src/index/hash.rs", "use std::sync::{Arc, Mutex}; // not atomic")
+                .is_empty()
+        );
         assert!(found("crates/candide/src/sync/mod.rs", line).is_empty());
         assert!(found("crates/candide/src/epoch.rs", &format!("// {line}")).is_empty());
-        assert!(found("crates/candide-harness/src/driver.rs", line).is_empty(), "only the engine is modelled");
+        assert!(
+            found("crates/candide-harness/src/driver.rs", line).is_empty(),
+            "only the engine is modelled"
+        );
     }
 
     #[test]
     fn uses_go_down() {
         let occ = "crates/candide/src/protocol/occ.rs";
         assert!(found(occ, "use crate::access::WriteSet;\nuse crate::protocol::Seen;").is_empty());
-        assert_eq!(found(occ, "\nuse crate::txn::Tx;"), ["2: `protocol` is below `txn` and must not use it"]);
+        assert_eq!(
+            found(occ, "\nuse crate::txn::Tx;"),
+            ["2: `protocol` is below `txn` and must not use it"]
+        );
         assert_eq!(found(occ, "let tx: crate::txn::Tx;").len(), 1);
         assert_eq!(found(occ, "use crate::{db, error};").len(), 1);
         assert!(found(occ, "use crate::Database;")[0].contains("root"));
         assert!(found(occ, "use crate::novel::Thing;")[0].contains("`novel` is in no layer"));
-        assert!(found("crates/candide/src/novel.rs", "fn f() {}")[0].contains("`novel` is in no layer"));
+        assert!(
+            found("crates/candide/src/novel.rs", "fn f() {}")[0].contains("`novel` is in no layer")
+        );
         assert!(found("crates/candide/src/db.rs", "use crate::table::Table;").is_empty());
-        assert!(found(occ, "#[cfg(test)]\nmod tests {\n    use crate::{Database, Occ};").is_empty());
+        assert!(
+            found(occ, "#[cfg(test)]\nmod tests {\n    use crate::{Database, Occ};").is_empty()
+        );
     }
 
     #[test]

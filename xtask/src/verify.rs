@@ -1,8 +1,10 @@
-//! Schedules of whole transactions, for as long as there is time: what the checks of a change run a slice of.
+//! Schedules of whole transactions, for as long as there is time: what the checks of a change run a
+//! slice of.
 //!
-//! The scenes are in `crates/candide/src/tests/shuttle`. A run has a fresh seed, and leaves its counts in
-//! `docs/verification-ledger.csv`, one line for each scene and protocol. How many schedules are worth something is measured
-//! by mutants: how many distinct ones it takes to find each.
+//! The scenes are in `crates/candide/src/tests/shuttle`. A run has a fresh seed, and leaves its
+//! counts in `docs/verification-ledger.csv`, one line for each scene and protocol. How many
+//! schedules are worth something is measured by mutants: how many distinct ones it takes to find
+//! each.
 
 use crate::engine_tests::{Build, Ending, command, run_watched, target_folder};
 use crate::mutants;
@@ -16,7 +18,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const TEST: &str = "tests::shuttle::shuttle_scenes_are_what_protocols_promise";
 const LEDGER: &str = "docs/verification-ledger.csv";
-/// Where scenes are, by files: those of all protocols that overlap, and those of the ones that keep versions.
+/// Where scenes are, by files: those of all protocols that overlap, and those of the ones that keep
+/// versions.
 const SCENES_OF_ALL: [&str; 2] = ["scenes.rs", "life.rs"];
 const SCENES_OF_VERSIONED: [&str; 2] = ["versions.rs", "values.rs"];
 const SCENE_FILES: &str = "crates/candide/src/tests/shuttle";
@@ -29,8 +32,8 @@ const NOT_MET: &str = "mutant: not met";
 const SEEDS: u64 = 7;
 /// Schedules of each scene in which a mutant is looked for at first, by the first seed.
 const FIRST_LOOK: u64 = 2_000;
-/// Of so many scenes that found it, those in which it showed soonest, the one counts that is best by the worst of all seeds: whoever looks
-/// for a defect plays them all.
+/// Of so many scenes that found it, those in which it showed soonest, the one counts that is best
+/// by the worst of all seeds: whoever looks for a defect plays them all.
 const SCENES: usize = 4;
 /// Schedules of such a scene, by each seed.
 const LOOK_MAX: u64 = 50_000;
@@ -101,15 +104,17 @@ fn played(output: &str) -> Vec<Played> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("schedules: ")?.split(' ');
         let (scene, protocol) = (words.next()?.to_string(), words.next()?.to_string());
-        let mut number = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
-        let (schedules, distinct, failures) = (number("run")?, number("distinct")?, number("failed")?);
+        let mut number =
+            |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
+        let (schedules, distinct, failures) =
+            (number("run")?, number("distinct")?, number("failed")?);
         Some(Played { scene, protocol, schedules, distinct, failures })
     };
     output.lines().filter_map(line).collect()
 }
 
-/// Runs the tests with these variables; gives what they printed, and how they ended. Says how far they are if they are to take so
-/// many seconds.
+/// Runs the tests with these variables; gives what they printed, and how they ended. Says how far
+/// they are if they are to take so many seconds.
 fn play(
     root: &Path,
     binary: &Path,
@@ -140,7 +145,13 @@ fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     variables.extend(request.scene.as_deref().map(|scene| ("CANDIDE_SCENE", scene)));
     variables.extend(request.protocol.as_deref().map(|protocol| ("CANDIDE_PROTOCOL", protocol)));
     println!("seed {seed}, {minutes} min");
-    let (output, ending) = play(root, binary, &variables, Duration::from_secs(120 * minutes + 60), Some(60 * minutes))?;
+    let (output, ending) = play(
+        root,
+        binary,
+        &variables,
+        Duration::from_secs(120 * minutes + 60),
+        Some(60 * minutes),
+    )?;
     let played = played(&output);
     let path = root.join(LEDGER);
     let explain = |error: std::io::Error| format!("{LEDGER}: {error}");
@@ -148,7 +159,9 @@ fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     let mut ledger = OpenOptions::new().create(true).append(true).open(&path).map_err(explain)?;
     let mut lines = if is_new { format!("{LEDGER_HEAD}\n") } else { String::new() };
     for Played { scene, protocol, schedules, distinct, failures } in &played {
-        println!("{scene:14}  {protocol:8}  {schedules:>9} schedules, {distinct:>9} distinct, {failures} failed");
+        println!(
+            "{scene:14}  {protocol:8}  {schedules:>9} schedules, {distinct:>9} distinct, {failures} failed"
+        );
         lines += &format!("{date},{commit},{scene},{protocol},{schedules},{distinct},{failures}\n");
     }
     ledger.write_all(lines.as_bytes()).map_err(explain)?;
@@ -176,10 +189,15 @@ fn scenes(root: &Path) -> Result<[Vec<String>; 2], String> {
         let mut scenes = Vec::new();
         for file in files {
             let path = root.join(SCENE_FILES).join(file);
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let text = fs::read_to_string(&path)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
             scenes.extend(scenes_in(&text).map(str::to_string));
         }
-        if scenes.is_empty() { Err(format!("no scene was recognized in {files:?}")) } else { Ok(scenes) }
+        if scenes.is_empty() {
+            Err(format!("no scene was recognized in {files:?}"))
+        } else {
+            Ok(scenes)
+        }
     };
     Ok([of(SCENES_OF_ALL)?, of(SCENES_OF_VERSIONED)?])
 }
@@ -191,9 +209,13 @@ fn scenes_in(text: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|rest| rest.split('"').next())
 }
 
-/// How many distinct schedules of each scene have been played under each protocol. Those that have never been are there, too, with
-/// none; which protocols there are, and which keep versions, is told by the lines that there are.
-fn totals<'a>(ledger: &'a str, [of_all, of_versioned]: [&'a [String]; 2]) -> BTreeMap<(&'a str, &'a str), u64> {
+/// How many distinct schedules of each scene have been played under each protocol. Those that have
+/// never been are there, too, with none; which protocols there are, and which keep versions, is
+/// told by the lines that there are.
+fn totals<'a>(
+    ledger: &'a str,
+    [of_all, of_versioned]: [&'a [String]; 2],
+) -> BTreeMap<(&'a str, &'a str), u64> {
     let mut totals: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for line in ledger.lines().skip(1) {
         if let [_, _, scene, protocol, _, distinct, _] = line.split(',').collect::<Vec<_>>()[..] {
@@ -220,7 +242,9 @@ fn print_totals(ledger: &str, scenes: [&[String]; 2]) {
     let totals = totals(ledger, scenes);
     let sum: u64 = totals.values().sum();
     if let Some(((scene, protocol), least)) = totals.iter().min_by_key(|(_, distinct)| **distinct) {
-        println!("ledger: {sum} distinct schedules in all, {least} of {scene} under {protocol}, which has the fewest");
+        println!(
+            "ledger: {sum} distinct schedules in all, {least} of {scene} under {protocol}, which has the fewest"
+        );
     }
 }
 
@@ -237,7 +261,9 @@ fn commit(root: &Path) -> Result<String, String> {
 
 /// The date of a day since 1970, as in 2026-11-22.
 fn date_of(days: u64) -> String {
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     let (mut year, mut day) = (1970, days);
     while day >= 365 + u64::from(is_leap(year)) {
         day -= 365 + u64::from(is_leap(year));
@@ -254,10 +280,13 @@ fn date_of(days: u64) -> String {
     format!("{year}-{month:02}-{:02}", day + 1)
 }
 
-/// Prints a table: after how many distinct schedules each mutant is found, in the scene that finds it first.
+/// Prints a table: after how many distinct schedules each mutant is found, in the scene that finds
+/// it first.
 fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> Result<(), String> {
     let names = mutants::known(root, names)?;
-    println!("| mutant | scene | protocol | distinct schedules, worst of {SEEDS} seeds |\n|---|---|---|---|");
+    println!(
+        "| mutant | scene | protocol | distinct schedules, worst of {SEEDS} seeds |\n|---|---|---|---|"
+    );
     let mut progress = Progress::new(names.len() as u64);
     for (done, name) in (0..).zip(&names) {
         progress.reach(done);
@@ -265,9 +294,11 @@ fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> R
         let mut variables = vec![("CANDIDE_MUTANT", name.as_str()), ("CANDIDE_SEED", seed)];
         variables.push(("CANDIDE_SCHEDULES", &schedules));
         variables.extend(request.scene.as_deref().map(|scene| ("CANDIDE_SCENE", scene)));
-        variables.extend(request.protocol.as_deref().map(|protocol| ("CANDIDE_PROTOCOL", protocol)));
+        variables
+            .extend(request.protocol.as_deref().map(|protocol| ("CANDIDE_PROTOCOL", protocol)));
         let (output, ending) = play(root, binary, &variables, LOOK_TIME, None)?;
-        let mut found: Vec<_> = played(&output).into_iter().filter(|played| played.failures > 0).collect();
+        let mut found: Vec<_> =
+            played(&output).into_iter().filter(|played| played.failures > 0).collect();
         if found.is_empty() {
             let why = match ending {
                 Ending::Passed if output.contains(NOT_MET) => "not in what this runs".to_string(),
@@ -286,16 +317,24 @@ fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> R
             }
         }
         match best {
-            Some((Played { scene, protocol, .. }, worst)) => println!("| `{name}` | {scene} | {protocol} | {worst} |"),
+            Some((Played { scene, protocol, .. }, worst)) => {
+                println!("| `{name}` | {scene} | {protocol} | {worst} |")
+            }
             None => println!("| `{name}` | {}, but not by every seed | | |", found[0].scene),
         }
     }
     Ok(())
 }
 
-/// How many schedules the scene that found a mutant by the first seed needs by the worst of all; nothing if one of them does not
-/// find it within `max`.
-fn worst_of_seeds(root: &Path, binary: &Path, name: &str, first: &Played, max: u64) -> Result<Option<u64>, String> {
+/// How many schedules the scene that found a mutant by the first seed needs by the worst of all;
+/// nothing if one of them does not find it within `max`.
+fn worst_of_seeds(
+    root: &Path,
+    binary: &Path,
+    name: &str,
+    first: &Played,
+    max: u64,
+) -> Result<Option<u64>, String> {
     let mut worst = first.distinct;
     for seed in 2..=SEEDS {
         match look_again(root, binary, name, first, seed, max)? {
@@ -348,14 +387,22 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_understood_or_refused() {
-        let request = parse(&words("--minutes 3 --scene growth --protocol occ")).expect("well-formed");
+        let request =
+            parse(&words("--minutes 3 --scene growth --protocol occ")).expect("well-formed");
         assert_eq!(
             (request.minutes, request.scene.as_deref(), request.protocol.as_deref()),
             (Some(3), Some("growth"), Some("occ"))
         );
         let request = parse(&words("--mutants no-fence reclaim-early")).expect("well-formed");
         assert_eq!(request.mutants, Some(words("no-fence reclaim-early")));
-        for wrong in ["--minutes", "--minutes 0", "--minutes x", "--scene growth", "growth", "--minutes 1 --mutants"] {
+        for wrong in [
+            "--minutes",
+            "--minutes 0",
+            "--minutes x",
+            "--scene growth",
+            "growth",
+            "--minutes 1 --mutants",
+        ] {
             assert!(parse(&words(wrong)).is_err(), "{wrong}");
         }
         assert!(parse(&[]).is_err());
@@ -366,7 +413,10 @@ mod tests {
         let output = "protocol: occ\nschedules: growth occ run=12 distinct=11 failed=1 {\"conflict\": 3}\nreplay: x\nschedules: odd";
         let (scene, protocol) = ("growth".to_string(), "occ".to_string());
         assert_eq!(traced("schedule: 3\nschedule: 4\nSegm"), 4);
-        assert_eq!(played(output), [Played { scene, protocol, schedules: 12, distinct: 11, failures: 1 }]);
+        assert_eq!(
+            played(output),
+            [Played { scene, protocol, schedules: 12, distinct: 11, failures: 1 }]
+        );
     }
 
     #[test]
@@ -390,14 +440,21 @@ mod tests {
             ]
         );
         let [of_all, of_versioned] = scenes(&crate::root()).expect("the scenes");
-        assert!(of_all.iter().any(|name| name == "twins") && of_versioned.iter().any(|name| name == "values"));
+        assert!(
+            of_all.iter().any(|name| name == "twins")
+                && of_versioned.iter().any(|name| name == "values")
+        );
     }
 
     #[test]
     fn days_have_dates() {
-        for (day, date) in
-            [(0, "1970-01-01"), (58, "1970-02-28"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_779, "2026-11-22")]
-        {
+        for (day, date) in [
+            (0, "1970-01-01"),
+            (58, "1970-02-28"),
+            (59, "1970-03-01"),
+            (11_016, "2000-02-29"),
+            (20_779, "2026-11-22"),
+        ] {
             assert_eq!(date_of(day), date);
         }
     }

@@ -1,8 +1,11 @@
-//! `candide check`: records what transactions do, or what clients are told, and has a checker judge it.
+//! `candide check`: records what transactions do, or what clients are told, and has a checker judge
+//! it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use candide_harness::check::{Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record};
+use candide_harness::check::{
+    Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record,
+};
 use candide_harness::{Agenda, Choice, Failure, interrupt, output};
 use candide_subject_banks::recorded::smallbank;
 use candide_subject_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
@@ -51,7 +54,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
         let verdict = match source.judge(protocol, threads, &rules) {
-            Err(Failure::Interrupted) if done > 0 => return ended_early(&protocols[done..], finding),
+            Err(Failure::Interrupted) if done > 0 => {
+                return ended_early(&protocols[done..], finding);
+            }
             judged => judged?,
         };
         let has_reader = output::print(|out| verdict.print(protocol.name(), out))?;
@@ -80,7 +85,9 @@ fn ended_early(left: &[Choice], finding: Finding) -> Result<Ending, Failure> {
 
 /// Returns a seed that differs from run to run.
 fn drawn_seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_micros() as u64 % 1_000_000_000)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(1, |since| since.as_micros() as u64 % 1_000_000_000)
 }
 
 /// Where a history comes from.
@@ -93,7 +100,12 @@ enum Source {
 
 impl Source {
     /// Makes a history under a protocol, on so many threads, and judges it.
-    fn judge(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure> {
+    fn judge(
+        &self,
+        protocol: Choice,
+        threads: usize,
+        rules: &Rules<'_>,
+    ) -> Result<Verdict, Failure> {
         match self {
             Source::Versions(workload) => record(&**workload, protocol, threads, rules),
             Source::Values(clients) => clients.ask(protocol, threads, rules),
@@ -116,20 +128,36 @@ impl CheckArgs {
                 let mix = Ycsb { rows: 1_000, transactions: 20_000, ..Ycsb::published(Mix::A) };
                 ycsb(Ycsb { verify: Verify::Increment, ..mix })
             }
-            Subject::YcsbHot => ycsb_joint(Ycsb { transactions: 20_000, verify: Verify::Increment, ..Ycsb::hot(5) }),
-            Subject::LongScan => long_scan(LongScan { rows: 1_000, scan: 100, transactions: 20_000 }),
-            Subject::Shifting => shifting(Shifting { rows: 1_000, transactions: 20_000, ..Shifting::published() }),
-            Subject::Smallbank => {
-                smallbank(SmallBank { accounts: 100, transactions: 20_000, ..SmallBank::bench_base() })
+            Subject::YcsbHot => {
+                ycsb_joint(Ycsb { transactions: 20_000, verify: Verify::Increment, ..Ycsb::hot(5) })
             }
+            Subject::LongScan => {
+                long_scan(LongScan { rows: 1_000, scan: 100, transactions: 20_000 })
+            }
+            Subject::Shifting => {
+                shifting(Shifting { rows: 1_000, transactions: 20_000, ..Shifting::published() })
+            }
+            Subject::Smallbank => smallbank(SmallBank {
+                accounts: 100,
+                transactions: 20_000,
+                ..SmallBank::bench_base()
+            }),
             Subject::Tpcc => {
-                // Deliveries that began at the beginning would have the checker go through all that were delivered before.
+                // Deliveries that began at the beginning would have the checker go through all that
+                // were delivered before.
                 let small = Tpcc { customers: 20, items: 50, ..Tpcc::strict() };
                 tpcc(Tpcc { delivery_hint: true, audit_every: 1_000, ..small })
             }
             Subject::Rubis => {
                 // Few items, which sell out.
-                let small = Rubis { items: 200, users: 50, bids: 3, purchases: 100, stock: 100, ..Rubis::strict() };
+                let small = Rubis {
+                    items: 200,
+                    users: 50,
+                    bids: 3,
+                    purchases: 100,
+                    stock: 100,
+                    ..Rubis::strict()
+                };
                 rubis(Rubis { transactions: 20_000, ..small })
             }
             Subject::Wikipedia => {

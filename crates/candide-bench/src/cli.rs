@@ -83,8 +83,10 @@ Examples:
 /// parsers say what would be right.
 pub(crate) fn command() -> clap::Command {
     let workload = |command: clap::Command| {
-        let example =
-            format!("Example:\n  candide bench {} --protocol all --threads 1,2 --duration 5s", command.get_name());
+        let example = format!(
+            "Example:\n  candide bench {} --protocol all --threads 1,2 --duration 5s",
+            command.get_name()
+        );
         command.after_help(example)
     };
     let command = Cli::command().mut_subcommand("bench", |bench| bench.mut_subcommands(workload));
@@ -112,7 +114,8 @@ pub(crate) enum Command {
                                  range-scan|predicate"
     )]
     Bench(Box<Bench>),
-    /// Measure what a published figure shows, at a size that suits this machine, beside what the paper's text says
+    /// Measure what a published figure shows, at a size that suits this machine, beside what the
+    /// paper's text says
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),
     /// Record what concurrent transactions do, and check that it is serializable
@@ -143,16 +146,18 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = whole::<u64>)]
     pub(crate) seed: Option<u64>,
 
-    /// `white` believes the versions that the engine says it read and wrote; `black` believes only what clients were told
+    /// `white` believes the versions that the engine says it read and wrote; `black` believes only
+    /// what clients were told
     #[arg(long, value_enum, default_value = "white")]
     pub(crate) mode: CheckMode,
 
-    /// The serial order has to agree with real time. Without this each protocol is held to what it promises; a file, to
-    /// being serializable
+    /// The serial order has to agree with real time. Without this each protocol is held to what it
+    /// promises; a file, to being serializable
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Aborted attempts have to have seen a state of the serial order, too; again, what protocols promise is checked anyway
+    /// Aborted attempts have to have seen a state of the serial order, too; again, what protocols
+    /// promise is checked anyway
     #[arg(long)]
     pub(crate) opacity: bool,
 
@@ -164,7 +169,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = whole::<usize>, default_value_t = 8)]
     pub(crate) operations: usize,
 
-    /// Without --strict: how many beginnings and ends of transactions later one may still have overtaken another
+    /// Without --strict: how many beginnings and ends of transactions later one may still have
+    /// overtaken another
     #[arg(long, value_parser = whole::<u64>, value_name = "MOMENTS", default_value_t = 1_000_000)]
     pub(crate) horizon: u64,
 
@@ -176,7 +182,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) edn: Option<PathBuf>,
 
-    /// Check the history in this file instead of making one: JSON lines, or Elle's form if it ends in `.edn`
+    /// Check the history in this file instead of making one: JSON lines, or Elle's form if it ends
+    /// in `.edn`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode"])]
     pub(crate) file: Option<PathBuf>,
 }
@@ -228,7 +235,8 @@ pub(crate) enum Bench {
     /// Scans of a thousand rows, between a read and a write of a row that all want
     #[command(name = "long-scan")]
     LongScan(LongScanArgs),
-    /// Reads beside an operation on a row that all want, which changes from read to write and back; reported over time
+    /// Reads beside an operation on a row that all want, which changes from read to write and back;
+    /// reported over time
     Shifting(ShiftingArgs),
     /// The key-value benchmarks of other engines, by preset
     #[command(name = "key-value")]
@@ -267,9 +275,9 @@ const RESULTS: &str = "Results";
 /// What the workloads have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// `strict` checks everything, at a size that suits any machine; `paper` is the published configuration, which for
-    /// YCSB means ten million rows (more than 10 GiB) and no check of what is in them, and for TPC-C what was measured rather
-    /// than what the standard says
+    /// `strict` checks everything, at a size that suits any machine; `paper` is the published
+    /// configuration, which for YCSB means ten million rows (more than 10 GiB) and no check of what
+    /// is in them, and for TPC-C what was measured rather than what the standard says
     #[arg(help_heading = WORKLOAD, long, value_parser = profile(), default_value = "strict")]
     pub(crate) profile: Profile,
 
@@ -281,17 +289,21 @@ pub(crate) struct Common {
     #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) cu: Vec<Switch>,
 
-    /// Timestamp splitting: each column group has a timestamp of its own (on), or a row has one (off)
+    /// Timestamp splitting: each column group has a timestamp of its own (on), or a row has one
+    /// (off)
     #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) ts: Vec<Switch>,
 
-    /// Where timestamps come from, under `mvto`: one `counter`, or the system's `clock`, which no thread has to write [default: counter]
+    /// Where timestamps come from, under `mvto`: one `counter`, or the system's `clock`, which no
+    /// thread has to write [default: counter]
     #[arg(help_heading = DATABASE, long, value_delimiter = ',')]
     pub(crate) timestamps: Vec<Timestamps>,
 
-    /// Bad choices to measure the cost of, separated by commas: `no-backoff` (retry at once), `system-allocator` (rows and nodes
-    /// one by one), `unwinding-aborts` (conflicts unwind the stack), `ordered-only` (no hash indexes), `contended-keys` (components
-    /// share words), `sorted-locks` (write sets in the order of addresses), `fixed-hash` (hash indexes do not grow)
+    /// Bad choices to measure the cost of, separated by commas: `no-backoff` (retry at once),
+    /// `system-allocator` (rows and nodes one by one), `unwinding-aborts` (conflicts unwind the
+    /// stack), `ordered-only` (no hash indexes), `contended-keys` (components share words),
+    /// `sorted-locks` (write sets in the order of addresses), `fixed-hash` (hash indexes do not
+    /// grow)
     #[arg(help_heading = DATABASE, long = "factor", value_delimiter = ',')]
     pub(crate) factors: Vec<Factor>,
 
@@ -311,9 +323,10 @@ pub(crate) struct Common {
     #[arg(help_heading = RUNS, long, value_parser = duration, default_value = "1s", allow_hyphen_values = true)]
     pub(crate) warmup: Duration,
 
-    /// Begin so many transactions per second, by all threads together, at evenly spaced moments [default: as many as they can]. A
-    /// thread that is late begins at once and skips nothing. Latencies then count from the intended beginning, so that waiting behind a
-    /// slow transaction counts
+    /// Begin so many transactions per second, by all threads together, at evenly spaced moments
+    /// [default: as many as they can]. A thread that is late begins at once and skips nothing.
+    /// Latencies then count from the intended beginning, so that waiting behind a slow transaction
+    /// counts
     #[arg(help_heading = RUNS, long, value_name = "TRANSACTIONS", value_parser = rate)]
     pub(crate) rate: Option<f64>,
 
@@ -325,14 +338,16 @@ pub(crate) struct Common {
     #[arg(help_heading = RUNS, long)]
     pub(crate) force: bool,
 
-    /// Also report what each slice of this length of each run came to, such as 30s: transactions, latencies of all types together,
-    /// memory at its end. `shifting` always reports slices, without latencies and memory, and this is how long they are [default there:
-    /// 1ms, or 10us with --profile paper]
+    /// Also report what each slice of this length of each run came to, such as 30s: transactions,
+    /// latencies of all types together, memory at its end. `shifting` always reports slices,
+    /// without latencies and memory, and this is how long they are [default there: 1ms, or 10us
+    /// with --profile paper]
     #[arg(help_heading = RESULTS, long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
     slice: Option<Duration>,
 
-    /// Also report on the row that all want most: after each 256th of its transactions a thread reads it, in a transaction of its own that
-    /// is not counted among them, and looks how many versions of it there are
+    /// Also report on the row that all want most: after each 256th of its transactions a thread
+    /// reads it, in a transaction of its own that is not counted among them, and looks how many
+    /// versions of it there are
     #[arg(help_heading = RESULTS, long)]
     pub(crate) hottest: bool,
 
@@ -362,7 +377,8 @@ impl Common {
 
     /// Returns the settings that are combined.
     pub(crate) fn matrix(&self) -> Matrix {
-        let are_on = |switches: &[Switch]| each_once(switches).into_iter().map(Switch::is_on).collect();
+        let are_on =
+            |switches: &[Switch]| each_once(switches).into_iter().map(Switch::is_on).collect();
         Matrix {
             protocols: self.protocol.clone(),
             threads: each_once(&self.threads),
@@ -411,8 +427,8 @@ impl Switch {
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbArgs {
-    /// Mixes, separated by commas: `a` (16 operations, half of them writes, theta 0.99), `b` (16, one in twenty, 0.8), `c`
-    /// (2 uniform reads)
+    /// Mixes, separated by commas: `a` (16 operations, half of them writes, theta 0.99), `b` (16,
+    /// one in twenty, 0.8), `c` (2 uniform reads)
     #[arg(long, value_delimiter = ',', default_value = "a")]
     mode: Vec<Mode>,
 
@@ -444,9 +460,10 @@ pub(crate) struct YcsbArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
-    /// What writes write and what is checked: `increment` (counters must add up), `tag` (each column must hold a last
-    /// committed write), `values` (random values, checked for their form), `counts` (random values, only rows are
-    /// counted) [default: increment, or counts with --profile paper]
+    /// What writes write and what is checked: `increment` (counters must add up), `tag` (each
+    /// column must hold a last committed write), `values` (random values, checked for their form),
+    /// `counts` (random values, only rows are counted) [default: increment, or counts with
+    /// --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -495,8 +512,9 @@ pub(crate) struct SmallBankArgs {
     #[arg(long, value_parser = whole::<u64>, value_name = "ACCOUNTS")]
     hotspot: Option<u64>,
 
-    /// How often each type is drawn: amalgamate, balance, deposit-checking, send-payment, transact-savings, write-check
-    /// [default: 15,15,15,25,15,15, or 1,1,1,0,1,1 with --profile paper]
+    /// How often each type is drawn: amalgamate, balance, deposit-checking, send-payment,
+    /// transact-savings, write-check [default: 15,15,15,25,15,15, or 1,1,1,0,1,1 with --profile
+    /// paper]
     #[arg(long, value_parser = weights::<6>, allow_hyphen_values = true)]
     weights: Option<[u32; 6]>,
 
@@ -541,7 +559,8 @@ mod tests {
         for help in [command().render_help(), check.render_help()] {
             assert!(help.to_string().contains(EXIT_STATUS), "{help}");
         }
-        let readme = include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let readme =
+            include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
         for line in EXIT_STATUS.lines().skip(1) {
             let (status, words) = line.trim().split_once("  ").expect("a status and what it means");
             let told = format!("{status} ({})", words.trim());
@@ -553,20 +572,34 @@ mod tests {
     fn no_option_is_answered_in_the_words_of_a_parser() {
         let bench = command();
         let bench = bench.find_subcommand("bench").expect("there is one");
-        let mut subcommands: Vec<(Vec<&str>, &clap::Command)> =
-            bench.get_subcommands().map(|workload| (vec!["bench", workload.get_name()], workload)).collect();
+        let mut subcommands: Vec<(Vec<&str>, &clap::Command)> = bench
+            .get_subcommands()
+            .map(|workload| (vec!["bench", workload.get_name()], workload))
+            .collect();
         let all = command();
         let find = |name| all.find_subcommand(name).expect("there is one");
         subcommands.push((vec!["check"], find("check")));
         subcommands.push((vec!["reproduce", "delivery"], find("reproduce")));
         let mut answers = 0;
         for (path, subcommand) in subcommands {
-            let with_values = subcommand.get_opts().filter(|option| option.get_action().takes_values());
+            let with_values =
+                subcommand.get_opts().filter(|option| option.get_action().takes_values());
             let options = with_values.filter_map(|option| option.get_long());
-            for (option, value) in options.flat_map(|option| ["x", "-1", "", "9e99"].map(|value| (option, value))) {
+            for (option, value) in
+                options.flat_map(|option| ["x", "-1", "", "9e99"].map(|value| (option, value)))
+            {
                 let option = format!("--{option}");
-                let Some(message) = refused(&[&path[..], &[&option, value]].concat()) else { continue };
-                let strange = ["digit", "literal", "non-zero", "parse integer", "target type", "unexpected argument"];
+                let Some(message) = refused(&[&path[..], &[&option, value]].concat()) else {
+                    continue;
+                };
+                let strange = [
+                    "digit",
+                    "literal",
+                    "non-zero",
+                    "parse integer",
+                    "target type",
+                    "unexpected argument",
+                ];
                 let found = strange.iter().find(|words| message.contains(**words));
                 assert_eq!(found, None, "{path:?} {option} {value:?}: {message}");
                 answers += 1;

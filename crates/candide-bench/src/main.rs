@@ -1,4 +1,5 @@
-//! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks what they leave behind.
+//! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks
+//! what they leave behind.
 //!
 //! The exit status is what `cli::EXIT_STATUS` says.
 
@@ -15,7 +16,9 @@ use std::process::ExitCode;
 use candide_harness::check::Finding;
 use candide_harness::{Failure, Report, Subject, Suite, interrupt, output, report};
 use candide_subject_banks::measured::{smallbank, tpcb, voter};
-use candide_subject_keys::measured::{long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow};
+use candide_subject_keys::measured::{
+    long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
+};
 use candide_subject_sites::measured::{rubis, wikipedia};
 use candide_subject_tpcc::measured::tpcc;
 use clap::{ArgMatches, FromArgMatches};
@@ -47,7 +50,9 @@ fn main() -> ExitCode {
         Err(other) => return answer(&other),
     };
     match execute(command) {
-        Ok(Ending { finding, early: true }) if finding != Finding::Bad => ExitCode::from(interrupt::STATUS),
+        Ok(Ending { finding, early: true }) if finding != Finding::Bad => {
+            ExitCode::from(interrupt::STATUS)
+        }
         Ok(Ending { finding, .. }) => ExitCode::from(finding.exit_status()),
         Err(failure) => {
             output::say(&format!("error: {failure}"));
@@ -86,7 +91,8 @@ fn execute(command: Command) -> Result<Ending, Failure> {
         Command::Bench(workload) => bench(*workload),
         Command::Reproduce(args) => {
             let reproduction = figure::Reproduction::plan(&args)?;
-            report(args.json.as_deref(), args.report.as_deref(), || reproduction.run()).map(Ending::of)
+            report(args.json.as_deref(), args.report.as_deref(), || reproduction.run())
+                .map(Ending::of)
         }
         Command::Check(args) => check::run(&args),
     }
@@ -116,7 +122,10 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
 }
 
 /// Runs the workloads and reports.
-fn run(subjects: impl IntoIterator<Item = Box<dyn Subject>>, common: &Common) -> Result<Ending, Failure> {
+fn run(
+    subjects: impl IntoIterator<Item = Box<dyn Subject>>,
+    common: &Common,
+) -> Result<Ending, Failure> {
     let subjects: Vec<_> = subjects.into_iter().collect();
     let suite = Suite::plan(&subjects, &common.matrix(), common.rules())?;
     report(common.json.as_deref(), common.report.as_deref(), || suite.run()).map(Ending::of)

@@ -1,11 +1,15 @@
-//! Bad arguments end with status 2, before anything is loaded, and with a message that says what would be right.
+//! Bad arguments end with status 2, before anything is loaded, and with a message that says what
+//! would be right.
 
 use std::path::Path;
 use std::process::Command;
 
 /// Asserts that `arguments` are refused in `words`.
 fn assert_refused(arguments: &str, words: &str) {
-    let output = Command::new(env!("CARGO_BIN_EXE_candide")).args(arguments.split(' ')).output().expect("starts");
+    let output = Command::new(env!("CARGO_BIN_EXE_candide"))
+        .args(arguments.split(' '))
+        .output()
+        .expect("starts");
     let message = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2), "{arguments}: {message}");
     assert!(message.contains(words), "{arguments}: no {words:?} in {message:?}");
@@ -15,7 +19,10 @@ fn assert_refused(arguments: &str, words: &str) {
 #[test]
 fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcd", "ycsb");
-    assert_refused("bench ycsb --protocol magic", "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all");
+    assert_refused(
+        "bench ycsb --protocol magic",
+        "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all",
+    );
     assert_refused("bench ycsb --mode d", "expected a, b or c");
     assert_refused("bench ycsb-narrow --contention low", "expected high, medium or read-only");
     assert_refused(
@@ -38,8 +45,14 @@ fn unknown_names_are_answered_with_the_known_ones() {
 #[test]
 fn numbers_out_of_range_are_answered_with_the_range() {
     for threads in ["0", "-1", "1025", "1,-2", "two"] {
-        assert_refused(&format!("bench ycsb --threads {threads}"), "expected a whole number from 1 to 1024");
-        assert_refused(&format!("reproduce delivery --threads {threads}"), "expected a whole number from 1 to 1024");
+        assert_refused(
+            &format!("bench ycsb --threads {threads}"),
+            "expected a whole number from 1 to 1024",
+        );
+        assert_refused(
+            &format!("reproduce delivery --threads {threads}"),
+            "expected a whole number from 1 to 1024",
+        );
     }
     assert_refused("check --threads -1", "expected a whole number from 1 to 1024");
     for duration in ["0", "0s", "5", "-5s", "-5", "366d"] {
@@ -48,7 +61,10 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     }
     assert_refused("bench ycsb --warmup -1s", "expected a time from 0s to 365d, with its unit");
     for rate in ["0", "-5", "inf", "nan", "1e10", "many"] {
-        assert_refused(&format!("bench ycsb --rate {rate}"), "expected a number above 0 and up to a billion");
+        assert_refused(
+            &format!("bench ycsb --rate {rate}"),
+            "expected a number above 0 and up to a billion",
+        );
     }
     assert_refused("bench ycsb --slice 0s", "expected a time above 0s");
     assert_refused("bench ycsb --slice 1ms", "a run of 3s has at most 1000 slices, so not of 1ms");
@@ -57,7 +73,10 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench ycsb --rows 15", "from 16");
     assert_refused("bench ycsb-hot --rmws 11", "of 10 operations from 0 to 10 can write, not 11");
     assert_refused("bench ycsb-hot --rows 9", "from 10");
-    assert_refused("bench long-scan --rows 500", "of 500 rows from 1 to 500 can be scanned, not 1000");
+    assert_refused(
+        "bench long-scan --rows 500",
+        "of 500 rows from 1 to 500 can be scanned, not 1000",
+    );
     assert_refused("bench shifting --reads 65", "from 1 to 64");
     assert_refused("bench shifting --phase 1ms --slice 2ms", "no longer than the phase of 1ms");
     assert_refused("bench key-value --read-only 2", "from 0 to 1");
@@ -95,13 +114,22 @@ fn numbers_out_of_range_are_answered_with_the_range() {
 
 #[test]
 fn contradictions_are_explained() {
-    assert_refused("bench ycsb --protocol serial --threads 2", "serial runs one transaction at a time");
+    assert_refused(
+        "bench ycsb --protocol serial --threads 2",
+        "serial runs one transaction at a time",
+    );
     assert_refused(
         "bench ycsb --protocol occ,mvcc --timestamps clock",
         "--timestamps means nothing to occ, mvcc; it is for mvto",
     );
-    assert_refused("bench tpcc --like dbx1000 --mix full", "the mix must be two, even or new-order");
-    assert_refused("bench tpcc --like dbx1000 --order-ids once", "the numbers of orders the district's");
+    assert_refused(
+        "bench tpcc --like dbx1000 --mix full",
+        "the mix must be two, even or new-order",
+    );
+    assert_refused(
+        "bench tpcc --like dbx1000 --order-ids once",
+        "the numbers of orders the district's",
+    );
     assert_refused("bench smallbank --theta 0.5 --hotspot 10", "cannot be used with");
     assert_refused("bench smallbank --hottest", "smallbank has no hottest row with these knobs");
     assert_refused("bench ycsb --mode a,c --hottest", "ycsb-c has no hottest row with these knobs");
@@ -109,7 +137,10 @@ fn contradictions_are_explained() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_found_out_first() {
-    assert_refused("bench ycsb --json /no/such/folder/results.json", "cannot write to /no/such/folder/results.json");
+    assert_refused(
+        "bench ycsb --json /no/such/folder/results.json",
+        "cannot write to /no/such/folder/results.json",
+    );
     assert_refused(
         "reproduce delivery --report /no/such/folder/page.html",
         "cannot write to /no/such/folder/page.html",
@@ -119,14 +150,23 @@ fn a_file_that_cannot_be_written_is_found_out_first() {
 #[test]
 fn refused_arguments_leave_no_file_behind() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused.json");
-    assert_refused(&format!("bench ycsb --theta 3 --json {}", path.display()), "from 0 (uniform) to 2");
+    assert_refused(
+        &format!("bench ycsb --theta 3 --json {}", path.display()),
+        "from 0 (uniform) to 2",
+    );
     assert!(!path.exists());
 }
 
 #[test]
 fn faults_found_late_point_to_the_help_of_the_subcommand() {
-    assert_refused("bench tpcc --warehouses 0", "For more information, try 'candide bench tpcc --help'.");
-    assert_refused("bench ycsb --theta 3", "For more information, try 'candide bench ycsb --help'.");
+    assert_refused(
+        "bench tpcc --warehouses 0",
+        "For more information, try 'candide bench tpcc --help'.",
+    );
+    assert_refused(
+        "bench ycsb --theta 3",
+        "For more information, try 'candide bench ycsb --help'.",
+    );
     assert_refused("check lists", "For more information, try 'candide check --help'.");
 }
 
@@ -137,9 +177,15 @@ fn what_does_not_fit_into_memory_is_refused() {
     // 13 TB.
     let words = "of memory with these options, and";
     assert_refused("bench tpcc --warehouses 65535", words);
-    assert_refused("bench tpcc --warehouses 65535", "ask for fewer warehouses, or add --force to go on all the same");
+    assert_refused(
+        "bench tpcc --warehouses 65535",
+        "ask for fewer warehouses, or add --force to go on all the same",
+    );
     assert_refused("bench ycsb --rows 4294967295", "ask for fewer rows");
-    assert_refused("bench ycsb --transactions 100000000 --threads 1024", "ask for fewer --transactions or --threads");
+    assert_refused(
+        "bench ycsb --transactions 100000000 --threads 1024",
+        "ask for fewer --transactions or --threads",
+    );
     assert_refused("bench rubis --items 4294967295", "ask for fewer items");
     assert_refused("bench wikipedia --pages 4294967295", "ask for fewer pages");
 }

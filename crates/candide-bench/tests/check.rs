@@ -1,22 +1,28 @@
-//! `candide check` says yes to what the engine does, no to bad histories, and what would be right to bad arguments.
+//! `candide check` says yes to what the engine does, no to bad histories, and what would be right
+//! to bad arguments.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Runs `candide check` with these arguments: exit status, results, errors.
 fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_candide")).arg("check").args(arguments).output().expect("starts");
+    let output = Command::new(env!("CARGO_BIN_EXE_candide"))
+        .arg("check")
+        .args(arguments)
+        .output()
+        .expect("starts");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Runs `candide check` for longer and longer, until every protocol has committed something. On a busy
-/// machine that may take a while; the longest time is more than a minute.
+/// Runs `candide check` for longer and longer, until every protocol has committed something. On a
+/// busy machine that may take a while; the longest time is more than a minute.
 fn check_for_a_while(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut durations = (0..10).map(|doubled| format!("{}ms", 200 << doubled));
     let checked = durations.find_map(|duration| {
         let (status, results, message) = check(&[arguments, &["--duration", &duration]].concat());
-        (!results.contains("no thread committed a transaction")).then_some((status, results, message))
+        (!results.contains("no thread committed a transaction"))
+            .then_some((status, results, message))
     });
     checked.expect("it does not come so far")
 }
@@ -48,7 +54,11 @@ fn every_workload_is_serializable_under_every_protocol() {
         // As they promise: mvto; tictoc; occ, mvcc, serial and global-lock.
         assert_eq!(results.matches(&format!("{strict}: yes")).count(), 1, "{results}");
         assert_eq!(results.matches("serializable: yes").count(), 1, "{results}");
-        assert_eq!(results.matches(&format!("{strict}, aborted attempts included: yes")).count(), 4, "{results}");
+        assert_eq!(
+            results.matches(&format!("{strict}, aborted attempts included: yes")).count(),
+            4,
+            "{results}"
+        );
         assert_eq!(results.matches("seed 3:").count(), 6, "{results}");
     }
     for workload in ["lists", "registers"] {
@@ -59,10 +69,11 @@ fn every_workload_is_serializable_under_every_protocol() {
     }
 }
 
-/// What was counted, without where it came from, and without dependencies: those between transactions that were never held at once
-/// are not counted.
+/// What was counted, without where it came from, and without dependencies: those between
+/// transactions that were never held at once are not counted.
 fn counts(results: &str) -> Vec<&str> {
-    let line = results.lines().find(|line| line.contains(" transactions ")).expect("a line of counts");
+    let line =
+        results.lines().find(|line| line.contains(" transactions ")).expect("a line of counts");
     let (_, counts) = line.split_once(" transactions ").expect("it contains that");
     counts.split(", ").take(4).collect()
 }
@@ -79,7 +90,8 @@ fn what_is_kept_is_what_was_checked() {
     let (status, read, message) = check(&["--file", lines, "--opacity"]);
     assert_eq!(status, Some(0), "{read}{message}");
     assert_eq!(counts(&made), counts(&read));
-    let black: Vec<&str> = common.iter().copied().chain(["--mode", "black", "--edn", edn]).collect();
+    let black: Vec<&str> =
+        common.iter().copied().chain(["--mode", "black", "--edn", edn]).collect();
     let (_, made, _) = check_for_a_while(&black);
     for path in [lines, edn] {
         let (status, read, message) = check(&["--file", path]);
@@ -88,12 +100,14 @@ fn what_is_kept_is_what_was_checked() {
     }
 }
 
-const HEADER: &str =
-    r#"{"format":"candide-history","version":1,"kind":"versions","protocol":"none","seed":0,"text":"by hand"}"#;
+const HEADER: &str = r#"{"format":"candide-history","version":1,"kind":"versions","protocol":"none","seed":0,"text":"by hand"}"#;
 
-/// A line for a transaction that read group 0 of two rows in their first version, and wrote one of them.
+/// A line for a transaction that read group 0 of two rows in their first version, and wrote one of
+/// them.
 fn line(session: u64, begun: u64, wrote: u64, version: u64) -> String {
-    let access = |key, version| format!(r#"{{"table":0,"key":[{key}],"group":0,"version":{version},"present":true}}"#);
+    let access = |key, version| {
+        format!(r#"{{"table":0,"key":[{key}],"group":0,"version":{version},"present":true}}"#)
+    };
     format!(
         r#"{{"transaction":{{"session":{session},"begun":{begun},"ended":{},"committed":true,"reads":[{},{}],"scans":[],"writes":[{}]}}}}"#,
         begun + 10,
@@ -106,7 +120,9 @@ fn line(session: u64, begun: u64, wrote: u64, version: u64) -> String {
 #[test]
 fn a_bad_history_ends_with_status_1_and_its_cycle() {
     let first = r#"{"transaction":{"session":1,"begun":1,"ended":2,"committed":true,"reads":[],"scans":[],"writes":[{"table":0,"key":[1],"group":0,"version":1,"present":true},{"table":0,"key":[2],"group":0,"version":1,"present":true}]}}"#;
-    let skew = [HEADER, first, &line(2, 10, 1, 2), &line(3, 11, 2, 2)].map(|line| format!("{line}\n")).concat();
+    let skew = [HEADER, first, &line(2, 10, 1, 2), &line(3, 11, 2, 2)]
+        .map(|line| format!("{line}\n"))
+        .concat();
     let (status, results, _) = check(&["--file", &kept("skew.jsonl", &skew)]);
     assert_eq!(status, Some(1), "{results}");
     assert!(results.contains("serializable: NO") && results.contains("write skew"), "{results}");
@@ -126,7 +142,8 @@ fn a_bad_history_ends_with_status_1_and_its_cycle() {
     assert!(results.contains("G1c"), "{results}");
 }
 
-/// One transaction, long after another one that it should have come before: it reads what that one replaced.
+/// One transaction, long after another one that it should have come before: it reads what that one
+/// replaced.
 #[test]
 fn what_cannot_be_told_is_neither_yes_nor_no() {
     let transaction = |begun: u64, reads: &str, version: u64| {
@@ -138,13 +155,22 @@ fn what_cannot_be_told_is_neither_yes_nor_no() {
     let mut lines = vec![HEADER.to_string()];
     // In several windows, of which the last is below the others.
     lines.extend((1..25_000).rev().map(|number| transaction(10 * number, "", number)));
-    let kept_as =
-        |name, lines: &[String]| kept(name, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
-    let (status, results, message) = check(&["--file", &kept_as("backwards.jsonl", &lines), "--horizon", "10"]);
+    let kept_as = |name, lines: &[String]| {
+        kept(name, &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    };
+    let (status, results, message) =
+        check(&["--file", &kept_as("backwards.jsonl", &lines), "--horizon", "10"]);
     assert_eq!(status, Some(0), "{results}{message}");
-    assert!(results.contains("24999 transactions") && results.contains("serializable: yes"), "{results}");
+    assert!(
+        results.contains("24999 transactions") && results.contains("serializable: yes"),
+        "{results}"
+    );
 
-    lines.push(transaction(1_000_000, r#"{"table":0,"key":[1],"group":0,"version":1,"present":true}"#, 30_000));
+    lines.push(transaction(
+        1_000_000,
+        r#"{"table":0,"key":[1],"group":0,"version":1,"present":true}"#,
+        30_000,
+    ));
     let path = kept_as("late.jsonl", &lines);
     let (status, results, _) = check(&["--file", &path, "--horizon", "10"]);
     assert_eq!(status, Some(3), "{results}");
@@ -163,7 +189,10 @@ fn what_cannot_be_checked_is_refused() {
     assert_refused(&["--history", "x.jsonl"], "name one --protocol");
     assert_refused(&["--file", "/no/such/file"], "/no/such/file");
     assert_refused(&["--file", "x", "--seed", "1"], "cannot be used with");
-    assert_refused(&["--protocol", "magic"], "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all");
+    assert_refused(
+        &["--protocol", "magic"],
+        "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all",
+    );
     assert_refused(&["--operations", "0"], "operations must be from 1");
     assert_refused(&["--file", env!("CARGO_TARGET_TMPDIR")], "is a folder");
     for kind in ["lists", "registers"] {
@@ -171,7 +200,10 @@ fn what_cannot_be_checked_is_refused() {
         assert_refused(&["--file", &of_clients, "--opacity"], "leave out --opacity");
     }
     assert_refused(&["--file", &kept("circle-too.edn", ""), "--opacity"], "leave out --opacity");
-    assert_refused(&["--history", "/no/such/folder/file", "--protocol", "occ"], "/no/such/folder/file");
+    assert_refused(
+        &["--history", "/no/such/folder/file", "--protocol", "occ"],
+        "/no/such/folder/file",
+    );
 }
 
 #[test]
@@ -181,11 +213,16 @@ fn a_damaged_history_ends_with_status_1_and_its_place() {
         ("other.jsonl", "{}\n".to_string(), "other.jsonl: line 1: missing field `format`"),
         (
             "twice.edn",
-            "{:type :invoke :process 0 :value [[:w 1 1]]}\n{:type :ok :process 0 :type :ok}".to_string(),
+            "{:type :invoke :process 0 :value [[:w 1 1]]}\n{:type :ok :process 0 :type :ok}"
+                .to_string(),
             "twice.edn: line 2: a map has :type twice, the second at column 23",
         ),
         ("end.edn", "{:type".to_string(), "end.edn: line 1: the file ends within a form"),
-        ("word.edn", "{:type :invoke\n 7a}".to_string(), "word.edn: line 2: 7a is no number of EDN"),
+        (
+            "word.edn",
+            "{:type :invoke\n 7a}".to_string(),
+            "word.edn: line 2: 7a is no number of EDN",
+        ),
         (
             "neither.edn",
             "{:type :invoke :process 0 :value [[:inc 1 1]]}".to_string(),
@@ -202,14 +239,21 @@ fn a_damaged_history_ends_with_status_1_and_its_place() {
 #[test]
 fn a_history_without_a_commit_is_unknown_and_ends_with_status_3() {
     let event = |kind: &str, time: u64, value: u64| {
-        format!("{{:time {time}, :type :{kind}, :process 5, :f :txn, :value [[:append 2 {value}] [:r 3 nil]]}}\n")
+        format!(
+            "{{:time {time}, :type :{kind}, :process 5, :f :txn, :value [[:append 2 {value}] [:r 3 nil]]}}\n"
+        )
     };
-    let aborted =
-        r#"{"transaction":{"session":1,"begun":1,"ended":2,"committed":false,"reads":[],"scans":[],"writes":[]}}"#;
+    let aborted = r#"{"transaction":{"session":1,"begun":1,"ended":2,"committed":false,"reads":[],"scans":[],"writes":[]}}"#;
     for (name, contents) in [
         ("empty.edn", String::new()),
         ("empty.jsonl", String::new()),
-        ("no-commit.edn", event("invoke", 3, 1) + &event("fail", 4, 1) + &event("invoke", 5, 2) + &event("info", 9, 2)),
+        (
+            "no-commit.edn",
+            event("invoke", 3, 1)
+                + &event("fail", 4, 1)
+                + &event("invoke", 5, 2)
+                + &event("info", 9, 2),
+        ),
         ("no-end.edn", event("invoke", 3, 1)),
         ("only-header.jsonl", format!("{HEADER}\n")),
         ("only-lists.jsonl", HEADER.replace("versions", "lists") + "\n"),

@@ -23,12 +23,20 @@ fn file(name: &str) -> PathBuf {
 
 fn start(arguments: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
-    command.args(arguments.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
+    command
+        .args(arguments.split(' '))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts")
 }
 
 /// What Ctrl-C sends.
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is a `kill`");
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("there is a `kill`");
     assert!(sent.success());
 }
 
@@ -42,7 +50,8 @@ fn wait_for_listening(child: &mut Child) {
     wait_for_threads(child, 2);
 }
 
-/// Looks in vain, 5 ms apart, after which nothing more is expected: a minute of them, and more on a busy machine.
+/// Looks in vain, 5 ms apart, after which nothing more is expected: a minute of them, and more on a
+/// busy machine.
 const LOOKS_MAX: usize = 12_000;
 
 /// Looks again and again until something is so. Gives whether it came to that.
@@ -66,8 +75,9 @@ fn wait_for_threads(child: &mut Child, count: usize) {
     assert!(came, "it has never had {count} threads");
 }
 
-/// Has `attempt` be made with longer and longer times to let pass, the first of them `millis`, until it gives something: on a busy
-/// machine nothing can be said of how far a process comes in a time. The last one is more than a minute.
+/// Has `attempt` be made with longer and longer times to let pass, the first of them `millis`,
+/// until it gives something: on a busy machine nothing can be said of how far a process comes in a
+/// time. The last one is more than a minute.
 fn with_time<T>(millis: u64, attempt: impl FnMut(Duration) -> Option<T>) -> T {
     let times = (0..).map(|doubled| Duration::from_millis(millis << doubled));
     let mut times = times.take_while(|time| time.as_secs() < 128);
@@ -86,7 +96,8 @@ fn end(mut child: Child) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Begins what would take long, and interrupts it when it has measured something, and enough of that: what it printed, said, and wrote.
+/// Begins what would take long, and interrupts it when it has measured something, and enough of
+/// that: what it printed, said, and wrote.
 fn interrupted(
     name: &str,
     arguments: &str,
@@ -106,7 +117,8 @@ fn interrupted(
         if message.contains(NOTHING) {
             return None;
         }
-        let report = serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
+        let report =
+            serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
         is_enough(&report).then_some((printed, message, report))
     })
 }
@@ -124,18 +136,28 @@ fn a_benchmark_reports_what_it_has_measured() {
     assert_eq!(results.len(), 1, "the other protocol has not been run");
     assert_eq!(results[0]["ended_early"], true);
     assert_eq!(results[0]["tps_runs"].as_array().map(Vec::len), Some(1), "of three");
-    assert!(results[0]["duration_s"].as_f64().is_some_and(|seconds| 0.0 < seconds && seconds < 36_000.0));
-    assert!(results[0]["consistency"]["checked"].as_f64().is_some_and(|checked| checked > 0.0), "it is checked");
+    assert!(
+        results[0]["duration_s"]
+            .as_f64()
+            .is_some_and(|seconds| 0.0 < seconds && seconds < 36_000.0)
+    );
+    assert!(
+        results[0]["consistency"]["checked"].as_f64().is_some_and(|checked| checked > 0.0),
+        "it is checked"
+    );
     assert_eq!(results[0]["consistency"]["failed"], Value::Array(Vec::new()));
 }
 
 #[test]
 fn what_is_left_of_a_run_is_not_put_beside_whole_ones() {
     let json = file("interrupted-later").with_extension("json");
-    let (threads, arguments) = (threads(), "bench ycsb --rows 2000 --transactions 500 --protocol occ --warmup 0s");
+    let (threads, arguments) =
+        (threads(), "bench ycsb --rows 2000 --transactions 500 --protocol occ --warmup 0s");
     let report = with_time(2_800, |time| {
-        let mut child =
-            start(&format!("{arguments} --runs 1000 --duration 2s --threads {threads} --json {}", json.display()));
+        let mut child = start(&format!(
+            "{arguments} --runs 1000 --duration 2s --threads {threads} --json {}",
+            json.display()
+        ));
         wait_for_threads(&mut child, threads);
         thread::sleep(time);
         interrupt(&child);
@@ -144,7 +166,8 @@ fn what_is_left_of_a_run_is_not_put_beside_whole_ones() {
         if message.contains(NOTHING) {
             return None;
         }
-        let report: Value = serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
+        let report: Value =
+            serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
         // What is left of the first is all there is.
         let seconds = report["results"][0]["duration_s"].as_f64().expect("a number");
         (seconds >= 2.0).then_some(report)
@@ -153,7 +176,10 @@ fn what_is_left_of_a_run_is_not_put_beside_whole_ones() {
     let runs = result["tps_runs"].as_array().expect("a list").len();
     let seconds = result["duration_s"].as_f64().expect("a number");
     assert!(seconds >= 2.0 * runs as f64, "{runs} runs of {seconds} s together");
-    assert_eq!((&report["ended_early"], &result["consistency"]["failed"]), (&true.into(), &Value::Array(Vec::new())));
+    assert_eq!(
+        (&report["ended_early"], &result["consistency"]["failed"]),
+        (&true.into(), &Value::Array(Vec::new()))
+    );
 }
 
 #[test]
@@ -171,26 +197,41 @@ fn slices_end_early_too_and_nobody_waits_for_the_next_beginning() {
     let result = &report["results"][0];
     let slices = result["slices"].as_array().expect("a list");
     let seconds: f64 = slices.iter().filter_map(|slice| slice["duration_s"].as_f64()).sum();
-    assert!(result["duration_s"].as_f64().is_some_and(|all| (all - seconds).abs() < 1e-9 && all < 90.0), "{result}");
+    assert!(
+        result["duration_s"].as_f64().is_some_and(|all| (all - seconds).abs() < 1e-9 && all < 90.0),
+        "{result}"
+    );
     assert!((1..900).contains(&slices.len()), "{}", slices.len());
 }
 
 #[test]
 fn a_figure_reports_what_it_has_measured() {
-    let (_, _, report) = interrupted("interrupted-figure", "reproduce delivery --scale 0.0001", LONG, |_| true);
-    assert_eq!((&report["ended_early"], &report["figure"]["name"]), (&true.into(), &"delivery".into()));
-    let points: Vec<_> =
-        report["figure"]["lines"].as_array().expect("a list").iter().map(|line| &line["points"]).collect();
-    let counts: Vec<_> = points.iter().map(|points| points.as_array().map_or(0, Vec::len)).collect();
+    let (_, _, report) =
+        interrupted("interrupted-figure", "reproduce delivery --scale 0.0001", LONG, |_| true);
+    assert_eq!(
+        (&report["ended_early"], &report["figure"]["name"]),
+        (&true.into(), &"delivery".into())
+    );
+    let points: Vec<_> = report["figure"]["lines"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|line| &line["points"])
+        .collect();
+    let counts: Vec<_> =
+        points.iter().map(|points| points.as_array().map_or(0, Vec::len)).collect();
     assert_eq!(counts, [1, 0, 1, 0], "the second line has not been run");
 }
 
 #[test]
 fn nothing_is_reported_of_what_was_not_measured() {
     // Loading so much takes minutes here, and so does drawing so many inputs.
-    for (number, much) in ["tpcc --warehouses 10", "predicate --transactions 100000000"].into_iter().enumerate() {
+    for (number, much) in
+        ["tpcc --warehouses 10", "predicate --transactions 100000000"].into_iter().enumerate()
+    {
         let json = file(&format!("interrupted-before-{number}")).with_extension("json");
-        let mut child = start(&format!("bench {much} --threads 1 --force --json {}", json.display()));
+        let mut child =
+            start(&format!("bench {much} --threads 1 --force --json {}", json.display()));
         wait_for_listening(&mut child);
         thread::sleep(Duration::from_millis(300));
         interrupt(&child);
@@ -203,7 +244,8 @@ fn nothing_is_reported_of_what_was_not_measured() {
 
 #[test]
 fn a_check_judges_what_it_has_recorded() {
-    for (arguments, attempts) in [("check smallbank", ", aborted attempts included"), ("check lists --mode black", "")]
+    for (arguments, attempts) in
+        [("check smallbank", ", aborted attempts included"), ("check lists --mode black", "")]
     {
         let printed = with_time(500, |time| {
             let mut child = start(&format!("{arguments} --protocol occ,tictoc --duration {LONG}"));
@@ -233,7 +275,8 @@ fn the_second_time_ends_it_at_once() {
     with_time(200, |time| {
         // Checking so many rows takes long, and nothing looks up from it.
         let table = "bench ycsb --rows 200000 --transactions 500";
-        let mut child = start(&format!("{table} --warmup 0s --duration {LONG} --threads {threads}"));
+        let mut child =
+            start(&format!("{table} --warmup 0s --duration {LONG} --threads {threads}"));
         let mut said = BufReader::new(child.stderr.take().expect("piped"));
         wait_for_threads(&mut child, threads);
         thread::sleep(time);

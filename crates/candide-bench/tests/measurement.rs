@@ -1,4 +1,5 @@
-//! Tiny runs of the whole command: what it prints and writes, and that its figures agree with one another.
+//! Tiny runs of the whole command: what it prints and writes, and that its figures agree with one
+//! another.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,10 +19,17 @@ fn bench(arguments: &str, name: &str) -> (String, Value) {
     let mut outputs = (0..10).map(|doubled| {
         let duration = format!("{}ms", 200 << doubled);
         let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
-        command.arg("bench").args(arguments.split(' ')).args(["--duration", &duration, "--warmup", "20ms", "--json"]);
+        command.arg("bench").args(arguments.split(' ')).args([
+            "--duration",
+            &duration,
+            "--warmup",
+            "20ms",
+            "--json",
+        ]);
         command.arg(&json).output().expect("starts")
     });
-    let has_committed = |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
+    let has_committed =
+        |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
     let output = outputs.find(has_committed).expect("something commits");
     let message = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
@@ -43,16 +51,30 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// What all of them came to. A busy machine may keep a single thread from its core for as long as a run here takes.
+/// What all of them came to. A busy machine may keep a single thread from its core for as long as a
+/// run here takes.
 fn committed(results: &[Value]) -> f64 {
     results.iter().map(|result| number(&result["committed"])).sum()
 }
 
 #[test]
 fn the_json_has_the_documented_shape_and_its_figures_agree() {
-    let (_, report) = bench("ycsb --rows 2000 --transactions 1000 --runs 3 --threads 2 --cu off --seed 9", "shape");
+    let (_, report) = bench(
+        "ycsb --rows 2000 --transactions 1000 --runs 3 --threads 2 --cu off --seed 9",
+        "shape",
+    );
     assert_eq!(keys(&report), BTreeSet::from(["machine", "notes", "results"]));
-    let machine = BTreeSet::from(["cpu", "cores", "os", "kernel", "thp", "allocator", "rustc", "commit", "time"]);
+    let machine = BTreeSet::from([
+        "cpu",
+        "cores",
+        "os",
+        "kernel",
+        "thp",
+        "allocator",
+        "rustc",
+        "commit",
+        "time",
+    ]);
     assert_eq!(keys(&report["machine"]), machine);
     let results = report["results"].as_array().expect("a list");
     let [result] = results.as_slice() else { panic!("one setting, {} results", results.len()) };
@@ -83,11 +105,15 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
         (&result["workload"], &result["protocol"], &result["profile"]),
         (&"ycsb-a".into(), &"occ".into(), &"strict".into())
     );
-    assert_eq!((&result["cu"], &result["ts"], &result["threads"]), (&false.into(), &true.into(), &2.into()));
+    assert_eq!(
+        (&result["cu"], &result["ts"], &result["threads"]),
+        (&false.into(), &true.into(), &2.into())
+    );
     assert_eq!((&result["params"]["rows"], &result["params"]["seed"]), (&2_000.into(), &9.into()));
     assert_eq!(result["factors"], Value::Array(Vec::new()));
 
-    let mut runs: Vec<f64> = result["tps_runs"].as_array().expect("a list").iter().map(number).collect();
+    let mut runs: Vec<f64> =
+        result["tps_runs"].as_array().expect("a list").iter().map(number).collect();
     runs.sort_by(f64::total_cmp);
     assert_eq!(runs.len(), 3);
     assert_eq!(number(&result["throughput_tps"]), runs[1]);
@@ -96,13 +122,29 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
 
     for count in ["committed", "aborted", "user_aborted"] {
         let kinds = result["transactions"].as_object().expect("an object").values();
-        assert_eq!(number(&result[count]), kinds.map(|kind| number(&kind[count])).sum::<f64>(), "{count}");
+        assert_eq!(
+            number(&result[count]),
+            kinds.map(|kind| number(&kind[count])).sum::<f64>(),
+            "{count}"
+        );
     }
     let reasons = result["abort_reasons"].as_object().expect("an object").values();
-    assert_eq!(number(&result["aborted"]), reasons.map(number).sum::<f64>(), "each aborted attempt has one reason");
+    assert_eq!(
+        number(&result["aborted"]),
+        reasons.map(number).sum::<f64>(),
+        "each aborted attempt has one reason"
+    );
 
     let kind = &result["transactions"]["read-write"];
-    let kind_fields = BTreeSet::from(["committed", "aborted", "user_aborted", "p50_us", "p99_us", "p999_us", "max_us"]);
+    let kind_fields = BTreeSet::from([
+        "committed",
+        "aborted",
+        "user_aborted",
+        "p50_us",
+        "p99_us",
+        "p999_us",
+        "max_us",
+    ]);
     assert_eq!(keys(kind), kind_fields);
     let latencies = ["p50_us", "p99_us", "p999_us", "max_us"].map(|field| number(&kind[field]));
     assert!(latencies[0] > 0.0 && latencies.is_sorted(), "{latencies:?}");
@@ -120,9 +162,12 @@ fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
     assert!(printed.contains("note: serial runs one transaction at a time"), "{printed}");
     let settings = report["results"].as_array().expect("a list");
     // Three mixes, ways of time stamps, and two numbers of threads or one.
-    for (protocol, count) in [("occ", 2), ("tictoc", 2), ("mvcc", 2), ("mvto", 2), ("global-lock", 2), ("serial", 1)] {
+    for (protocol, count) in
+        [("occ", 2), ("tictoc", 2), ("mvcc", 2), ("mvto", 2), ("global-lock", 2), ("serial", 1)]
+    {
         for mix in ["ycsb-a", "ycsb-b", "ycsb-c"] {
-            let is_of = |result: &&Value| result["protocol"] == protocol && result["workload"] == mix;
+            let is_of =
+                |result: &&Value| result["protocol"] == protocol && result["workload"] == mix;
             let results: Vec<Value> = settings.iter().filter(is_of).cloned().collect();
             assert_eq!(results.len(), count * ways, "{mix} under {protocol}");
             assert!(committed(&results) > 0.0, "{mix} under {protocol}");
@@ -132,16 +177,19 @@ fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
 
 #[test]
 fn what_is_not_checked_is_admitted() {
-    let (printed, _) = bench("ycsb --rows 2000 --transactions 1000 --runs 1 --threads 1 --profile paper", "paper");
+    let (printed, _) =
+        bench("ycsb --rows 2000 --transactions 1000 --runs 1 --threads 1 --profile paper", "paper");
     assert!(printed.contains("note: ycsb-a: only the number of rows is checked"), "{printed}");
 }
 
 #[test]
 fn narrow_columns_and_hot_rows_are_run() {
-    let narrow = "ycsb-narrow --rows 5000 --transactions 1000 --contention high,read-only --ts on,off";
+    let narrow =
+        "ycsb-narrow --rows 5000 --transactions 1000 --contention high,read-only --ts on,off";
     let hot = "ycsb-hot --rmws 0,1,10 --transactions 1000";
     for (arguments, name, settings) in [(narrow, "narrow", 4), (hot, "hot", 3)] {
-        let (_, report) = bench(&format!("{arguments} --protocol occ,tictoc --threads 4 --runs 1"), name);
+        let (_, report) =
+            bench(&format!("{arguments} --protocol occ,tictoc --threads 4 --runs 1"), name);
         let results = report["results"].as_array().expect("a list");
         assert_eq!(results.len(), settings * 2);
         assert!(committed(results) > 0.0);
@@ -154,8 +202,10 @@ fn narrow_columns_and_hot_rows_are_run() {
 
 #[test]
 fn long_scans_are_run_under_every_protocol() {
-    let (printed, report) =
-        bench("long-scan --rows 5000 --transactions 500 --protocol all --threads 1,4 --runs 1", "long-scan");
+    let (printed, report) = bench(
+        "long-scan --rows 5000 --transactions 500 --protocol all --threads 1,4 --runs 1",
+        "long-scan",
+    );
     assert!(printed.contains("note: long-scan: where a scan begins is not published"), "{printed}");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 11, "`serial` with one thread only");
@@ -168,8 +218,7 @@ fn long_scans_are_run_under_every_protocol() {
 #[test]
 fn shifts_are_reported_over_time() {
     let page = file("shifting.html");
-    let arguments =
-        "shifting --rows 2000 --transactions 500 --phase 60ms --slice 7ms --protocol occ,serial --threads 1,4 --runs 2";
+    let arguments = "shifting --rows 2000 --transactions 500 --phase 60ms --slice 7ms --protocol occ,serial --threads 1,4 --runs 2";
     let (printed, report) = bench(&format!("{arguments} --report {}", page.display()), "shifting");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 3, "`serial` with one thread only");
@@ -181,11 +230,18 @@ fn shifts_are_reported_over_time() {
         let names: Vec<_> = phases.iter().map(|phase| &phase["name"]).collect();
         // 200 ms: the last one is shorter.
         assert_eq!(names, ["read", "read-modify-write", "read", "read-modify-write"]);
-        let sum = |phase: &Value, field: &str| phase[field].as_array().expect("a list").iter().map(number).sum::<f64>();
-        for (field, total) in [("seconds", "duration_s"), ("committed", "committed"), ("aborted", "aborted")] {
+        let sum = |phase: &Value, field: &str| {
+            phase[field].as_array().expect("a list").iter().map(number).sum::<f64>()
+        };
+        for (field, total) in
+            [("seconds", "duration_s"), ("committed", "committed"), ("aborted", "aborted")]
+        {
             let slices: f64 = phases.iter().map(|phase| sum(phase, field)).sum();
             let total = number(&result[total]);
-            assert!((slices - total).abs() <= 1e-6 * total, "{field}: {slices} in slices, {total} in all");
+            assert!(
+                (slices - total).abs() <= 1e-6 * total,
+                "{field}: {slices} in slices, {total} in all"
+            );
         }
         for (name, others) in [("read", [0, 2]), ("read-modify-write", [1, 3])] {
             let committed: f64 = others.iter().map(|&phase| sum(&phases[phase], "committed")).sum();
@@ -200,7 +256,11 @@ fn shifts_are_reported_over_time() {
     assert!(printed.contains("Over time: txn/s in the fifths of each phase"), "{printed}");
     assert_eq!(printed.lines().filter(|line| line.contains("0.120 s")).count(), 3, "{printed}");
     let page = fs::read_to_string(page).expect("written");
-    assert_eq!(page.matches("data-mark=\"y-points\"").count(), 3, "a line over time for each setting");
+    assert_eq!(
+        page.matches("data-mark=\"y-points\"").count(),
+        3,
+        "a line over time for each setting"
+    );
 }
 
 #[test]
@@ -228,7 +288,8 @@ fn micro_benchmarks_are_run() {
 
 #[test]
 fn smallbank_reports_its_six_types_and_its_rollbacks() {
-    let (_, report) = bench("smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff", "bank");
+    let (_, report) =
+        bench("smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff", "bank");
     for result in report["results"].as_array().expect("a list") {
         let kinds = BTreeSet::from([
             "amalgamate",
@@ -242,7 +303,11 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
         assert!(number(&result["transactions"]["send-payment"]["user_aborted"]) > 0.0);
         assert_eq!(number(&result["transactions"]["balance"]["user_aborted"]), 0.0);
         let reasons = result["abort_reasons"].as_object().expect("an object").values();
-        assert_eq!(number(&result["aborted"]), reasons.map(number).sum::<f64>(), "a refusal is a rollback of its own");
+        assert_eq!(
+            number(&result["aborted"]),
+            reasons.map(number).sum::<f64>(),
+            "a refusal is a rollback of its own"
+        );
         assert_eq!(result["factors"], Value::from(["no-backoff"].as_slice()));
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
@@ -251,17 +316,21 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
 #[test]
 fn where_timestamps_come_from_is_a_setting_of_protocols_that_leave_the_choice() {
     let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2";
-    let (printed, report) = bench(&format!("{size} --protocol occ,mvto --timestamps counter,clock"), "timestamps");
+    let (printed, report) =
+        bench(&format!("{size} --protocol occ,mvto --timestamps counter,clock"), "timestamps");
     let results = report["results"].as_array().expect("a list");
-    let settings: Vec<_> = results.iter().map(|result| (&result["protocol"], &result["timestamps"])).collect();
-    let (occ, mvto, counter, clock) = ("occ".into(), "mvto".into(), "counter".into(), "clock".into());
+    let settings: Vec<_> =
+        results.iter().map(|result| (&result["protocol"], &result["timestamps"])).collect();
+    let (occ, mvto, counter, clock) =
+        ("occ".into(), "mvto".into(), "counter".into(), "clock".into());
     assert_eq!(settings, [(&occ, &Value::Null), (&mvto, &counter), (&mvto, &clock)]);
     for result in results {
         assert!(number(&result["committed"]) > 0.0);
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
     assert!(
-        printed.contains("mvto by clock") && printed.contains("note: --timestamps means nothing to occ"),
+        printed.contains("mvto by clock")
+            && printed.contains("note: --timestamps means nothing to occ"),
         "{printed}"
     );
 }
@@ -274,17 +343,26 @@ fn rubis_reports_its_types_and_what_it_does_as_published() {
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 5);
     for result in results {
-        assert_eq!(keys(&result["transactions"]), BTreeSet::from(["place-bid", "buy-now", "view-item"]));
+        assert_eq!(
+            keys(&result["transactions"]),
+            BTreeSet::from(["place-bid", "buy-now", "view-item"])
+        );
         assert!(number(&result["transactions"]["buy-now"]["user_aborted"]) > 0.0, "items sell out");
         // Seven conditions in each way of reading, and whether both read the same, after each run.
         assert_eq!(result["consistency"]["checked"], 30);
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
     let notes: Vec<_> = printed.lines().filter(|line| line.starts_with("note: rubis: ")).collect();
-    assert!(notes.len() == 3 && notes[0].contains("inputs come again") && notes[1].contains("sell out"), "{printed}");
+    assert!(
+        notes.len() == 3 && notes[0].contains("inputs come again") && notes[1].contains("sell out"),
+        "{printed}"
+    );
     let runs = if is_short() { "--runs 1 --threads 2" } else { "--runs 2 --threads 1,3" };
     let (printed, report) = bench(&format!("{size} {runs} --profile paper"), "rubis-paper");
-    assert!(printed.contains("so none raises a price") && printed.contains("beyond what there is"), "{printed}");
+    assert!(
+        printed.contains("so none raises a price") && printed.contains("beyond what there is"),
+        "{printed}"
+    );
     assert_eq!(number(&report["results"][0]["user_aborted"]), 0.0);
 }
 
@@ -299,20 +377,28 @@ fn wikipedia_reports_its_types_and_its_texts() {
         let writing = ["add-watch", "remove-watch", "update-page"];
         assert_eq!(keys(&result["transactions"]), looking.into_iter().chain(writing).collect());
         assert!(number(&result["transactions"]["update-page"]["committed"]) > 0.0);
-        // 14 conditions in each way of reading, whether both read the same, and what was read meanwhile, after each run.
+        // 14 conditions in each way of reading, whether both read the same, and what was read
+        // meanwhile, after each run.
         assert_eq!(result["consistency"]["checked"], 60);
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
     assert!(printed.contains("quantiles") && !printed.contains("for ever"), "{printed}");
     let (printed, _) = bench(&format!("{size} --profile paper"), "wikipedia-paper");
-    assert!(printed.contains("for ever, as published") && printed.contains("safe from phantoms"), "{printed}");
+    assert!(
+        printed.contains("for ever, as published") && printed.contains("safe from phantoms"),
+        "{printed}"
+    );
 }
 
 #[test]
 fn tpcb_and_voter_report_their_type_and_their_departures() {
-    let size = "tpcb --branches 2 --accounts 1000 --runs 2 --threads 1,3 --protocol occ,tictoc,serial";
+    let size =
+        "tpcb --branches 2 --accounts 1000 --runs 2 --threads 1,3 --protocol occ,tictoc,serial";
     let (printed, report) = bench(size, "tpcb");
-    assert!(printed.contains("note: tpcb: there are fewer accounts") && !printed.contains("follow"), "{printed}");
+    assert!(
+        printed.contains("note: tpcb: there are fewer accounts") && !printed.contains("follow"),
+        "{printed}"
+    );
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 5);
     for result in results {
@@ -321,10 +407,16 @@ fn tpcb_and_voter_report_their_type_and_their_departures() {
         assert_eq!(result["consistency"]["checked"], 30);
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
-    let (printed, _) = bench("tpcb --branches 2 --accounts 1000 --runs 1 --profile paper", "tpcb-paper");
-    assert!(printed.contains("tellers follow from accounts") && printed.contains("balance is not given"), "{printed}");
+    let (printed, _) =
+        bench("tpcb --branches 2 --accounts 1000 --runs 1 --profile paper", "tpcb-paper");
+    assert!(
+        printed.contains("tellers follow from accounts")
+            && printed.contains("balance is not given"),
+        "{printed}"
+    );
 
-    let (_, report) = bench("voter --telephones 100 --runs 2 --threads 3 --protocol occ,tictoc", "voter");
+    let (_, report) =
+        bench("voter --telephones 100 --runs 2 --threads 3 --protocol occ,tictoc", "voter");
     for result in report["results"].as_array().expect("a list") {
         assert_eq!(keys(&result["transactions"]), BTreeSet::from(["vote"]));
         assert!(number(&result["user_aborted"]) > 0.0, "some votes are for nobody");
@@ -335,8 +427,7 @@ fn tpcb_and_voter_report_their_type_and_their_departures() {
 
 #[test]
 fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
-    let arguments =
-        "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";
+    let arguments = "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";
     let (printed, report) = bench(arguments, "tpcc");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 4);
@@ -347,23 +438,34 @@ fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
         }
         assert_eq!(keys(&result["transactions"]), kinds);
         assert!(number(&result["transactions"]["new-order"]["user_aborted"]) > 0.0);
-        // 20 conditions in each way of reading, and whether five things are the same, after each run.
+        // 20 conditions in each way of reading, and whether five things are the same, after each
+        // run.
         assert!(number(&result["consistency"]["checked"]) > 90.0, "audits are counted, too");
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
     assert_eq!(results[2]["params"]["warehouses"], 2);
     let notes: Vec<_> = printed.lines().filter(|line| line.starts_with("note: tpcc: ")).collect();
-    assert!(notes.len() == 4 && notes[0].contains("order numbers come from a counter"), "{notes:?}");
-    assert_eq!(notes[3], "note: tpcc: there are fewer customers or items than TPC-C has", "said once");
+    assert!(
+        notes.len() == 4 && notes[0].contains("order numbers come from a counter"),
+        "{notes:?}"
+    );
+    assert_eq!(
+        notes[3], "note: tpcc: there are fewer customers or items than TPC-C has",
+        "said once"
+    );
 }
 
 #[test]
 fn tpcc_says_what_was_published_otherwise() {
     let arguments = "tpcc --customers 60 --items 500 --runs 1 --threads 1 --profile paper --protocol serial,occ";
     let (printed, report) = bench(arguments, "tpcc-paper");
-    for words in
-        ["no new order rolls back", "looks at no stock", "are not sorted", "are not read", "are fewer customers"]
-    {
+    for words in [
+        "no new order rolls back",
+        "looks at no stock",
+        "are not sorted",
+        "are not read",
+        "are fewer customers",
+    ] {
         assert!(
             printed.lines().any(|line| line.starts_with("note: tpcc: ") && line.contains(words)),
             "{words}: {printed}"
@@ -392,7 +494,11 @@ fn tpcc_says_who_met_whom_when_asked() {
     assert!(!causes.is_empty() && causes.iter().all(|cause| keys(cause) == fields));
     let attempts: Vec<_> = causes.iter().map(|cause| number(&cause["attempts"])).collect();
     assert!(attempts.iter().rev().is_sorted(), "the most frequent first");
-    assert_eq!(attempts.iter().sum::<f64>(), number(&result["aborted"]), "each aborted attempt has one cause");
+    assert_eq!(
+        attempts.iter().sum::<f64>(),
+        number(&result["aborted"]),
+        "each aborted attempt has one cause"
+    );
     for (kind, transactions) in result["transactions"].as_object().expect("an object") {
         let of_kind = causes.iter().filter(|cause| cause["aborted"] == kind.as_str());
         let attempts = of_kind.map(|cause| number(&cause["attempts"])).sum::<f64>();
@@ -400,7 +506,11 @@ fn tpcc_says_who_met_whom_when_asked() {
     }
     for (reason, count) in result["abort_reasons"].as_object().expect("an object") {
         let of_reason = causes.iter().filter(|cause| cause["reason"] == reason.as_str());
-        assert_eq!(of_reason.map(|cause| number(&cause["attempts"])).sum::<f64>(), number(count), "{reason}");
+        assert_eq!(
+            of_reason.map(|cause| number(&cause["attempts"])).sum::<f64>(),
+            number(count),
+            "{reason}"
+        );
     }
     let is_hot = |cause: &&Value| {
         cause["table"] == "warehouses"
@@ -409,10 +519,15 @@ fn tpcc_says_who_met_whom_when_asked() {
             && cause["met"] == Value::from(["payment"].as_slice())
     };
     assert!(causes.iter().any(|cause| is_hot(&cause)), "{causes:?}");
-    let is_hot_line = |line: &&str| ["warehouses.*", "new-order", "payment"].iter().all(|word| line.contains(word));
+    let is_hot_line = |line: &&str| {
+        ["warehouses.*", "new-order", "payment"].iter().all(|word| line.contains(word))
+    };
     assert!(printed.lines().any(|line| is_hot_line(&line)), "{printed}");
     let page = fs::read_to_string(page).expect("written");
-    assert!(page.contains("<summary>Aborted attempts by cause</summary>") && page.contains("<td>warehouses.*</td>"));
+    assert!(
+        page.contains("<summary>Aborted attempts by cause</summary>")
+            && page.contains("<td>warehouses.*</td>")
+    );
     assert!(page.contains("new-order met payment at warehouses.*"), "drawn, too");
 }
 
@@ -433,16 +548,22 @@ fn tpcc_is_run_as_others_have_it() {
 #[test]
 fn the_page_contains_everything_it_needs() {
     let page = file("page.html");
-    let arguments = format!("ycsb --rows 2000 --transactions 1000 --runs 1 --report {}", page.display());
+    let arguments =
+        format!("ycsb --rows 2000 --transactions 1000 --runs 1 --report {}", page.display());
     let (_, report) = bench(&arguments, "page");
     let page = fs::read_to_string(page).expect("written");
-    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"results\">").expect("the JSON");
+    let (_, rest) =
+        page.split_once("<script type=\"application/json\" id=\"results\">").expect("the JSON");
     let (json, rest) = rest.split_once("</script>").expect("its end");
     let embedded: Value = serde_json::from_str(json).expect("JSON");
     assert_eq!(embedded["results"], report["results"]);
     assert!(!rest.contains("<script"), "one script, and that is data");
     let throughputs = "data-field=\"throughput_tps\"";
-    assert_eq!(page.matches(&format!("{throughputs}/>")).count(), 2, "a marker for each number of threads");
+    assert_eq!(
+        page.matches(&format!("{throughputs}/>")).count(),
+        2,
+        "a marker for each number of threads"
+    );
     assert_eq!(page.matches(&format!("{throughputs}>")).count(), 2, "and a cell of the table");
     assert!(!page.contains("http"), "nothing is fetched");
     assert!(!page.contains("by cause"), "who met whom was not asked");
@@ -451,10 +572,15 @@ fn the_page_contains_everything_it_needs() {
 #[test]
 fn a_benchmark_that_committed_nothing_ends_with_status_1_and_says_so() {
     // The first of each thread is begun in the warm-up, and the next one in hours.
-    let arguments =
-        "bench ycsb --rows 2000 --transactions 500 --rate 0.0001 --warmup 20ms --duration 50ms --runs 2 --threads 2";
-    let output = Command::new(env!("CARGO_BIN_EXE_candide")).args(arguments.split(' ')).output().expect("starts");
+    let arguments = "bench ycsb --rows 2000 --transactions 500 --rate 0.0001 --warmup 20ms --duration 50ms --runs 2 --threads 2";
+    let output = Command::new(env!("CARGO_BIN_EXE_candide"))
+        .args(arguments.split(' '))
+        .output()
+        .expect("starts");
     let printed = String::from_utf8(output.stdout).expect("text");
     assert_eq!(output.status.code(), Some(1), "{printed}");
-    assert!(printed.contains("ycsb-a occ, 2 threads: no transaction committed while it was measured"), "{printed}");
+    assert!(
+        printed.contains("ycsb-a occ, 2 threads: no transaction committed while it was measured"),
+        "{printed}"
+    );
 }

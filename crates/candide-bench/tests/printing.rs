@@ -19,9 +19,9 @@ fn ended(output: Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stderr).expect("text"))
 }
 
-/// Runs a command for longer and longer, until it ends with status 0, and returns what was said. On a
-/// busy machine nothing may commit in a short time, which is status 1; the longest time is more than
-/// a minute.
+/// Runs a command for longer and longer, until it ends with status 0, and returns what was said. On
+/// a busy machine nothing may commit in a short time, which is status 1; the longest time is more
+/// than a minute.
 fn said_in_the_end(arguments: &str, run: impl Fn(&mut Command) -> Output) -> String {
     let mut outputs = (0..13).map(|doubled| {
         let duration = format!("--duration {}ms", 20 << doubled);
@@ -46,19 +46,27 @@ fn full() -> File {
 #[test]
 fn a_full_output_ends_with_status_1_and_a_message() {
     let check = "check random --protocol occ --duration 20ms --threads 1";
-    let figure = "reproduce delivery --scale 0.0001 --duration 20ms --warmup 0s --runs 1 --threads 1";
+    let figure =
+        "reproduce delivery --scale 0.0001 --duration 20ms --warmup 0s --runs 1 --threads 1";
     let bench = &format!("{BENCH} {BRIEF}");
-    for arguments in [bench, check, figure, "--help", "--version", "bench tpcc --help", "help bench"] {
+    for arguments in
+        [bench, check, figure, "--help", "--version", "bench tpcc --help", "help bench"]
+    {
         let (status, message) = ended(candide(arguments).stdout(full()).output().expect("starts"));
         assert_eq!(status, Some(1), "{arguments}: {message}");
-        assert!(message.contains("error: cannot print to standard output: "), "{arguments}: {message}");
+        assert!(
+            message.contains("error: cannot print to standard output: "),
+            "{arguments}: {message}"
+        );
         assert!(!message.contains("panicked"), "{arguments}: {message}");
     }
 }
 
 #[test]
 fn a_closed_output_ends_quietly() {
-    for (arguments, said) in [(BENCH, ""), ("check random --protocol occ,mvcc --threads 1 --seed 1", "seed 1\n")] {
+    for (arguments, said) in
+        [(BENCH, ""), ("check random --protocol occ,mvcc --threads 1 --seed 1", "seed 1\n")]
+    {
         assert_eq!(said_in_the_end(arguments, closed), said, "{arguments}");
     }
     assert_eq!(ended(closed(&mut candide("bench tpcc --help"))), (Some(0), String::new()));
@@ -75,7 +83,9 @@ fn messages_that_cannot_be_said_change_no_status() {
 
 #[test]
 fn what_is_named_twice_is_run_once() {
-    let output = candide(&format!("{BENCH},1 {BRIEF} --protocol occ,occ --cu on,on")).output().expect("starts");
+    let output = candide(&format!("{BENCH},1 {BRIEF} --protocol occ,occ --cu on,on"))
+        .output()
+        .expect("starts");
     let lines = BufReader::new(&output.stdout[..]).lines().map(|line| line.expect("text"));
     assert_eq!(lines.filter(|line| line.trim_start().starts_with("predicate  occ ")).count(), 1);
 }

@@ -1,5 +1,5 @@
-//! Every figure, at a size that means nothing: its parts and lines are there, compared with the right ones, and what was measured
-//! agrees with the results beside it.
+//! Every figure, at a size that means nothing: its parts and lines are there, compared with the
+//! right ones, and what was measured agrees with the results beside it.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Runs `candide reproduce` with `arguments` at the smallest size, and gives what it printed and what it wrote.
+/// Runs `candide reproduce` with `arguments` at the smallest size, and gives what it printed and
+/// what it wrote.
 fn reproduce(arguments: &str) -> (String, Value) {
     let name = arguments.replace(' ', "-");
     let json = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reproduce-{name}.json"));
@@ -15,10 +16,16 @@ fn reproduce(arguments: &str) -> (String, Value) {
     let mut outputs = (0..13).map(|doubled| {
         let duration = format!("{}ms", 30 << doubled);
         let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
-        command.arg("reproduce").args(arguments.split(' ')).args(["--scale", "0.0001", "--duration", &duration]);
+        command.arg("reproduce").args(arguments.split(' ')).args([
+            "--scale",
+            "0.0001",
+            "--duration",
+            &duration,
+        ]);
         command.args(["--warmup", "0s", "--json"]).arg(&json).output().expect("starts")
     });
-    let has_committed = |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
+    let has_committed =
+        |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
     let output = outputs.find(has_committed).expect("something commits");
     let message = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
@@ -41,7 +48,8 @@ fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) 
     let drawn = &report["figure"];
     assert_eq!(drawn["name"], figure);
     assert!(drawn["source"].as_str().is_some_and(|text| text.contains(source)), "{drawn}");
-    let parts: Vec<_> = list(&drawn["lines"]).chunk_by(|one, next| one["panel"] == next["panel"]).collect();
+    let parts: Vec<_> =
+        list(&drawn["lines"]).chunk_by(|one, next| one["panel"] == next["panel"]).collect();
     assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), lines, "{figure}");
     assert!(list(&drawn["deviations"]).len() >= 3, "{drawn}");
     let results = list(&report["results"]);
@@ -62,15 +70,23 @@ fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) 
         let Some(base) = line["base"].as_str() else { continue };
         let in_part = |other: &&&Value| other["panel"] == line["panel"] && other["label"] == base;
         let base = drawn["lines"].as_array().expect("a list").iter().collect::<Vec<_>>();
-        let base = base.iter().find(in_part).unwrap_or_else(|| panic!("{figure}: {line} has no base in its part"));
+        let base = base
+            .iter()
+            .find(in_part)
+            .unwrap_or_else(|| panic!("{figure}: {line} has no base in its part"));
         let base = number(&base["points"][0]["throughput_tps"]);
         if base > 0.0 {
             let ratio = number(&point["throughput_tps"]) / base;
             assert!((number(&point["of_base"]) - ratio).abs() <= 1e-9 * ratio, "{figure}: {line}");
         }
     }
-    let used = parts.iter().copied().flatten().map(|line| number(&line["points"][0]["result"]) as usize);
-    assert_eq!(used.collect::<std::collections::BTreeSet<_>>().len(), results.len(), "every result is shown");
+    let used =
+        parts.iter().copied().flatten().map(|line| number(&line["points"][0]["result"]) as usize);
+    assert_eq!(
+        used.collect::<std::collections::BTreeSet<_>>().len(),
+        results.len(),
+        "every result is shown"
+    );
     for result in results {
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{figure}");
         assert!(number(&result["consistency"]["checked"]) > 0.0, "{figure}");
@@ -82,14 +98,24 @@ fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) 
 fn each_factor_is_alone_and_compared_with_none() {
     let (printed, report) = assert_whole("factors", "VLDB 2020, Figure 4", &[8, 8]);
     for (index, result) in list(&report["results"]).iter().enumerate() {
-        assert_eq!(list(&result["factors"]).len(), usize::from(index % 8 > 0), "{}", result["factors"]);
+        assert_eq!(
+            list(&result["factors"]).len(),
+            usize::from(index % 8 > 0),
+            "{}",
+            result["factors"]
+        );
         assert_eq!((&result["cu"], &result["ts"]), (&false.into(), &false.into()));
         assert_eq!(number(&result["params"]["warehouses"]), if index < 8 { 1.0 } else { 2.0 });
     }
     let of_base = &report["figure"]["lines"][2]["published"];
-    assert_eq!((&of_base["text"], &of_base["of_base"]), (&"1/1.6 (glibc)".into(), &Value::from(vec![0.625, 0.625])));
+    assert_eq!(
+        (&of_base["text"], &of_base["of_base"]),
+        (&"1/1.6 (glibc)".into(), &Value::from(vec![0.625, 0.625]))
+    );
     assert!(
-        printed.lines().any(|line| line.contains("system-allocator") && line.contains("1/1.6 (glibc)")),
+        printed
+            .lines()
+            .any(|line| line.contains("system-allocator") && line.contains("1/1.6 (glibc)")),
         "{printed}"
     );
 }
@@ -103,9 +129,15 @@ fn deliveries_are_counted_apart() {
         assert_eq!(line["counted"], "delivery");
         let delivered = &result["transactions"]["delivery"]["committed"];
         let rate = delivered.as_f64().unwrap_or(0.0) / number(&result["duration_s"]);
-        assert!((number(&line["points"][0]["throughput_tps"]) - rate).abs() <= 1e-6 * rate, "{line}");
+        assert!(
+            (number(&line["points"][0]["throughput_tps"]) - rate).abs() <= 1e-6 * rate,
+            "{line}"
+        );
     }
-    let aware = results.iter().map(|result| result["params"]["contention_aware_keys"].clone()).collect::<Vec<_>>();
+    let aware = results
+        .iter()
+        .map(|result| result["params"]["contention_aware_keys"].clone())
+        .collect::<Vec<_>>();
     assert_eq!(aware, [true, false]);
 }
 
@@ -114,7 +146,8 @@ fn protocols_are_compared_with_the_first() {
     let (_, report) = assert_whole("protocols", "VLDB 2020, Figure 8", &[4; 6]);
     let results = list(&report["results"]).iter();
     assert!(results.clone().all(|result| result["cu"] == false && result["ts"] == false));
-    let names: Vec<_> = results.step_by(4).map(|result| result["workload"].as_str().expect("a name")).collect();
+    let names: Vec<_> =
+        results.step_by(4).map(|result| result["workload"].as_str().expect("a name")).collect();
     assert_eq!(names, ["tpcc", "tpcc", "ycsb-a", "ycsb-b", "wikipedia", "rubis"]);
 }
 
@@ -135,7 +168,8 @@ fn switches_are_compared_with_none_of_the_same_protocol() {
 fn grains_are_compared_with_the_coarse() {
     let (printed, report) = assert_whole("granularity", "2018, Figures 2 and 3", &[4, 4]);
     assert!(printed.contains("SwissTM") && printed.contains("not built here"), "{printed}");
-    let grains: Vec<_> = list(&report["results"]).iter().map(|result| result["ts"] == true).collect();
+    let grains: Vec<_> =
+        list(&report["results"]).iter().map(|result| result["ts"] == true).collect();
     assert_eq!(grains, [false, false, true, true, false, false, true, true]);
     assert_eq!(report["results"][4]["params"]["warehouses"], 8);
 }
@@ -144,7 +178,8 @@ fn grains_are_compared_with_the_coarse() {
 fn rounds_are_as_many_as_asked_and_warehouses_as_threads() {
     let (printed, report) = reproduce("tpcc-mocc --threads 3,1 --runs 2");
     let [line] = list(&report["figure"]["lines"]) else { panic!("one line") };
-    let points: Vec<_> = list(&line["points"]).iter().map(|point| number(&point["threads"])).collect();
+    let points: Vec<_> =
+        list(&line["points"]).iter().map(|point| number(&point["threads"])).collect();
     assert_eq!(points, [1.0, 3.0], "in order");
     for (point, result) in list(&line["points"]).iter().zip(list(&report["results"])) {
         assert_eq!(point["threads"], result["params"]["warehouses"]);
@@ -153,5 +188,8 @@ fn rounds_are_as_many_as_asked_and_warehouses_as_threads() {
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
     assert_eq!(line["published"]["throughput_tps"], 16.9e6);
-    assert!(printed.contains("16.9 ± 0.14 million") && printed.contains("MOCC itself"), "{printed}");
+    assert!(
+        printed.contains("16.9 ± 0.14 million") && printed.contains("MOCC itself"),
+        "{printed}"
+    );
 }

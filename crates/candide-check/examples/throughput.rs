@@ -1,7 +1,8 @@
 //! How many transactions a second the checker takes, of 10 reads and 5 writes over 10,000 keys.
 //!
-//! Making the history does not count. On Linux the time is that of the thread on a processor, so that other programs take
-//! nothing from it but their share of the caches; elsewhere it is what a clock on the wall says.
+//! Making the history does not count. On Linux the time is that of the thread on a processor, so
+//! that other programs take nothing from it but their share of the caches; elsewhere it is what a
+//! clock on the wall says.
 //!
 //! `cargo run --release -p candide-check --example throughput [-- TRANSACTIONS [BATCH]]`
 
@@ -27,7 +28,10 @@ struct Maker {
 impl Maker {
     fn draw(&mut self) -> u64 {
         // A linear congruential generator, of which the upper half is used.
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 33) % KEYS
     }
 
@@ -58,7 +62,8 @@ impl Maker {
                 writes.push(self.access(key));
             }
         }
-        let (session, begun, ended) = (self.made % SESSIONS, 2 * self.made, 2 * (self.made + SESSIONS) - 1);
+        let (session, begun, ended) =
+            (self.made % SESSIONS, 2 * self.made, 2 * (self.made + SESSIONS) - 1);
         Event::Transaction(Transaction {
             session,
             begun,
@@ -82,7 +87,9 @@ fn now(start: Instant) -> Duration {
 fn main() {
     let start = Instant::now();
     let mut arguments = std::env::args().skip(1);
-    let mut number = |default| arguments.next().map_or(default, |text| text.parse().expect("arguments are numbers"));
+    let mut number = |default| {
+        arguments.next().map_or(default, |text| text.parse().expect("arguments are numbers"))
+    };
     let (count, batch): (u64, u64) = (number(3_000_000), number(10_000));
     for (name, strict, horizon) in [("strict", true, 0), ("serializable", false, HORIZON)] {
         let mut maker = Maker { random: 1, versions: vec![0; KEYS as usize], made: 0 };

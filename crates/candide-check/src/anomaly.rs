@@ -1,7 +1,8 @@
 //! What is wrong with a history, by its name, and the evidence for it.
 //!
-//! Names are those of Adya's thesis ("Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
-//! Transactions", MIT 1999) and of the papers on snapshot isolation.
+//! Names are those of Adya's thesis ("Weak Consistency: A Generalized Theory and Optimistic
+//! Implementations for Distributed Transactions", MIT 1999) and of the papers on snapshot
+//! isolation.
 
 use crate::graph::Kind;
 use crate::history::{Key, Transaction};
@@ -84,13 +85,21 @@ impl Anomaly {
         match self {
             Self::DirtyWrite => "Transactions overwrote one another in both directions.",
             Self::AbortedRead => "A version was read that no committed transaction wrote.",
-            Self::IntermediateRead => "A version was read that its own writer had not meant to last.",
+            Self::IntermediateRead => {
+                "A version was read that its own writer had not meant to last."
+            }
             Self::CircularInformation => {
                 "Each of these transactions saw or overwrote what another one wrote, in a circle."
             }
-            Self::LostUpdate => "A write was replaced by a transaction that had read what was there before it.",
-            Self::ReadSkew => "A transaction saw one thing before and another after the same change.",
-            Self::WriteSkew => "Two transactions read what the other one changed, each as if it had been alone.",
+            Self::LostUpdate => {
+                "A write was replaced by a transaction that had read what was there before it."
+            }
+            Self::ReadSkew => {
+                "A transaction saw one thing before and another after the same change."
+            }
+            Self::WriteSkew => {
+                "Two transactions read what the other one changed, each as if it had been alone."
+            }
             Self::AntiDependencyCycle => {
                 "Transactions read what others changed, in a circle, each as if it were first."
             }
@@ -99,15 +108,27 @@ impl Anomaly {
             }
             Self::SessionOrder => "A transaction missed what its own session had done before.",
             Self::RealTime => "A transaction missed what had ended before it began.",
-            Self::TwoWriters => "Two transactions claim the same version, so versions do not tell writes apart.",
+            Self::TwoWriters => {
+                "Two transactions claim the same version, so versions do not tell writes apart."
+            }
             Self::WrongPresence => "A version was read as something else than what was written.",
-            Self::WrongMoment => "A transaction that looked back saw something else than what there was at its moment.",
-            Self::Internal => "A transaction did not see its own writes, or what it read changed under it.",
-            Self::UnknownValue => "A value was read that no transaction of the history wrote to that key.",
-            Self::DuplicateElement => "A list was read with an element twice that was appended once.",
+            Self::WrongMoment => {
+                "A transaction that looked back saw something else than what there was at its moment."
+            }
+            Self::Internal => {
+                "A transaction did not see its own writes, or what it read changed under it."
+            }
+            Self::UnknownValue => {
+                "A value was read that no transaction of the history wrote to that key."
+            }
+            Self::DuplicateElement => {
+                "A list was read with an element twice that was appended once."
+            }
             Self::LostAppend => "An append is missing where it should have been read.",
             Self::IncompatibleOrder => "A list was read in two orders, so its elements have none.",
-            Self::RepeatedValue => "A value was written to a key twice, so reads do not tell which write they saw.",
+            Self::RepeatedValue => {
+                "A value was written to a key twice, so reads do not tell which write they saw."
+            }
         }
     }
 
@@ -121,7 +142,9 @@ impl Anomaly {
         } else if count(Kind::Predicate) > 0 {
             Self::Phantom
         } else if count(Kind::Rw) == 1 {
-            let unit = |step: &Step| step.about.as_ref().map(|about| (about.table, about.key.clone(), about.group));
+            let unit = |step: &Step| {
+                step.about.as_ref().map(|about| (about.table, about.key.clone(), about.group))
+            };
             let one_unit = cycle.iter().all(|step| unit(step) == unit(&cycle[0]));
             let overwrites = count(Kind::Ww) == cycle.len() - 1;
             if overwrites && one_unit { Self::LostUpdate } else { Self::ReadSkew }
@@ -166,22 +189,26 @@ impl From<&Transaction> for Party {
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { session, begun, ended, committed } = self;
-        write!(f, "session {session} at {begun}..{ended}{}", if *committed { "" } else { " (aborted)" })
+        write!(
+            f,
+            "session {session} at {begun}..{ended}{}",
+            if *committed { "" } else { " (aborted)" }
+        )
     }
 }
 
 /// The unit that a dependency is about, and its versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// The table's number. `None` in a black-box history, which has keys without tables and groups, and whose versions are
-    /// the values that were written.
+    /// The table's number. `None` in a black-box history, which has keys without tables and groups,
+    /// and whose versions are the values that were written.
     pub table: Option<u16>,
     /// The row's key.
     pub key: Key,
     /// The column group.
     pub group: u8,
-    /// The version that was overwritten; of an edge from a writer to a reader, that which was read. `None` where the key had
-    /// never been written, or where the history does not say.
+    /// The version that was overwritten; of an edge from a writer to a reader, that which was read.
+    /// `None` where the key had never been written, or where the history does not say.
     pub before: Option<u64>,
     /// The version that overwrote it. `None` of an edge from a writer to a reader.
     pub after: Option<u64>,
@@ -197,7 +224,8 @@ impl fmt::Display for About {
     }
 }
 
-/// A transaction of a cycle, and why it comes before the next one; the last one comes before the first.
+/// A transaction of a cycle, and why it comes before the next one; the last one comes before the
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The transaction.
@@ -257,7 +285,11 @@ impl fmt::Display for Violation {
                 }
                 for (number, step) in (1..).zip(cycle) {
                     let next = number % cycle.len() + 1;
-                    writeln!(f, "  T{number} comes before T{next}: {}", Reason(step, number, next))?;
+                    writeln!(
+                        f,
+                        "  T{number} comes before T{next}: {}",
+                        Reason(step, number, next)
+                    )?;
                 }
                 Ok(())
             }
@@ -288,12 +320,18 @@ impl fmt::Display for Reason<'_> {
             };
         };
         let (before, after) = (Version(about.before), Version(about.after));
-        let (version, over) = if about.table.is_some() { ("version", "over") } else { ("value", "after") };
+        let (version, over) =
+            if about.table.is_some() { ("version", "over") } else { ("value", "after") };
         match step.kind {
             Kind::Ww => {
-                write!(f, "T{one} wrote {version} {before} of {about} and T{other} {version} {after} {over} it (ww)")
+                write!(
+                    f,
+                    "T{one} wrote {version} {before} of {about} and T{other} {version} {after} {over} it (ww)"
+                )
             }
-            Kind::Wr => write!(f, "T{other} read {version} {before} of {about}, which T{one} wrote (wr)"),
+            Kind::Wr => {
+                write!(f, "T{other} read {version} {before} of {about}, which T{one} wrote (wr)")
+            }
             Kind::Rw => {
                 write!(
                     f,
@@ -325,13 +363,16 @@ mod tests {
     use super::*;
 
     fn step(session: u64, kind: Kind, key: u64) -> Step {
-        let from = Party { session, begun: 10 * session, ended: 10 * session + 15, committed: true };
-        let about = About { table: Some(1), key: [key].into(), group: 0, before: Some(4), after: Some(7) };
+        let from =
+            Party { session, begun: 10 * session, ended: 10 * session + 15, committed: true };
+        let about =
+            About { table: Some(1), key: [key].into(), group: 0, before: Some(4), after: Some(7) };
         Step { from, kind, about: (kind < Kind::Session).then_some(about) }
     }
 
     fn named(steps: &[(Kind, u64)]) -> Anomaly {
-        let steps: Vec<Step> = (1..).zip(steps).map(|(session, (kind, key))| step(session, *kind, *key)).collect();
+        let steps: Vec<Step> =
+            (1..).zip(steps).map(|(session, (kind, key))| step(session, *kind, *key)).collect();
         Anomaly::of_cycle(&steps)
     }
 

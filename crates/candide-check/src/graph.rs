@@ -1,8 +1,9 @@
 //! Dependencies between transactions, and the worst cycle among them.
 //!
-//! A transaction is a number below [`Graph::transactions`]. The numbers from there on are *moments*: nodes without a
-//! transaction, in a chain that carries real time from the transactions that ended before a moment to those that began after
-//! it. Through moments, real time costs as many edges as there are transactions instead of pairs of them.
+//! A transaction is a number below [`Graph::transactions`]. The numbers from there on are
+//! *moments*: nodes without a transaction, in a chain that carries real time from the transactions
+//! that ended before a moment to those that began after it. Through moments, real time costs as
+//! many edges as there are transactions instead of pairs of them.
 
 use std::collections::VecDeque;
 use std::ops::BitOr;
@@ -63,10 +64,12 @@ pub struct Edge {
     pub kind: Kind,
 }
 
-/// How many edges one search for a smallest cycle looks at before it settles for the smallest cycle found so far.
+/// How many edges one search for a smallest cycle looks at before it settles for the smallest cycle
+/// found so far.
 ///
-/// Searching from each node of a strongly connected component takes the product of its nodes and edges. A component in which
-/// this exceeds the limit, which lets a thousand nodes with ten edges each pass, holds many cycles, and a short one is as good.
+/// Searching from each node of a strongly connected component takes the product of its nodes and
+/// edges. A component in which this exceeds the limit, which lets a thousand nodes with ten edges
+/// each pass, holds many cycles, and a short one is as good.
 const EFFORT: usize = 10_000_000;
 
 /// Edges by the node they leave.
@@ -113,18 +116,20 @@ impl Graph {
         &self.edges[self.starts[node as usize]..self.starts[node as usize + 1]]
     }
 
-    /// The strongly connected components of more than one node, looking at edges of these kinds only, in linear time.
+    /// The strongly connected components of more than one node, looking at edges of these kinds
+    /// only, in linear time.
     pub fn components(&self, kinds: Kinds) -> Vec<Vec<u32>> {
         Tarjan::new(self, kinds).run()
     }
 
-    /// The cycle that tells the most, contracted to transactions: each edge leads to where the next one starts and the last
-    /// one to where the first one starts. `None` if the graph has no cycle.
+    /// The cycle that tells the most, contracted to transactions: each edge leads to where the next
+    /// one starts and the last one to where the first one starts. `None` if the graph has no cycle.
     ///
-    /// A cycle without anti-dependencies is worse than one with a single one, and that is worse than one with several.
-    /// Predicates, sessions and real time come in only where there is no cycle without them. Of the cycles of the worst
-    /// sort it is a smallest, unless a strongly connected component is so large that the search had to be cut off. Then a cycle
-    /// with several anti-dependencies may be found where there is one with a single one, too.
+    /// A cycle without anti-dependencies is worse than one with a single one, and that is worse
+    /// than one with several. Predicates, sessions and real time come in only where there is no
+    /// cycle without them. Of the cycles of the worst sort it is a smallest, unless a strongly
+    /// connected component is so large that the search had to be cut off. Then a cycle with several
+    /// anti-dependencies may be found where there is one with a single one, too.
     pub fn worst_cycle(&self) -> Option<Vec<Edge>> {
         let dependencies = Kind::Ww.alone() | Kind::Wr.alone();
         let items = dependencies | Kind::Rw.alone();
@@ -147,10 +152,12 @@ impl Graph {
         sorts.into_iter().find_map(|(first, back)| self.smallest_cycle(first, back))
     }
 
-    /// The smallest cycle that leaves some transaction by an edge of one kind and comes back along edges of some kinds.
+    /// The smallest cycle that leaves some transaction by an edge of one kind and comes back along
+    /// edges of some kinds.
     ///
-    /// In a strongly connected component that is too large to search it may be a longer one; and if the kinds of the way back do
-    /// not include the first, `None` may only mean that none was found in time.
+    /// In a strongly connected component that is too large to search it may be a longer one; and if
+    /// the kinds of the way back do not include the first, `None` may only mean that none was found
+    /// in time.
     pub fn smallest_cycle(&self, first: Kind, back: Kinds) -> Option<Vec<Edge>> {
         let mut search = Search::new(self);
         let mut best: Option<Vec<Edge>> = None;
@@ -161,8 +168,8 @@ impl Graph {
         }
         for start in components.into_iter().flatten().filter(|node| *node < self.transactions) {
             let length_max = best.as_ref().map_or(u32::MAX, |cycle| cycle.len() as u32 - 1);
-            // If the way back may use the first kind, the first start that has such an edge finds a cycle. If not, no start may
-            // find one, and that has to come to an end, too.
+            // If the way back may use the first kind, the first start that has such an edge finds a
+            // cycle. If not, no start may find one, and that has to come to an end, too.
             let settled = best.is_some() || !back.contain(first);
             if length_max < 2 || search.looked_at > EFFORT && settled {
                 break;
@@ -181,7 +188,8 @@ struct Tarjan<'g> {
     kinds: Kinds,
     /// When a node was met, from 1; 0 before that.
     met: Vec<u32>,
-    /// The earliest node that can be reached and is on the stack; `u32::MAX` once the component is complete.
+    /// The earliest node that can be reached and is on the stack; `u32::MAX` once the component is
+    /// complete.
     low: Vec<u32>,
     clock: u32,
     stack: Vec<u32>,
@@ -244,7 +252,11 @@ impl<'g> Tarjan<'g> {
 
     /// Takes the component of `node`, the first of it that was met, from the stack.
     fn complete(&mut self, node: u32) {
-        let first = self.stack.iter().rposition(|member| *member == node).expect("a node stays until it is complete");
+        let first = self
+            .stack
+            .iter()
+            .rposition(|member| *member == node)
+            .expect("a node stays until it is complete");
         self.stack[first..].iter().for_each(|member| self.low[*member as usize] = u32::MAX);
         let members = self.stack.split_off(first);
         if members.len() > 1 {
@@ -274,7 +286,14 @@ impl<'g> Search<'g> {
     }
 
     /// The smallest cycle through `start`, if it has at most `length_max` transactions.
-    fn from(&mut self, start: u32, first: Kind, back: Kinds, component: &[u32], length_max: u32) -> Option<Vec<Edge>> {
+    fn from(
+        &mut self,
+        start: u32,
+        first: Kind,
+        back: Kinds,
+        component: &[u32],
+        length_max: u32,
+    ) -> Option<Vec<Edge>> {
         self.searches += 1;
         // Moments cost nothing and go to the front, so lengths never decrease along the queue.
         let mut queue = VecDeque::from([(start, 0)]);
@@ -291,14 +310,20 @@ impl<'g> Search<'g> {
                 let moment = edge.to >= self.graph.transactions;
                 let length = length + u32::from(!moment);
                 let known = self.search[to] == self.searches && self.length[to] <= length;
-                if known || !kinds.contain(edge.kind) || component[to] != component[start as usize] {
+                if known || !kinds.contain(edge.kind) || component[to] != component[start as usize]
+                {
                     continue;
                 }
-                (self.search[to], self.length[to], self.via[to]) = (self.searches, length, Some(*edge));
+                (self.search[to], self.length[to], self.via[to]) =
+                    (self.searches, length, Some(*edge));
                 if edge.to == start {
                     return Some(self.way(start));
                 }
-                if moment { queue.push_front((edge.to, length)) } else { queue.push_back((edge.to, length)) }
+                if moment {
+                    queue.push_front((edge.to, length))
+                } else {
+                    queue.push_back((edge.to, length))
+                }
             }
         }
         None
@@ -330,7 +355,8 @@ mod tests {
     use super::*;
 
     fn graph(transactions: u32, edges: &[(u32, u32, Kind)]) -> Graph {
-        let edges = edges.iter().map(|&(from, to, kind)| Edge { from, to, about: 0, kind }).collect();
+        let edges =
+            edges.iter().map(|&(from, to, kind)| Edge { from, to, about: 0, kind }).collect();
         Graph::new(transactions, edges)
     }
 
@@ -340,14 +366,18 @@ mod tests {
 
     #[test]
     fn order_has_no_cycle() {
-        let order = graph(4, &[(0, 1, Kind::Ww), (1, 2, Kind::Wr), (0, 3, Kind::Rw), (3, 2, Kind::RealTime)]);
+        let order = graph(
+            4,
+            &[(0, 1, Kind::Ww), (1, 2, Kind::Wr), (0, 3, Kind::Rw), (3, 2, Kind::RealTime)],
+        );
         assert_eq!(order.worst_cycle(), None);
         assert_eq!(graph(0, &[]).worst_cycle(), None);
     }
 
     #[test]
     fn the_smallest_cycle_is_found() {
-        let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 2)].map(|(from, to)| (from, to, Kind::Ww));
+        let edges =
+            [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 2)].map(|(from, to)| (from, to, Kind::Ww));
         let cycle = ways(graph(5, &edges).worst_cycle());
         assert_eq!(cycle.len(), 2);
         assert!(cycle.contains(&(2, 4, Kind::Ww)) && cycle.contains(&(4, 2, Kind::Ww)));
@@ -370,9 +400,20 @@ mod tests {
     fn moments_are_left_out() {
         // Transaction 0 ended before moment 3, and 1 began after moment 4.
         let time = Kind::RealTime;
-        let edges = [(0, 3, time), (3, 4, time), (4, 1, time), (1, 2, Kind::Rw), (2, 0, Kind::Ww), (3, 2, time)];
+        let edges = [
+            (0, 3, time),
+            (3, 4, time),
+            (4, 1, time),
+            (1, 2, Kind::Rw),
+            (2, 0, Kind::Ww),
+            (3, 2, time),
+        ];
         let cycle = ways(graph(3, &edges).worst_cycle());
-        assert_eq!(cycle, [(0, 2, time), (2, 0, Kind::Ww)], "the shorter way is through moment 3 to transaction 2");
+        assert_eq!(
+            cycle,
+            [(0, 2, time), (2, 0, Kind::Ww)],
+            "the shorter way is through moment 3 to transaction 2"
+        );
         let cycle = ways(graph(3, &edges[..5]).worst_cycle());
         assert_eq!(cycle, [(0, 1, time), (1, 2, Kind::Rw), (2, 0, Kind::Ww)]);
     }

@@ -1,8 +1,8 @@
 //! What there is to say about the transactions of a run.
 //!
-//! A *unit* is what is read and written in versions of its own: one column group of the row of one key of one table. Whether
-//! the row exists is part of every unit: inserts and deletes write all groups. Group 0 is always there, so a key without a
-//! record is read as its group 0.
+//! A *unit* is what is read and written in versions of its own: one column group of the row of one
+//! key of one table. Whether the row exists is part of every unit: inserts and deletes write all
+//! groups. Group 0 is always there, so a key without a record is read as its group 0.
 
 use std::ops::Bound;
 
@@ -11,7 +11,11 @@ pub type Key = Box<[u64]>;
 
 /// A line of a history. Lines come in any order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(
+    feature = "formats",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum Event {
     /// An attempt has ended.
     Transaction(Transaction),
@@ -20,7 +24,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// By when it has to be fed: whoever has been told that the history is complete up to a later moment does not expect it.
+    /// By when it has to be fed: whoever has been told that the history is complete up to a later
+    /// moment does not expect it.
     pub fn due(&self) -> u64 {
         match self {
             Event::Transaction(transaction) => transaction.begun,
@@ -31,10 +36,14 @@ impl Event {
 
 /// One attempt, committed or not.
 ///
-/// Times are of one clock of all sessions, on which no two events have the same time: if one transaction `ended` before another had
-/// `begun`, it did so in real time.
+/// Times are of one clock of all sessions, on which no two events have the same time: if one
+/// transaction `ended` before another had `begun`, it did so in real time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "formats",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Transaction {
     /// Its session, which runs one at a time.
     pub session: u64,
@@ -42,7 +51,8 @@ pub struct Transaction {
     pub begun: u64,
     /// After it had done everything.
     pub ended: u64,
-    /// Whether it committed. Who ended in an error of its own, on grounds that were true, counts as committed without writes.
+    /// Whether it committed. Who ended in an error of its own, on grounds that were true, counts as
+    /// committed without writes.
     pub committed: bool,
     /// What it observed, in order; its own writes are not among it.
     pub reads: Vec<Access>,
@@ -50,15 +60,19 @@ pub struct Transaction {
     pub scans: Vec<Scan>,
     /// What it wrote, each unit once; empty unless it committed.
     pub writes: Vec<Access>,
-    /// If it looked back: no version that it saw can be above this, or below another one of the same unit that is not above this. It
-    /// has `begun` at the moment that it saw, or before.
+    /// If it looked back: no version that it saw can be above this, or below another one of the
+    /// same unit that is not above this. It has `begun` at the moment that it saw, or before.
     #[cfg_attr(feature = "formats", serde(default, skip_serializing_if = "Option::is_none"))]
     pub as_of: Option<u64>,
 }
 
 /// One unit in one version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "formats",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Access {
     /// The table's number.
     pub table: u16,
@@ -66,8 +80,9 @@ pub struct Access {
     pub key: Key,
     /// The column group.
     pub group: u8,
-    /// The version: a number that grows from each write of the unit to the next, not zero. `None` for reads of a key that had
-    /// no record: the row never existed, or the version that deleted it has been [`Forgotten`].
+    /// The version: a number that grows from each write of the unit to the next, not zero. `None`
+    /// for reads of a key that had no record: the row never existed, or the version that deleted it
+    /// has been [`Forgotten`].
     pub version: Option<u64>,
     /// Whether the row exists in this version. False in a write is a delete.
     pub present: bool,
@@ -75,9 +90,14 @@ pub struct Access {
 
 /// A range of keys of a table that a transaction went through.
 ///
-/// It observed every key in it: those among its `reads` in the version said there, all others as keys without a record.
+/// It observed every key in it: those among its `reads` in the version said there, all others as
+/// keys without a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "formats",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Scan {
     /// The table's number.
     pub table: u16,
@@ -91,12 +111,17 @@ pub struct Scan {
 
 /// A deleted row has been taken out of the index: from then on its key is read without a version.
 ///
-/// Every transaction that was running when the row was deleted has ended by then. So who reads a key without a version
-/// reads the latest version of it that was forgotten before the reader ended (of a reader that looked back, and may have been running
-/// before the row came: that is not above its [`as_of`](Transaction::as_of)); if there is none, the key as it was in the beginning,
+/// Every transaction that was running when the row was deleted has ended by then. So who reads a
+/// key without a version reads the latest version of it that was forgotten before the reader ended
+/// (of a reader that looked back, and may have been running before the row came: that is not above
+/// its [`as_of`](Transaction::as_of)); if there is none, the key as it was in the beginning,
 /// without a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "formats",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Forgotten {
     /// The table's number.
     pub table: u16,

@@ -1,6 +1,7 @@
 //! Histories as files of JSON lines: a header, then one event or transaction a line.
 //!
-//! `docs/history-format.md` describes every field. Both directions stream: nothing keeps more than one line.
+//! `docs/history-format.md` describes every field. Both directions stream: nothing keeps more than
+//! one line.
 //!
 //! ```
 //! use candide_check::json::{Header, Reader, Writer};
@@ -109,7 +110,8 @@ impl<W: Write, L: Line> Writer<W, L> {
     /// Adds a line.
     ///
     /// # Errors
-    /// Those of `out`; and what a reader would refuse is not written ([`io::ErrorKind::InvalidInput`]).
+    /// Those of `out`; and what a reader would refuse is not written
+    /// ([`io::ErrorKind::InvalidInput`]).
     pub fn write(&mut self, line: &L) -> io::Result<()> {
         line.checked().map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
         self.line(line)
@@ -147,7 +149,8 @@ impl<R: BufRead, L: Line> Reader<R, L> {
     pub fn new(input: R) -> Result<Reader<R, L>, FormatError> {
         let (first, input) = first_line(input)?;
         if first.kind != L::KIND {
-            let problem = format!("holds a history of kind \"{}\", wanted is \"{}\"", first.kind, L::KIND);
+            let problem =
+                format!("holds a history of kind \"{}\", wanted is \"{}\"", first.kind, L::KIND);
             return Err(FormatError::at(1, problem));
         }
         Ok(Reader::after(first, input))
@@ -204,8 +207,9 @@ impl<R: BufRead> AnyReader<R> {
             "lists" => Ok(AnyReader::Lists(Reader::after(first, input))),
             "registers" => Ok(AnyReader::Registers(Reader::after(first, input))),
             kind => {
-                let problem =
-                    format!("holds a history of kind \"{kind}\"; known are \"versions\", \"lists\" and \"registers\"");
+                let problem = format!(
+                    "holds a history of kind \"{kind}\"; known are \"versions\", \"lists\" and \"registers\""
+                );
                 Err(FormatError::at(1, problem))
             }
         }
@@ -223,7 +227,10 @@ fn first_line<R: BufRead>(input: R) -> Result<(FirstLine, Numbered<R>), FormatEr
         return Err(FormatError::at(1, problem));
     }
     if recognized.version != VERSION {
-        let problem = format!("the format's version is {}, this program reads version {VERSION}", recognized.version);
+        let problem = format!(
+            "the format's version is {}, this program reads version {VERSION}",
+            recognized.version
+        );
         return Err(FormatError::at(1, problem));
     }
     Ok((input.parsed()?, input))
@@ -267,7 +274,8 @@ impl<R: BufRead> Numbered<R> {
         serde_json::from_str(&self.text).map_err(|error| {
             let column = error.column();
             let problem = error.to_string();
-            let problem = problem.strip_suffix(&format!(" at line 1 column {column}")).unwrap_or(&problem);
+            let problem =
+                problem.strip_suffix(&format!(" at line 1 column {column}")).unwrap_or(&problem);
             FormatError::at(self.line, format!("{problem}, at column {column}"))
         })
     }
@@ -287,10 +295,15 @@ impl sealed::Checked for Event {
             Event::Transaction(transaction) => {
                 if transaction.begun >= transaction.ended {
                     let (begun, ended) = (transaction.begun, transaction.ended);
-                    return Err(format!("begun at {begun}, ended at {ended}; it should end after it began"));
+                    return Err(format!(
+                        "begun at {begun}, ended at {ended}; it should end after it began"
+                    ));
                 }
                 if transaction.ended == u64::MAX {
-                    return Err(format!("ended at {}; a transaction should end before that", u64::MAX));
+                    return Err(format!(
+                        "ended at {}; a transaction should end before that",
+                        u64::MAX
+                    ));
                 }
                 if !transaction.committed && !transaction.writes.is_empty() {
                     return Err(
@@ -299,7 +312,12 @@ impl sealed::Checked for Event {
                 }
                 for read in &transaction.reads {
                     match read.version {
-                        Some(0) => return Err(format!("reads {} in version 0; versions count from 1", unit(read))),
+                        Some(0) => {
+                            return Err(format!(
+                                "reads {} in version 0; versions count from 1",
+                                unit(read)
+                            ));
+                        }
                         None if read.present => {
                             return Err(format!(
                                 "reads {} without a version but with a row; a row has a version",
@@ -312,10 +330,16 @@ impl sealed::Checked for Event {
                 let mut written = HashSet::new();
                 for write in &transaction.writes {
                     if write.version.unwrap_or(0) == 0 {
-                        return Err(format!("writes {} without a version; a write has one, from 1", unit(write)));
+                        return Err(format!(
+                            "writes {} without a version; a write has one, from 1",
+                            unit(write)
+                        ));
                     }
                     if !written.insert((write.table, &write.key, write.group)) {
-                        return Err(format!("writes {} twice; only the last write should be there", unit(write)));
+                        return Err(format!(
+                            "writes {} twice; only the last write should be there",
+                            unit(write)
+                        ));
                     }
                 }
                 Ok(())
@@ -359,7 +383,10 @@ pub(crate) mod bound {
         Unbounded,
     }
 
-    pub(crate) fn serialize<S: Serializer>(bound: &Bound<Key>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        bound: &Bound<Key>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match bound {
             Bound::Included(key) => End::Included(key),
             Bound::Excluded(key) => End::Excluded(key),
@@ -368,7 +395,9 @@ pub(crate) mod bound {
         .serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bound<Key>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bound<Key>, D::Error> {
         Ok(match End::<Key>::deserialize(deserializer)? {
             End::Included(key) => Bound::Included(key),
             End::Excluded(key) => Bound::Excluded(key),

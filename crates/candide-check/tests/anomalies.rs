@@ -1,6 +1,9 @@
 //! One history for each anomaly, and the name that the checker has for it.
 
-use candide_check::{Access, Anomaly, Checker, Event, Forgotten, Kind, Options, Scan, Transaction, Verdict, Violation};
+use candide_check::{
+    Access, Anomaly, Checker, Event, Forgotten, Kind, Options, Scan, Transaction, Verdict,
+    Violation,
+};
 use std::ops::Bound;
 
 const X: u64 = 1;
@@ -17,10 +20,24 @@ fn no_row(key: u64, version: u64) -> Access {
 }
 
 /// A transaction of a session of its own, from one time to another.
-fn transaction(session: u64, times: (u64, u64), reads: &[Access], writes: &[Access]) -> Transaction {
+fn transaction(
+    session: u64,
+    times: (u64, u64),
+    reads: &[Access],
+    writes: &[Access],
+) -> Transaction {
     let (begun, ended) = times;
     let (reads, writes) = (reads.to_vec(), writes.to_vec());
-    Transaction { session, begun, ended, committed: true, reads, scans: Vec::new(), writes, as_of: None }
+    Transaction {
+        session,
+        begun,
+        ended,
+        committed: true,
+        reads,
+        scans: Vec::new(),
+        writes,
+        as_of: None,
+    }
 }
 
 /// Inserts X and Y in version 1, before all else.
@@ -35,7 +52,9 @@ fn everything() -> Scan {
 
 fn verdict(transactions: &[Transaction], options: Options) -> Verdict {
     let mut checker = Checker::new(options);
-    transactions.iter().for_each(|transaction| checker.feed(&Event::Transaction(transaction.clone())));
+    transactions
+        .iter()
+        .for_each(|transaction| checker.feed(&Event::Transaction(transaction.clone())));
     checker.finish().verdict
 }
 
@@ -100,9 +119,11 @@ fn write_skew() {
 #[test]
 fn anti_dependency_cycle() {
     // Two readers saw two writes in different orders.
-    let writers = [(1, X), (2, Y)].map(|(session, key)| transaction(session, (10, 20), &[], &[row(key, 2)]));
-    let readers = [(3, 2, 1), (4, 1, 2)]
-        .map(|(session, x, y)| transaction(session, (11, 21 + session), &[row(X, x), row(Y, y)], &[]));
+    let writers =
+        [(1, X), (2, Y)].map(|(session, key)| transaction(session, (10, 20), &[], &[row(key, 2)]));
+    let readers = [(3, 2, 1), (4, 1, 2)].map(|(session, x, y)| {
+        transaction(session, (11, 21 + session), &[row(X, x), row(Y, y)], &[])
+    });
     assert_eq!(named(&[&[load()], &writers[..], &readers].concat()), Anomaly::AntiDependencyCycle);
 }
 
@@ -110,7 +131,8 @@ fn anti_dependency_cycle() {
 fn phantom() {
     // Each goes through the range, meets X and Y only, and inserts a key of its own.
     let all = [(1, 10), (2, 20)].map(|(session, key)| {
-        let mut scanner = transaction(session, (10, 20 + session), &[row(X, 1), row(Y, 1)], &[row(key, 2)]);
+        let mut scanner =
+            transaction(session, (10, 20 + session), &[row(X, 1), row(Y, 1)], &[row(key, 2)]);
         scanner.scans.push(everything());
         scanner
     });
@@ -122,7 +144,11 @@ fn a_row_that_a_scan_left_out() {
     let witness = transaction(1, (10, 20), &[row(X, 1)], &[row(X, 2)]);
     let mut scanner = transaction(2, (30, 40), &[row(X, 2)], &[]);
     scanner.scans.push(everything());
-    assert_eq!(named(&[load(), witness.clone(), scanner.clone()]), Anomaly::Phantom, "Y was there before X changed");
+    assert_eq!(
+        named(&[load(), witness.clone(), scanner.clone()]),
+        Anomaly::Phantom,
+        "Y was there before X changed"
+    );
     scanner.reads.push(row(Y, 1));
     assert_eq!(verdict(&[load(), witness, scanner], Options::default()), Verdict::Serializable);
 }
@@ -134,14 +160,19 @@ fn a_delete_that_was_forgotten() {
     let history = [load(), delete, reader];
     let check = |at: Option<u64>| {
         let mut checker = Checker::new(Options::default());
-        history.iter().for_each(|transaction| checker.feed(&Event::Transaction(transaction.clone())));
-        let forgotten = |at| Event::Forgotten(Forgotten { table: 0, key: [X].into(), version: 2, at });
+        history
+            .iter()
+            .for_each(|transaction| checker.feed(&Event::Transaction(transaction.clone())));
+        let forgotten =
+            |at| Event::Forgotten(Forgotten { table: 0, key: [X].into(), version: 2, at });
         at.into_iter().for_each(|at| checker.feed(&forgotten(at)));
         checker.finish().verdict
     };
     assert_eq!(check(Some(25)), Verdict::Serializable);
     for at in [None, Some(45)] {
-        let Verdict::Violated(violation) = check(at) else { panic!("the key had a version until {at:?}") };
+        let Verdict::Violated(violation) = check(at) else {
+            panic!("the key had a version until {at:?}")
+        };
         assert_eq!(violation.anomaly, Anomaly::ReadSkew, "it saw Y as loaded, but not X");
     }
 }
@@ -165,10 +196,16 @@ fn what_looks_back_has_not_seen_what_was_forgotten_since() {
     };
     let before = [row(X, 1), row(Y, 1)];
     assert_eq!(verdict(Some(3), &before), Verdict::Serializable);
-    assert!(matches!(verdict(None, &before), Verdict::Violated(_)), "it has seen the delete, and X before that");
+    assert!(
+        matches!(verdict(None, &before), Verdict::Violated(_)),
+        "it has seen the delete, and X before that"
+    );
     let after = [row(X, 5), row(Y, 1)];
     assert_eq!(verdict(Some(9), &after), Verdict::Serializable);
-    assert!(matches!(verdict(Some(5), &after), Verdict::Violated(_)), "it has seen the insert, and no row");
+    assert!(
+        matches!(verdict(Some(5), &after), Verdict::Violated(_)),
+        "it has seen the insert, and no row"
+    );
 }
 
 #[test]
@@ -176,7 +213,11 @@ fn real_time() {
     let writer = transaction(1, (10, 20), &[], &[row(X, 2)]);
     let reader = transaction(2, (30, 40), &[row(X, 1)], &[]);
     let history = [load(), writer, reader];
-    assert_eq!(verdict(&history, Options::default()), Verdict::Serializable, "it can have come before");
+    assert_eq!(
+        verdict(&history, Options::default()),
+        Verdict::Serializable,
+        "it can have come before"
+    );
     let strict = Options { strict: true, ..Options::default() };
     let violation = violation(&history, strict);
     assert_eq!(violation.anomaly, Anomaly::RealTime);
@@ -218,8 +259,9 @@ fn aborted_attempts_count_if_asked() {
 #[test]
 fn the_worst_is_reported() {
     // A write skew of two, and a circle of information of three.
-    let skew = [(1, X), (2, Y)]
-        .map(|(session, key)| transaction(session, (10, 20 + session), &[row(X, 1), row(Y, 1)], &[row(key, 2)]));
+    let skew = [(1, X), (2, Y)].map(|(session, key)| {
+        transaction(session, (10, 20 + session), &[row(X, 1), row(Y, 1)], &[row(key, 2)])
+    });
     let circle = [3, 4, 5].map(|number| {
         let next = 3 + (number - 2) % 3;
         transaction(number, (10, 20 + number), &[row(next, 1)], &[row(number, 1)])
@@ -242,21 +284,36 @@ fn looking_back() {
     let at = |time, read: Access| as_of(time, transaction(2, (20, 21), &[read], &[]));
     for (time, version) in [(1, 1), (4, 1), (5, 5), (u64::MAX, 5)] {
         let history = [load(), later.clone(), at(time, row(X, version))];
-        assert_eq!(verdict(&history, Options::default()), Verdict::Serializable, "{version} as of {time}");
+        assert_eq!(
+            verdict(&history, Options::default()),
+            Verdict::Serializable,
+            "{version} as of {time}"
+        );
     }
     // Too young, too old, and not there at all.
-    for (time, read) in [(3, row(X, 5)), (7, row(X, 1)), (5, row(X, 1)), (u64::MAX, row(X, 1)), (3, no_row(X, 0))] {
+    for (time, read) in
+        [(3, row(X, 5)), (7, row(X, 1)), (5, row(X, 1)), (u64::MAX, row(X, 1)), (3, no_row(X, 0))]
+    {
         let reader = at(time, read);
-        assert_eq!(named(&[load(), later.clone(), reader.clone()]), Anomaly::WrongMoment, "{reader:?}");
+        assert_eq!(
+            named(&[load(), later.clone(), reader.clone()]),
+            Anomaly::WrongMoment,
+            "{reader:?}"
+        );
         // Whoever is told of first.
         let early = Transaction { begun: 3, ended: 4, ..reader };
-        assert_eq!(named(&[load(), later.clone(), early.clone()]), Anomaly::WrongMoment, "{early:?}");
+        assert_eq!(
+            named(&[load(), later.clone(), early.clone()]),
+            Anomaly::WrongMoment,
+            "{early:?}"
+        );
     }
     // A range in which a row was that was not met.
     let mut blind = at(3, row(Y, 1));
     blind.scans.push(everything());
     assert_eq!(named(&[load(), later.clone(), blind]), Anomaly::WrongMoment);
-    let report = violation(&[load(), later.clone(), at(7, row(X, 1))], Options::default()).to_string();
+    let report =
+        violation(&[load(), later.clone(), at(7, row(X, 1))], Options::default()).to_string();
     let expected =
         "snapshot violation: A transaction that looked back saw something else than what there was at its moment.
   T1: session 2 at 20..21
@@ -265,5 +322,7 @@ fn looking_back() {
 ";
     assert_eq!(report, expected);
     let report = violation(&[load(), later, at(3, row(X, 5))], Options::default()).to_string();
-    assert!(report.ends_with("T1 looked back to 3 and saw version 5 of table 0 key (1) group 0, which is later\n"));
+    assert!(report.ends_with(
+        "T1 looked back to 3 and saw version 5 of table 0 key (1) group 0, which is later\n"
+    ));
 }

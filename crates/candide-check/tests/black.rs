@@ -54,14 +54,24 @@ fn get(key: u64, value: impl Into<Option<u64>>) -> RegisterOp {
 }
 
 #[track_caller]
-fn lists(history: &[Transaction<ListOp>], options: Options, expected: Anomaly, transactions: usize) {
+fn lists(
+    history: &[Transaction<ListOp>],
+    options: Options,
+    expected: Anomaly,
+    transactions: usize,
+) {
     let violation = check_lists(history, options).expect_err("a bad history");
     assert_eq!(violation.anomaly, expected, "{violation}");
     assert_eq!(size(&violation.evidence), transactions, "{violation}");
 }
 
 #[track_caller]
-fn registers(history: &[Transaction<RegisterOp>], options: Options, expected: Anomaly, transactions: usize) {
+fn registers(
+    history: &[Transaction<RegisterOp>],
+    options: Options,
+    expected: Anomaly,
+    transactions: usize,
+) {
     let violation = check_registers(history, options).expect_err("a bad history");
     assert_eq!(violation.anomaly, expected, "{violation}");
     assert_eq!(size(&violation.evidence), transactions, "{violation}");
@@ -96,11 +106,15 @@ fn g0() {
     ]);
     lists(&history, PLAIN, Anomaly::DirtyWrite, 2);
     // Appends of two transactions to one list, mixed.
-    let history = together(&[&[append(1, 1), append(1, 3)], &[append(1, 2)], &[read(1, &[1, 2, 3])]]);
+    let history =
+        together(&[&[append(1, 1), append(1, 3)], &[append(1, 2)], &[read(1, &[1, 2, 3])]]);
     lists(&history, PLAIN, Anomaly::DirtyWrite, 2);
     // Nobody read what the last transaction appended, so it comes later in both lists.
-    let history =
-        together(&[&[append(1, 1), append(2, 9)], &[append(2, 1), append(1, 9)], &[read(1, &[1]), read(2, &[1])]]);
+    let history = together(&[
+        &[append(1, 1), append(2, 9)],
+        &[append(2, 1), append(1, 9)],
+        &[read(1, &[1]), read(2, &[1])],
+    ]);
     lists(&history, PLAIN, Anomaly::DirtyWrite, 2);
 }
 
@@ -142,7 +156,11 @@ fn g_single() {
 
 #[test]
 fn lost_update() {
-    let history = together(&[&[read(1, &[]), append(1, 1)], &[read(1, &[]), append(1, 2)], &[read(1, &[1, 2])]]);
+    let history = together(&[
+        &[read(1, &[]), append(1, 1)],
+        &[read(1, &[]), append(1, 2)],
+        &[read(1, &[1, 2])],
+    ]);
     lists(&history, PLAIN, Anomaly::LostUpdate, 2);
     // Without anybody who reads both.
     lists(&history[..2], PLAIN, Anomaly::LostUpdate, 2);
@@ -162,10 +180,17 @@ fn write_skew() {
 
 #[test]
 fn g2_item() {
-    let history =
-        together(&[&[read(1, &[]), append(2, 1)], &[read(2, &[]), append(3, 1)], &[read(3, &[]), append(1, 1)]]);
+    let history = together(&[
+        &[read(1, &[]), append(2, 1)],
+        &[read(2, &[]), append(3, 1)],
+        &[read(3, &[]), append(1, 1)],
+    ]);
     lists(&history, PLAIN, Anomaly::AntiDependencyCycle, 3);
-    let history = together(&[&[get(1, None), write(2, 1)], &[get(2, None), write(3, 1)], &[get(3, None), write(1, 1)]]);
+    let history = together(&[
+        &[get(1, None), write(2, 1)],
+        &[get(2, None), write(3, 1)],
+        &[get(3, None), write(1, 1)],
+    ]);
     registers(&history, PLAIN, Anomaly::AntiDependencyCycle, 3);
 }
 
@@ -207,8 +232,13 @@ fn duplicate_elements() {
     let history = together(&[&[append(1, 1)], &[append(1, 2)], &[read(1, &[1, 2, 1])]]);
     lists(&history, PLAIN, Anomaly::DuplicateElement, 1);
     // Not in the longest read.
-    let history =
-        together(&[&[append(1, 1)], &[append(1, 2)], &[append(1, 3)], &[read(1, &[1, 2, 3])], &[read(1, &[1, 1])]]);
+    let history = together(&[
+        &[append(1, 1)],
+        &[append(1, 2)],
+        &[append(1, 3)],
+        &[read(1, &[1, 2, 3])],
+        &[read(1, &[1, 1])],
+    ]);
     lists(&history, PLAIN, Anomaly::DuplicateElement, 1);
 }
 
@@ -225,7 +255,9 @@ fn lost_appends() {
 #[test]
 fn incompatible_orders() {
     let appends = [&[append(1, 1)][..], &[append(1, 2)], &[append(1, 3)]];
-    for reads in [[&[1, 2][..], &[2, 1][..]], [&[1, 2, 3], &[2]], [&[1], &[2]], [&[1, 3, 2], &[1, 2]]] {
+    for reads in
+        [[&[1, 2][..], &[2, 1][..]], [&[1, 2, 3], &[2]], [&[1], &[2]], [&[1, 3, 2], &[1, 2]]]
+    {
         let reads = reads.map(|values| [read(1, values)]);
         let history = together(&[appends[0], appends[1], appends[2], &reads[0], &reads[1]]);
         lists(&history, PLAIN, Anomaly::IncompatibleOrder, 2);
@@ -244,8 +276,11 @@ fn session_order() {
     assert_eq!(check_registers(&history, PLAIN), Ok(()));
     registers(&history, SESSIONS, Anomaly::SessionOrder, 2);
     // What a session wrote later is a later value.
-    let history =
-        in_turn(&[(7, &[write(1, 1), write(2, 1)]), (7, &[write(1, 2), write(2, 2)]), (8, &[get(1, 2), get(2, 1)])]);
+    let history = in_turn(&[
+        (7, &[write(1, 1), write(2, 1)]),
+        (7, &[write(1, 2), write(2, 2)]),
+        (8, &[get(1, 2), get(2, 1)]),
+    ]);
     assert_eq!(check_registers(&history, PLAIN), Ok(()));
     registers(&history, SESSIONS, Anomaly::ReadSkew, 2);
 }
@@ -293,7 +328,8 @@ fn a_report_names_the_operations() {
   T2 comes before T1: T2 read value none of key 8 and T1 wrote value 10 after it (rw)
 "
     );
-    let history = together(&[&[append(1, 1)], &[append(1, 2)], &[read(1, &[1, 2])], &[read(1, &[2])]]);
+    let history =
+        together(&[&[append(1, 1)], &[append(1, 2)], &[read(1, &[1, 2])], &[read(1, &[2])]]);
     let violation = check_lists(&history, PLAIN).expect_err("a bad history").to_string();
     assert_eq!(
         violation,
@@ -312,13 +348,18 @@ fn unknown_outcomes_count_if_somebody_saw_them() {
         history
     };
     // It may have come to nothing.
-    let history = unknown(in_turn(&[(0, &[append(1, 1), append(2, 1)]), (1, &[read(1, &[]), read(2, &[])])]));
+    let history =
+        unknown(in_turn(&[(0, &[append(1, 1), append(2, 1)]), (1, &[read(1, &[]), read(2, &[])])]));
     assert_eq!(check_lists(&history, Options { sessions: true, real_time: true }), Ok(()));
     // It may have come after the first read.
-    let history = unknown(in_turn(&[(0, &[append(1, 1)]), (1, &[read(1, &[])]), (2, &[read(1, &[1])])]));
+    let history =
+        unknown(in_turn(&[(0, &[append(1, 1)]), (1, &[read(1, &[])]), (2, &[read(1, &[1])])]));
     assert_eq!(check_lists(&history, Options { sessions: true, real_time: true }), Ok(()));
     // It came to something, all of it.
-    let history = unknown(in_turn(&[(0, &[append(1, 1), append(2, 1)]), (1, &[read(1, &[1]), read(2, &[])])]));
+    let history = unknown(in_turn(&[
+        (0, &[append(1, 1), append(2, 1)]),
+        (1, &[read(1, &[1]), read(2, &[])]),
+    ]));
     lists(&history, PLAIN, Anomaly::ReadSkew, 2);
     // It did not take effect before it was invoked.
     let mut history = unknown(in_turn(&[(0, &[append(1, 1)]), (1, &[read(1, &[1])])]));
@@ -342,7 +383,8 @@ fn histories_with_repeated_values_are_unusable() {
     assert_eq!(check_lists(&together(&[&[append(1, 1)], &[append(2, 1)]]), PLAIN), Ok(()));
 }
 
-/// Several readers and several transactions of which nobody read anything: the report names the two that matter.
+/// Several readers and several transactions of which nobody read anything: the report names the two
+/// that matter.
 #[test]
 fn unread_appends_are_told_apart() {
     let history = together(&[
@@ -355,8 +397,14 @@ fn unread_appends_are_told_apart() {
     ]);
     lists(&history, PLAIN, Anomaly::WriteSkew, 2);
     let violation = check_lists(&history, PLAIN).expect_err("a bad history").to_string();
-    assert!(violation.contains("read value none of key 1 and T2 wrote value 1 after it (rw)"), "{violation}");
-    assert!(violation.contains("read value none of key 2 and T1 wrote value 1 after it (rw)"), "{violation}");
+    assert!(
+        violation.contains("read value none of key 1 and T2 wrote value 1 after it (rw)"),
+        "{violation}"
+    );
+    assert!(
+        violation.contains("read value none of key 2 and T1 wrote value 1 after it (rw)"),
+        "{violation}"
+    );
     // Likewise for those who wrote a register.
     let history = together(&[
         &[write(1, 4)],

@@ -1,11 +1,13 @@
 //! The checkers against a search through all serial orders.
 //!
-//! For lists both must agree. For registers whatever is refused must have no serial order, and the share of histories that have
-//! none and are accepted nevertheless is printed.
+//! For lists both must agree. For registers whatever is refused must have no serial order, and the
+//! share of histories that have none and are accepted nevertheless is printed.
 
 mod store;
 
-use candide_check::black::{ListOp, Options, Outcome, RegisterOp, Transaction, check_lists, check_registers};
+use candide_check::black::{
+    ListOp, Options, Outcome, RegisterOp, Transaction, check_lists, check_registers,
+};
 use fastrand::Rng;
 use std::collections::{HashMap, HashSet};
 use store::{Load, Operation, Store, run};
@@ -38,11 +40,13 @@ impl Serial for RegisterOp {
 
 type State = HashMap<u64, Vec<u64>>;
 
-/// Whether some serial order of the committed transactions, and of some with an unknown outcome, explains all reads.
+/// Whether some serial order of the committed transactions, and of some with an unknown outcome,
+/// explains all reads.
 fn has_serial_order<O: Serial>(history: &[Transaction<O>], options: Options) -> bool {
     let before = |one: &Transaction<O>, other: &Transaction<O>| {
         let real_time = options.real_time && one.completed < other.invoked;
-        let session = options.sessions && one.session == other.session && one.completed <= other.invoked;
+        let session =
+            options.sessions && one.session == other.session && one.completed <= other.invoked;
         one.outcome == Outcome::Committed && (real_time || session)
     };
     let run = |state: &State, transaction: &Transaction<O>| -> Option<State> {
@@ -57,7 +61,9 @@ fn has_serial_order<O: Serial>(history: &[Transaction<O>], options: Options) -> 
                     }
                     held.push(value);
                 }
-                Err(read) if transaction.outcome == Outcome::Committed && read != *held => return None,
+                Err(read) if transaction.outcome == Outcome::Committed && read != *held => {
+                    return None;
+                }
                 Err(_) => {}
             }
         }
@@ -70,7 +76,8 @@ fn has_serial_order<O: Serial>(history: &[Transaction<O>], options: Options) -> 
         before: &dyn Fn(&Transaction<O>, &Transaction<O>) -> bool,
         run: &dyn Fn(&State, &Transaction<O>) -> Option<State>,
     ) -> bool {
-        let left = |place: &usize| done & 1 << place == 0 && history[*place].outcome != Outcome::Aborted;
+        let left =
+            |place: &usize| done & 1 << place == 0 && history[*place].outcome != Outcome::Aborted;
         let left: Vec<usize> = (0..history.len()).filter(left).collect();
         if left.iter().all(|place| history[*place].outcome == Outcome::Unknown) {
             return true;
@@ -86,7 +93,8 @@ fn has_serial_order<O: Serial>(history: &[Transaction<O>], options: Options) -> 
 
 /// A small history of some store, in which a read may have been changed afterwards.
 fn small<O: Serial>(rng: &mut Rng) -> Vec<Transaction<O>> {
-    let stores = [Store::Serial, Store::LostUpdates, Store::DirtyReads, Store::Snapshots, Store::StaleReads];
+    let stores =
+        [Store::Serial, Store::LostUpdates, Store::DirtyReads, Store::Snapshots, Store::StaleReads];
     let store = stores[rng.usize(0..stores.len())];
     let load = Load {
         sessions: rng.usize(1..5),
@@ -114,7 +122,8 @@ fn small<O: Serial>(rng: &mut Rng) -> Vec<Transaction<O>> {
 /// Lets every transaction read anything that is not wrong by itself, so that only cycles can be.
 fn scramble<O: Serial>(history: &mut [Transaction<O>], rng: &mut Rng) {
     let mut orders: HashMap<u64, Vec<u64>> = HashMap::new();
-    for (key, part) in history.iter().flat_map(|transaction| &transaction.operations).map(O::parts) {
+    for (key, part) in history.iter().flat_map(|transaction| &transaction.operations).map(O::parts)
+    {
         orders.entry(key).or_default().extend(part);
     }
     let mut keys: Vec<u64> = orders.keys().copied().collect();
@@ -181,9 +190,14 @@ fn each_option(mut run: impl FnMut(Options)) {
 fn lists_are_refused_if_and_only_if_there_is_no_serial_order() {
     each_option(|options| {
         let (bad, missed) = compare::<ListOp>(options, check_lists);
-        println!("lists, {options:?}: {bad} of {HISTORIES} histories have no serial order, {missed} of them accepted");
+        println!(
+            "lists, {options:?}: {bad} of {HISTORIES} histories have no serial order, {missed} of them accepted"
+        );
         assert_eq!(missed, 0);
-        assert!((HISTORIES / 10..HISTORIES * 9 / 10).contains(&bad), "too few good or bad histories to tell");
+        assert!(
+            (HISTORIES / 10..HISTORIES * 9 / 10).contains(&bad),
+            "too few good or bad histories to tell"
+        );
     });
 }
 
@@ -195,6 +209,9 @@ fn registers_are_refused_only_if_there_is_no_serial_order() {
             "registers, {options:?}: {bad} of {HISTORIES} histories have no serial order, {missed} of them accepted"
         );
         assert!(missed * 4 < bad, "most are noticed");
-        assert!((HISTORIES / 10..HISTORIES * 9 / 10).contains(&bad), "too few good or bad histories to tell");
+        assert!(
+            (HISTORIES / 10..HISTORIES * 9 / 10).contains(&bad),
+            "too few good or bad histories to tell"
+        );
     });
 }

@@ -64,8 +64,14 @@ fn a_discarded_form_is_not_there() {
         ("#_", "line 1: a #_ should have a form after it, which it discards"),
         ("[ #_ ]", "line 1: a #_ should have a form after it, which it discards"),
         ("{:type #_ :ok}", "line 1: the key :type of a map has no value"),
-        ("{:type :ok\n#_ #_ :process}", "line 2: a #_ should have a form after it, which it discards"),
-        ("#_ {:type :ok :type :ok}", "line 1: a map has :type twice, the second at column 15; it should have it once"),
+        (
+            "{:type :ok\n#_ #_ :process}",
+            "line 2: a #_ should have a form after it, which it discards",
+        ),
+        (
+            "#_ {:type :ok :type :ok}",
+            "line 1: a map has :type twice, the second at column 15; it should have it once",
+        ),
     ] {
         assert_eq!(refused(file), message, "{file}");
     }
@@ -82,7 +88,8 @@ fn a_discarded_form_hides_nothing_and_invents_nothing() {
              {{:type :ok, :process 1, :value [[:r 4 {read}]]}}"
         )
     };
-    let judged = |read| check_lists(&lists(&file(read)), Options { sessions: true, real_time: true });
+    let judged =
+        |read| check_lists(&lists(&file(read)), Options { sessions: true, real_time: true });
     assert_eq!(judged("[11]"), Ok(()));
     assert_eq!(judged("#_ [12] [11 #_ 12]"), Ok(()));
     assert_eq!(judged("[12 #_ 11] #_ [11]").unwrap_err().anomaly, Anomaly::UnknownValue);
@@ -93,7 +100,9 @@ fn a_discarded_form_hides_nothing_and_invents_nothing() {
 #[test]
 fn a_key_that_a_map_has_twice_is_refused() {
     let value = |line, column| {
-        format!("line {line}: a map has :value twice, the second at column {column}; it should have it once")
+        format!(
+            "line {line}: a map has :value twice, the second at column {column}; it should have it once"
+        )
     };
     assert_eq!(refused("{:value [] :type :ok :value [[:r 1 2]]}"), value(1, 22));
     assert_eq!(refused("{:value []\n :type :ok,\n  :value []}"), value(3, 3));
@@ -114,7 +123,10 @@ fn a_key_that_a_map_has_twice_is_refused() {
         ("{sym 1 sym 2}", "sym"),
     ] {
         let message = refused(&with(&format!(":error {twice}")));
-        assert!(message.starts_with(&format!("line 1: a map has {shown} twice")), "{twice}: {message}");
+        assert!(
+            message.starts_with(&format!("line 1: a map has {shown} twice")),
+            "{twice}: {message}"
+        );
     }
     let message = refused(&with(":nodes #{:n1 :n2 :n1}"));
     assert!(message.starts_with("line 1: a set has :n1 twice"), "{message}");
@@ -144,7 +156,10 @@ fn a_time_that_is_missing_is_the_place_in_the_file() {
         )
     };
     let times = |file: &str| -> Vec<(u64, u64)> {
-        registers(file).iter().map(|transaction| (transaction.invoked, transaction.completed)).collect()
+        registers(file)
+            .iter()
+            .map(|transaction| (transaction.invoked, transaction.completed))
+            .collect()
     };
     assert_eq!(times(&of([":time 10", ":time 15", ":time 15", ":time 40"])), [(10, 40), (15, 15)]);
     let places = [(1, 6), (3, 5)];
@@ -166,7 +181,9 @@ fn a_time_that_is_missing_is_the_place_in_the_file() {
         let message = refused(&of([&format!(":time {time}"), "", "", ""]));
         assert_eq!(
             message,
-            format!("line 1: :time is {shown}, should be a whole number from 0, or -1 if it is not known")
+            format!(
+                "line 1: :time is {shown}, should be a whole number from 0, or -1 if it is not known"
+            )
         );
     }
 }
@@ -248,7 +265,8 @@ fn metadata_tells_nothing() {
     ] {
         is_passed_over(more);
     }
-    let bare = "{:type :invoke :process 3 :value [[:r 1 nil]]} {:type :ok :process 3 :value [[:r 1 5]]}";
+    let bare =
+        "{:type :invoke :process 3 :value [[:r 1 nil]]} {:type :ok :process 3 :value [[:r 1 5]]}";
     for dressed in [
         "^:op {:type :invoke :process ^:a 3 :value ^{:b 1} [^:c [:r 1 nil]]} ^{} {:type ^:d :ok :process 3 :value [[:r 1 5]]}",
         "^{:test 1} [{:type :invoke :process 3 :value [[:r 1 nil]]} ^:op {:type :ok :process 3 :value [[:r ^:e 1 5]]}]",
@@ -263,7 +281,10 @@ fn metadata_tells_nothing() {
         ("{:a ^:b}", "line 1: metadata should have a form after it"),
         ("{:a ^}", "line 1: a ^ should have a form after it"),
         ("{:a ^7 []}", "line 1: metadata is 7, should be a map or a keyword"),
-        ("{:a ^{:b 1 :b 2} []}", "line 1: a map has :b twice, the second at column 12; it should have it once"),
+        (
+            "{:a ^{:b 1 :b 2} []}",
+            "line 1: a map has :b twice, the second at column 12; it should have it once",
+        ),
     ] {
         assert_eq!(refused(file), message, "{file}");
     }
@@ -288,7 +309,10 @@ fn whatever_edn_has_is_passed_over() {
     }
     // Of a namespace is not the key that is looked for.
     assert_eq!(refused("#:a{:process 1 :type :ok}"), "line 1: has no :process");
-    let unqualified = with("").replace("{:", "#:a{:_/").replace(":process", ":_/process").replace(":value", ":_/value");
+    let unqualified = with("")
+        .replace("{:", "#:a{:_/")
+        .replace(":process", ":_/process")
+        .replace(":value", ":_/value");
     assert_eq!(registers(&unqualified), registers(&with("")));
 }
 
@@ -311,24 +335,40 @@ fn what_edn_has_not_is_refused() {
         ("##Infinity", "##Infinity is no number; those written so are ##Inf, ##-Inf and ##NaN"),
         ("#:a [1]", "#:a should be a namespace and have a map after it"),
         ("#a", "the tag #a should have a form after it"),
-        (r#""\q""#, r#"a text has an escape that EDN has not; it has \t, \r, \n, \\, \" and \u0041"#),
+        (
+            r#""\q""#,
+            r#"a text has an escape that EDN has not; it has \t, \r, \n, \\, \" and \u0041"#,
+        ),
         (r#""\u12""#, r"the escape \u of a text should have four hexadecimal digits"),
         ("(1]", "closes with ']' what it did not open"),
     ] {
-        assert_eq!(refused(&with(&format!(":error {form}"))), format!("line 1: {message}"), "{form}");
+        assert_eq!(
+            refused(&with(&format!(":error {form}"))),
+            format!("line 1: {message}"),
+            "{form}"
+        );
     }
     let mut bytes = b"{:error \"".to_vec();
     bytes.extend([0xff, b'"', b'}']);
-    assert_eq!(read::<ListOp>(bytes.as_slice()).unwrap_err().to_string(), "line 1: is not text in UTF-8");
+    assert_eq!(
+        read::<ListOp>(bytes.as_slice()).unwrap_err().to_string(),
+        "line 1: is not text in UTF-8"
+    );
     assert_eq!(
         refused(&format!("{{:error {}", "#_ [".repeat(99))),
         "line 1: forms are nested deeper than in any history"
     );
-    assert_eq!(refused(&format!("{{:error {}", "^".repeat(99))), "line 1: forms are nested deeper than in any history");
+    assert_eq!(
+        refused(&format!("{{:error {}", "^".repeat(99))),
+        "line 1: forms are nested deeper than in any history"
+    );
     let long = refused(&with(&format!(":type {:?}", "x".repeat(99))));
     assert!(long.starts_with("line 1: a map has :type twice"), "{long}");
     let long = refused(&format!("{{:process 1 :type {:?}}}", "x".repeat(99)));
-    assert_eq!(long, format!("line 1: :type is \"{}…, should be :invoke, :ok, :fail or :info", "x".repeat(59)));
+    assert_eq!(
+        long,
+        format!("line 1: :type is \"{}…, should be :invoke, :ok, :fail or :info", "x".repeat(59))
+    );
 }
 
 #[test]

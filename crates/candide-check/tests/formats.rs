@@ -3,7 +3,9 @@
 
 use candide_check::black::{self, ListOp, Outcome, RegisterOp};
 use candide_check::json::{AnyReader, Header, Line, Reader, Writer};
-use candide_check::{Access, Checker, Event, Forgotten, FormatError, Key, Options, Scan, Transaction, Verdict, edn};
+use candide_check::{
+    Access, Checker, Event, Forgotten, FormatError, Key, Options, Scan, Transaction, Verdict, edn,
+};
 use fastrand::Rng;
 use std::fmt::Debug;
 use std::io;
@@ -57,14 +59,22 @@ fn event(rng: &mut Rng) -> Event {
         ended: rng.u64(begun + 1..u64::MAX),
         committed,
         reads: (0..rng.usize(0..4)).map(|_| read(rng)).collect(),
-        scans: (0..rng.usize(0..3)).map(|_| Scan { table: rng.u16(..), from: bound(rng), to: bound(rng) }).collect(),
-        writes: (0..if committed { rng.u8(0..4) } else { 0 }).map(|group| write(rng, group)).collect(),
+        scans: (0..rng.usize(0..3))
+            .map(|_| Scan { table: rng.u16(..), from: bound(rng), to: bound(rng) })
+            .collect(),
+        writes: (0..if committed { rng.u8(0..4) } else { 0 })
+            .map(|group| write(rng, group))
+            .collect(),
         as_of: rng.bool().then(|| rng.u64(..)),
     })
 }
 
-/// Transactions of one session one after another, with reads only where somebody was told their result.
-fn transactions<O>(rng: &mut Rng, operation: fn(&mut Rng, bool) -> O) -> Vec<black::Transaction<O>> {
+/// Transactions of one session one after another, with reads only where somebody was told their
+/// result.
+fn transactions<O>(
+    rng: &mut Rng,
+    operation: fn(&mut Rng, bool) -> O,
+) -> Vec<black::Transaction<O>> {
     let mut free = [0; 4];
     let mut history: Vec<black::Transaction<O>> = (0..rng.usize(0..20))
         .map(|_| {
@@ -72,8 +82,12 @@ fn transactions<O>(rng: &mut Rng, operation: fn(&mut Rng, bool) -> O) -> Vec<bla
             let invoked = free[session] + rng.u64(0..10);
             let completed = invoked + rng.u64(0..20);
             free[session] = completed + 1;
-            let outcome = *rng.choice(&[Outcome::Committed, Outcome::Aborted, Outcome::Unknown]).expect("not empty");
-            let operations = (0..rng.usize(0..5)).map(|_| operation(rng, outcome == Outcome::Committed)).collect();
+            let outcome = *rng
+                .choice(&[Outcome::Committed, Outcome::Aborted, Outcome::Unknown])
+                .expect("not empty");
+            let operations = (0..rng.usize(0..5))
+                .map(|_| operation(rng, outcome == Outcome::Committed))
+                .collect();
             black::Transaction { session: session as u64, invoked, completed, outcome, operations }
         })
         .collect();
@@ -132,7 +146,10 @@ fn json_says_what_the_history_said() {
 
 #[test]
 fn edn_says_what_the_history_said() {
-    fn round_trip<O: edn::Operation + PartialEq + Debug>(history: &[black::Transaction<O>], seed: u64) {
+    fn round_trip<O: edn::Operation + PartialEq + Debug>(
+        history: &[black::Transaction<O>],
+        seed: u64,
+    ) {
         let mut file = Vec::new();
         edn::write(history, &mut file).expect("memory takes all");
         let mut again = edn::read::<O>(file.as_slice()).expect("its own lines");
@@ -155,14 +172,19 @@ fn readers_need_no_whole_lines() {
     let mut rng = Rng::with_seed(1);
     let history = transactions(&mut rng, list_op);
     let file = written(&history);
-    let reader = Reader::<_, black::Transaction<ListOp>>::new(io::BufReader::with_capacity(1, file.as_slice()));
-    let read: Vec<_> = reader.expect("its own header").collect::<Result<_, _>>().expect("its own lines");
+    let reader = Reader::<_, black::Transaction<ListOp>>::new(io::BufReader::with_capacity(
+        1,
+        file.as_slice(),
+    ));
+    let read: Vec<_> =
+        reader.expect("its own header").collect::<Result<_, _>>().expect("its own lines");
     assert_eq!(read, history);
 
     let mut file = Vec::new();
     edn::write(&history, &mut file).expect("memory takes all");
     let whole = edn::read::<ListOp>(file.as_slice()).expect("its own lines");
-    let pieces = edn::read::<ListOp>(io::BufReader::with_capacity(1, file.as_slice())).expect("its own lines");
+    let pieces = edn::read::<ListOp>(io::BufReader::with_capacity(1, file.as_slice()))
+        .expect("its own lines");
     assert_eq!(whole, pieces);
 }
 
@@ -179,22 +201,36 @@ fn examples(language: &str) -> Vec<&'static str> {
 
 #[test]
 fn documented_examples_are_read() {
-    let files: Vec<String> = examples("json").into_iter().map(|block| format!("{block}\n")).collect();
+    let files: Vec<String> =
+        examples("json").into_iter().map(|block| format!("{block}\n")).collect();
     let [versions, lists, registers] = files.as_slice() else { panic!("{files:?}") };
 
-    let AnyReader::Versions(reader) = AnyReader::new(versions.as_bytes()).expect("a header") else { panic!("kind") };
+    let AnyReader::Versions(reader) = AnyReader::new(versions.as_bytes()).expect("a header") else {
+        panic!("kind")
+    };
     assert_eq!(reader.header().protocol, "occ");
     let events: Vec<Event> = reader.collect::<Result<_, _>>().expect("events");
     let Event::Transaction(deleting) = &events[1] else { panic!("{events:?}") };
-    assert_eq!(deleting.scans, [Scan { table: 0, from: Bound::Included([3].into()), to: Bound::Unbounded }]);
-    assert_eq!(events[2], Event::Forgotten(Forgotten { table: 0, key: [7].into(), version: 19, at: 9 }));
+    assert_eq!(
+        deleting.scans,
+        [Scan { table: 0, from: Bound::Included([3].into()), to: Bound::Unbounded }]
+    );
+    assert_eq!(
+        events[2],
+        Event::Forgotten(Forgotten { table: 0, key: [7].into(), version: 19, at: 9 })
+    );
 
-    let AnyReader::Lists(reader) = AnyReader::new(lists.as_bytes()).expect("a header") else { panic!("kind") };
+    let AnyReader::Lists(reader) = AnyReader::new(lists.as_bytes()).expect("a header") else {
+        panic!("kind")
+    };
     let transactions: Vec<_> = reader.collect::<Result<_, _>>().expect("transactions");
     assert_eq!(transactions[0].operations[1], ListOp::Read { key: 4, values: vec![9] });
     assert_eq!(transactions[1].outcome, Outcome::Unknown);
 
-    let AnyReader::Registers(reader) = AnyReader::new(registers.as_bytes()).expect("a header") else { panic!("kind") };
+    let AnyReader::Registers(reader) = AnyReader::new(registers.as_bytes()).expect("a header")
+    else {
+        panic!("kind")
+    };
     let registers: Vec<_> = reader.collect::<Result<_, _>>().expect("transactions");
     assert_eq!(registers[0].operations[1], RegisterOp::Read { key: 4, value: None });
 
@@ -225,7 +261,9 @@ fn refused(line: &str) -> String {
 #[test]
 fn damaged_events_are_refused_with_line_and_reason() {
     let transaction = |fields: &str| {
-        format!(r#"{{"transaction":{{"session":0,"begun":1,"ended":4,"committed":true,"scans":[],{fields}}}}}"#) + "\n"
+        format!(
+            r#"{{"transaction":{{"session":0,"begun":1,"ended":4,"committed":true,"scans":[],{fields}}}}}"#
+        ) + "\n"
     };
     let access = |fields: &str| format!(r#"{{"table":0,"key":[7],"group":1,{fields}}}"#);
     let write = access(r#""version":3,"present":true"#);
@@ -292,18 +330,28 @@ fn damaged_events_are_refused_with_line_and_reason() {
 #[test]
 fn headers_that_are_none_are_refused() {
     let header = |format: &str, version: u64, kind: &str| {
-        format!(r#"{{"format":"{format}","version":{version},"kind":"{kind}","protocol":"occ","seed":7,"text":""}}"#)
-            + "\n"
+        format!(
+            r#"{{"format":"{format}","version":{version},"kind":"{kind}","protocol":"occ","seed":7,"text":""}}"#
+        ) + "\n"
     };
     for (file, message) in [
         (String::new(), "line 1: the file is empty; the first line should be a header"),
-        (header("other", 1, "lists"), "line 1: the format is \"other\", should be \"candide-history\""),
-        (header("candide-history", 2, "lists"), "line 1: the format's version is 2, this program reads version 1"),
+        (
+            header("other", 1, "lists"),
+            "line 1: the format is \"other\", should be \"candide-history\"",
+        ),
+        (
+            header("candide-history", 2, "lists"),
+            "line 1: the format's version is 2, this program reads version 1",
+        ),
         (
             header("candide-history", 1, "graphs"),
             "line 1: holds a history of kind \"graphs\"; known are \"versions\", \"lists\" and \"registers\"",
         ),
-        ("{\"format\":\"candide-history\"}\n".into(), "line 1: missing field `version`, at column 28"),
+        (
+            "{\"format\":\"candide-history\"}\n".into(),
+            "line 1: missing field `version`, at column 28",
+        ),
         ("\u{1}\n".into(), "line 1: expected value, at column 1"),
     ] {
         let error = AnyReader::new(file.as_bytes()).expect_err(&file);
@@ -311,12 +359,16 @@ fn headers_that_are_none_are_refused() {
     }
     let lists = header("candide-history", 1, "lists");
     let error = Reader::<_, Event>::new(lists.as_bytes()).expect_err("of another kind");
-    assert_eq!(error.to_string(), "line 1: holds a history of kind \"lists\", wanted is \"versions\"");
+    assert_eq!(
+        error.to_string(),
+        "line 1: holds a history of kind \"lists\", wanted is \"versions\""
+    );
     let error = AnyReader::new([0xff, b'\n'].as_slice()).expect_err("no text");
     assert_eq!(error.to_string(), "line 1: is not text in UTF-8");
 }
 
-/// Whatever byte of a file is lost, the file is refused or, where the byte was within a text or a number, read otherwise.
+/// Whatever byte of a file is lost, the file is refused or, where the byte was within a text or a
+/// number, read otherwise.
 #[test]
 fn no_lost_byte_is_overlooked() {
     let mut rng = Rng::with_seed(3);
@@ -365,23 +417,42 @@ fn edn_is_read_as_others_write_it() {
 
 #[test]
 fn damaged_edn_is_refused_with_line_and_reason() {
-    let invoked = "{:time 5, :type :invoke, :process 0, :f :txn, :value [[:append 3 1] [:r 4 nil]]}\n";
+    let invoked =
+        "{:time 5, :type :invoke, :process 0, :f :txn, :value [[:append 3 1] [:r 4 nil]]}\n";
     for (rest, message) in [
         ("{:time 6, :type :ok", "line 2: the file ends within a form"),
         ("{:time 6, :type}", "line 2: the key :type of a map has no value"),
         ("\n)", "line 3: closes with ')' what it did not open"),
         ("7", "line 2: should be a map like {:type :invoke, :process 0, …}, is 7"),
         ("{:type :ok}", "line 2: has no :process"),
-        ("{:time 6 :type :done :process 0}", "line 2: :type is :done, should be :invoke, :ok, :fail or :info"),
-        ("{:time 6 :process 0}", "line 2: :type is missing, should be :invoke, :ok, :fail or :info"),
-        ("{:time 6 :type :ok :process 1.5}", "line 2: :process is 1.5, should be a whole number from 0"),
-        ("{:time 6 :type :ok :process 1}", "line 2: process 1 completes a transaction that it did not invoke"),
-        ("{:time 4 :type :info :process 0}", "line 2: completes at 4 what was invoked at 5; times should not go back"),
+        (
+            "{:time 6 :type :done :process 0}",
+            "line 2: :type is :done, should be :invoke, :ok, :fail or :info",
+        ),
+        (
+            "{:time 6 :process 0}",
+            "line 2: :type is missing, should be :invoke, :ok, :fail or :info",
+        ),
+        (
+            "{:time 6 :type :ok :process 1.5}",
+            "line 2: :process is 1.5, should be a whole number from 0",
+        ),
+        (
+            "{:time 6 :type :ok :process 1}",
+            "line 2: process 1 completes a transaction that it did not invoke",
+        ),
+        (
+            "{:time 4 :type :info :process 0}",
+            "line 2: completes at 4 what was invoked at 5; times should not go back",
+        ),
         (
             "{:time 6 :type :invoke :process 0 :value []}",
             "line 2: process 0 invokes a transaction while it has one; it should complete it",
         ),
-        ("{:time 6 :type :ok :process 0}", "line 2: :value is nil, should be a vector of operations"),
+        (
+            "{:time 6 :type :ok :process 0}",
+            "line 2: :value is nil, should be a vector of operations",
+        ),
         (
             "{:time 6 :type :ok :process 0 :value [[:append 3 1]]}",
             "line 2: completes other operations than were invoked",
@@ -412,7 +483,10 @@ fn damaged_edn_is_refused_with_line_and_reason() {
         assert_eq!(error.to_string(), message, "{rest}");
     }
     let error = edn::read::<RegisterOp>(invoked.as_bytes()).expect_err("lists are no registers");
-    assert_eq!(error.to_string(), "line 1: an operation on a register is :append, should be :w or :r");
+    assert_eq!(
+        error.to_string(),
+        "line 1: an operation on a register is :append, should be :w or :r"
+    );
 }
 
 #[test]
@@ -424,6 +498,10 @@ fn sessions_that_run_two_at_a_time_are_not_written_for_elle() {
         outcome: Outcome::Committed,
         operations: Vec::new(),
     };
-    let error = edn::write(&[transaction(1, 4), transaction(4, 6)], Vec::new()).expect_err("both run at 4");
-    assert_eq!(error.to_string(), "session 3 begins a transaction at 4, before or when its last one completes");
+    let error =
+        edn::write(&[transaction(1, 4), transaction(4, 6)], Vec::new()).expect_err("both run at 4");
+    assert_eq!(
+        error.to_string(),
+        "session 3 begins a transaction at 4, before or when its last one completes"
+    );
 }

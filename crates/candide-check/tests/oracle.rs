@@ -1,4 +1,5 @@
-//! The verdicts on ten thousand small histories are those of an oracle that tries every serial order.
+//! The verdicts on ten thousand small histories are those of an oracle that tries every serial
+//! order.
 
 mod common;
 
@@ -18,7 +19,8 @@ struct Oracle<'h> {
 
 impl<'h> Oracle<'h> {
     fn new(events: &'h [Event], strict: bool, opaque: bool) -> Self {
-        let mut oracle = Self { transactions: Vec::new(), forgotten: Vec::new(), rows: BTreeSet::new(), strict };
+        let mut oracle =
+            Self { transactions: Vec::new(), forgotten: Vec::new(), rows: BTreeSet::new(), strict };
         for event in events {
             match event {
                 Event::Transaction(transaction) => {
@@ -44,7 +46,8 @@ impl<'h> Oracle<'h> {
         let Some(as_of) = transaction.as_of else { return true };
         let is_highest = |row: &Row, group: u8, seen: u64| {
             let writes = self.transactions.iter().flat_map(|transaction| &transaction.writes);
-            let of_unit = writes.filter(|write| (write.table, &write.key, write.group) == (row.0, &row.1, group));
+            let of_unit = writes
+                .filter(|write| (write.table, &write.key, write.group) == (row.0, &row.1, group));
             let mut versions = of_unit.filter_map(|write| write.version);
             seen <= as_of && versions.all(|version| version <= seen || version > as_of)
         };
@@ -69,7 +72,8 @@ impl<'h> Oracle<'h> {
         open.is_empty()
             || open.iter().any(|number| {
                 let next = self.transactions[*number];
-                let too_early = open.iter().any(|other| self.transactions[*other].ended < next.begun);
+                let too_early =
+                    open.iter().any(|other| self.transactions[*other].ended < next.begun);
                 if self.strict && too_early {
                     return false;
                 }
@@ -83,10 +87,14 @@ impl<'h> Oracle<'h> {
 
     /// Whether a transaction can have run in this state.
     fn replay(&self, transaction: &Transaction, model: &mut Model) -> bool {
-        let current = |model: &Model, row: &Row, group| model.get(&(row.clone(), group)).copied().unwrap_or((0, false));
+        let current = |model: &Model, row: &Row, group| {
+            model.get(&(row.clone(), group)).copied().unwrap_or((0, false))
+        };
         let missing = |row: &Row| (unversioned(row, transaction, &self.forgotten), false);
         let reads = transaction.reads.iter().all(|access| match access.version {
-            Some(version) => current(model, &row(access), access.group) == (version, access.present),
+            Some(version) => {
+                current(model, &row(access), access.group) == (version, access.present)
+            }
             None => !access.present && current(model, &row(access), 0) == missing(&row(access)),
         });
         let scans = self.unmet(transaction).all(|row| current(model, row, 0) == missing(row));
@@ -117,7 +125,8 @@ fn verdicts_are_those_of_all_serial_orders() {
     let mut names: HashMap<&str, u32> = HashMap::new();
     for number in 0..10_000 {
         let seed = random.0;
-        let mut shape = Shape { keys: 2 + random.below(4), overlap: 1 + random.below(4), ..Shape::SMALL };
+        let mut shape =
+            Shape { keys: 2 + random.below(4), overlap: 1 + random.below(4), ..Shape::SMALL };
         shape.transactions = 4 + random.below(4);
         shape.wrong = [20, 80, 160, 240][random.below(4) as usize];
         if random.percent(20) {
@@ -138,7 +147,11 @@ fn verdicts_are_those_of_all_serial_orders() {
                 "history {number} from {seed}, strict {strict}, opaque {opaque}: {good}, {verdict:?}\n{}",
                 told(&events)
             );
-            assert!(good || shape.wrong > 0, "history {number} from {seed} should be good\n{}", told(&events));
+            assert!(
+                good || shape.wrong > 0,
+                "history {number} from {seed} should be good\n{}",
+                told(&events)
+            );
             *counts.entry((strict, opaque, good)).or_insert(0_u32) += 1;
             if let Verdict::Violated(violation) = verdict {
                 *names.entry(violation.anomaly.name()).or_default() += 1;

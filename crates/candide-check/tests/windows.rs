@@ -1,17 +1,24 @@
-//! A history that is fed in windows gets the verdict that it gets as a whole, with memory for some windows only.
+//! A history that is fed in windows gets the verdict that it gets as a whole, with memory for some
+//! windows only.
 
 mod common;
 mod growth;
 
 use candide_check::{
-    Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction, Verdict, Windows,
+    Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction,
+    Verdict, Windows,
 };
 use common::{Random, Shape, history, told};
 use growth::{TIMES, assert_in_proportion};
 use std::ops::Bound;
 
 /// Feeds in windows of random length and random order, some lines earlier than they are due.
-fn in_windows(random: &mut Random, mut events: Vec<Event>, options: Options, windows: u64) -> Summary {
+fn in_windows(
+    random: &mut Random,
+    mut events: Vec<Event>,
+    options: Options,
+    windows: u64,
+) -> Summary {
     events.sort_by_key(Event::due);
     let last = events.last().map_or(0, Event::due);
     let mut checker = Checker::new(options);
@@ -40,13 +47,21 @@ fn as_a_whole(events: &[Event], options: Options) -> Verdict {
 fn random_shape(random: &mut Random) -> Shape {
     let wrong = [0, 1, 5, 20][random.below(4) as usize];
     let (keys, overlap) = (3 + random.below(10), 1 + random.below(6));
-    Shape { transactions: 20 + random.below(150), keys, overlap, wrong, shifted: wrong.min(3), ..Shape::SMALL }
+    Shape {
+        transactions: 20 + random.below(150),
+        keys,
+        overlap,
+        wrong,
+        shifted: wrong.min(3),
+        ..Shape::SMALL
+    }
 }
 
 fn same(one: &Verdict, other: &Verdict) -> bool {
     matches!(
         (one, other),
-        (Verdict::Serializable, Verdict::Serializable) | (Verdict::Violated(_), Verdict::Violated(_))
+        (Verdict::Serializable, Verdict::Serializable)
+            | (Verdict::Violated(_), Verdict::Violated(_))
     )
 }
 
@@ -57,8 +72,11 @@ fn strict_verdicts_do_not_depend_on_windows() {
     for number in 0..2_000 {
         let shape = random_shape(&mut random);
         let events = history(&mut random, shape);
-        let options =
-            Options { strict: true, opaque: random.percent(30), horizon: random.below(2) * random.below(5000) };
+        let options = Options {
+            strict: true,
+            opaque: random.percent(30),
+            horizon: random.below(2) * random.below(5000),
+        };
         let whole = as_a_whole(&events, Options { horizon: u64::MAX, ..options });
         let windows = 1 + random.below(40);
         let windowed = in_windows(&mut random, events.clone(), options, windows).verdict;
@@ -72,7 +90,10 @@ fn strict_verdicts_do_not_depend_on_windows() {
         inconclusive += u32::from(unsure);
         if whole == Verdict::Serializable { good += 1 } else { bad += 1 }
     }
-    assert!(good > 500 && bad > 500 && inconclusive < 20, "{good} good, {bad} bad, {inconclusive} inconclusive");
+    assert!(
+        good > 500 && bad > 500 && inconclusive < 20,
+        "{good} good, {bad} bad, {inconclusive} inconclusive"
+    );
 }
 
 #[test]
@@ -98,13 +119,19 @@ fn other_verdicts_do_not_depend_on_windows_unless_they_say_so() {
             Verdict::Violated(violation) => {
                 bad += 1;
                 if let Evidence::Cycle(cycle) = &violation.evidence {
-                    let first = cycle.iter().map(|step| step.from.ended).min().expect("a cycle has steps");
-                    let last = cycle.iter().map(|step| step.from.begun).max().expect("a cycle has steps");
+                    let first =
+                        cycle.iter().map(|step| step.from.ended).min().expect("a cycle has steps");
+                    let last =
+                        cycle.iter().map(|step| step.from.begun).max().expect("a cycle has steps");
                     spanning += u32::from(windows > 20 && last > first);
                 }
             }
         }
-        assert!(same(&whole, &windowed), "history {number}: {whole:?}, windowed {windowed:?}\n{}", told(&events));
+        assert!(
+            same(&whole, &windowed),
+            "history {number}: {whole:?}, windowed {windowed:?}\n{}",
+            told(&events)
+        );
     }
     println!("{good} good, {bad} bad, {inconclusive} inconclusive, {spanning} across time");
     assert!(good > 500 && bad > 500 && inconclusive > 100 && spanning > 50);
@@ -122,7 +149,10 @@ fn peeling_within_a_window_changes_nothing() {
             let whole = as_a_whole(&events, Options { strict, opaque: false, horizon: u64::MAX });
             let peeled = as_a_whole(&events, Options { strict, opaque: false, horizon });
             let unsure = !strict && matches!(peeled, Verdict::Inconclusive(_));
-            assert!(same(&whole, &peeled) || unsure, "history {number}, strict {strict}: {whole:?}, peeled {peeled:?}");
+            assert!(
+                same(&whole, &peeled) || unsure,
+                "history {number}, strict {strict}: {whole:?}, peeled {peeled:?}"
+            );
             assert!(wrong > 0 || !unsure, "history {number}: {peeled:?}");
             if whole == Verdict::Serializable { good += 1 } else { bad += 1 }
         }
@@ -131,17 +161,32 @@ fn peeling_within_a_window_changes_nothing() {
 }
 
 fn access(key: u64, version: u64, present: bool) -> Access {
-    Access { table: 0, key: [key].into(), group: 0, version: (version > 0).then_some(version), present }
+    Access {
+        table: 0,
+        key: [key].into(),
+        group: 0,
+        version: (version > 0).then_some(version),
+        present,
+    }
 }
 
 /// A transaction that runs alone, at this time.
 fn alone(time: u64, reads: Vec<Access>, writes: Vec<Access>) -> Transaction {
     let (begun, ended) = (10 * time, 10 * time + 5);
-    Transaction { session: 0, begun, ended, committed: true, reads, scans: Vec::new(), writes, as_of: None }
+    Transaction {
+        session: 0,
+        begun,
+        ended,
+        committed: true,
+        reads,
+        scans: Vec::new(),
+        writes,
+        as_of: None,
+    }
 }
 
-/// A queue: each transaction puts in a key and takes out the one of a hundred transactions ago; some go through
-/// the front before.
+/// A queue: each transaction puts in a key and takes out the one of a hundred transactions ago;
+/// some go through the front before.
 fn queue(length: u64, mut each: impl FnMut(Event)) {
     for time in 1..=length {
         let mut transaction = alone(time, Vec::new(), vec![access(time, time, true)]);
@@ -156,7 +201,12 @@ fn queue(length: u64, mut each: impl FnMut(Event)) {
         }
         each(Event::Transaction(transaction));
         if front > 0 {
-            each(Event::Forgotten(Forgotten { table: 0, key: [front].into(), version: time, at: 10 * time + 6 }));
+            each(Event::Forgotten(Forgotten {
+                table: 0,
+                key: [front].into(),
+                version: time,
+                at: 10 * time + 6,
+            }));
         }
     }
 }
@@ -180,9 +230,11 @@ fn checker_after_queue(options: Options) -> Checker {
 
 #[test]
 fn memory_is_bounded() {
-    for options in
-        [(true, 0), (false, 0), (false, 2_000)].map(|(strict, horizon)| Options { strict, opaque: true, horizon })
-    {
+    for options in [(true, 0), (false, 0), (false, 2_000)].map(|(strict, horizon)| Options {
+        strict,
+        opaque: true,
+        horizon,
+    }) {
         let summary = checker_after_queue(options).finish();
         assert_eq!(summary.verdict, Verdict::Serializable);
         assert_eq!(summary.transactions, QUEUE);
@@ -191,8 +243,8 @@ fn memory_is_bounded() {
 
 #[test]
 fn what_was_forgotten_is_never_taken_for_good() {
-    // A read of a deleted row, a write below its delete, and a scan that misses a row, each long after; the first two for a
-    // key that is remembered and for one that is not.
+    // A read of a deleted row, a write below its delete, and a scan that misses a row, each long
+    // after; the first two for a key that is remembered and for one that is not.
     let (recent, old) = (QUEUE - 1_000, 1_000);
     let mut cases = Vec::new();
     for key in [recent, old] {
@@ -200,7 +252,11 @@ fn what_was_forgotten_is_never_taken_for_good() {
         cases.push(alone(QUEUE + 1, vec![], vec![access(key, key + 1, true)]));
     }
     let mut blind = alone(QUEUE + 1, vec![], vec![]);
-    blind.scans.push(Scan { table: 0, from: Bound::Included([QUEUE - 10].into()), to: Bound::Unbounded });
+    blind.scans.push(Scan {
+        table: 0,
+        from: Bound::Included([QUEUE - 10].into()),
+        to: Bound::Unbounded,
+    });
     cases.push(blind);
     for strict in [true, false] {
         for (number, case) in cases.iter().enumerate() {
@@ -210,7 +266,9 @@ fn what_was_forgotten_is_never_taken_for_good() {
             let verdict = checker.finish().verdict;
             match verdict {
                 Verdict::Violated(violation) => assert!(strict, "case {number}: {violation}"),
-                Verdict::Inconclusive(_) => assert!(!strict || [2, 3].contains(&number), "case {number}"),
+                Verdict::Inconclusive(_) => {
+                    assert!(!strict || [2, 3].contains(&number), "case {number}")
+                }
                 Verdict::Serializable => panic!("case {number}, strict {strict}"),
             }
         }
@@ -223,9 +281,18 @@ fn coming_and_going(times: u64) -> Vec<Event> {
     for number in 1..=times {
         let (time, version) = (3 * number, 2 * number);
         events.push(Event::Transaction(alone(time, vec![], vec![access(7, version, true)])));
-        events.push(Event::Transaction(alone(time + 1, vec![], vec![access(7, version + 1, false)])));
+        events.push(Event::Transaction(alone(
+            time + 1,
+            vec![],
+            vec![access(7, version + 1, false)],
+        )));
         let key = [7].into();
-        events.push(Event::Forgotten(Forgotten { table: 0, key, version: version + 1, at: 10 * time + 16 }));
+        events.push(Event::Forgotten(Forgotten {
+            table: 0,
+            key,
+            version: version + 1,
+            at: 10 * time + 16,
+        }));
         events.push(Event::Transaction(alone(time + 2, vec![access(7, 0, false)], vec![])));
     }
     events
@@ -233,7 +300,8 @@ fn coming_and_going(times: u64) -> Vec<Event> {
 
 #[test]
 fn a_key_that_comes_and_goes_is_found_as_fast_each_time() {
-    // Those that are fed as a whole, in any order: each look at all of them would take a minute and more in all.
+    // Those that are fed as a whole, in any order: each look at all of them would take a minute and
+    // more in all.
     let times = 60_000;
     let (mut small, mut large) = (coming_and_going(times / TIMES as u64), coming_and_going(times));
     for what in ["in order", "in any order"] {
@@ -255,7 +323,11 @@ fn lines_in_any_order_are_held_for_some_windows_only() {
     let watermarks = windows.watermarks();
     assert_eq!(watermarks.len(), events.len().div_ceil(Windows::LINES));
     assert_eq!(watermarks.last(), Some(&u64::MAX));
-    for options in [(true, 0), (false, 1_000)].map(|(strict, horizon)| Options { strict, opaque: false, horizon }) {
+    for options in [(true, 0), (false, 1_000)].map(|(strict, horizon)| Options {
+        strict,
+        opaque: false,
+        horizon,
+    }) {
         let mut checker = Checker::new(options);
         let mut live_max = 0;
         for (window, watermark) in events.chunks(Windows::LINES).zip(&watermarks) {
@@ -277,7 +349,11 @@ fn everything() -> Scan {
 fn moved(table: u16, mut event: Event) -> Event {
     match &mut event {
         Event::Transaction(transaction) => {
-            transaction.reads.iter_mut().chain(&mut transaction.writes).for_each(|access| access.table = table);
+            transaction
+                .reads
+                .iter_mut()
+                .chain(&mut transaction.writes)
+                .for_each(|access| access.table = table);
             transaction.scans.iter_mut().for_each(|scan| scan.table = table);
         }
         Event::Forgotten(forgotten) => forgotten.table = table,
@@ -285,9 +361,16 @@ fn moved(table: u16, mut event: Event) -> Event {
     event
 }
 
-/// A transaction goes through all keys, or reads one, and writes key 0. Another one, who comes when that is over, inserts the
-/// key and still reads key 0 as it was: each would have to come before the other one.
-fn insert_behind(scan: bool, before: &[Event], version: u64, times: (u64, u64), horizon: u64) -> Verdict {
+/// A transaction goes through all keys, or reads one, and writes key 0. Another one, who comes when
+/// that is over, inserts the key and still reads key 0 as it was: each would have to come before
+/// the other one.
+fn insert_behind(
+    scan: bool,
+    before: &[Event],
+    version: u64,
+    times: (u64, u64),
+    horizon: u64,
+) -> Verdict {
     let verdict = insert_behind_in(0, scan, before, version, times, horizon);
     // In the last table that there can be it is the same.
     let last = insert_behind_in(u16::MAX, scan, before, version, times, horizon);
@@ -315,13 +398,24 @@ fn insert_behind_in(
     }
     checker.feed(&in_table(reader));
     checker.advance(10 * times.1);
-    assert_eq!(checker.units(), if scan { 1 } else { 2 }, "a key without a row is held for who read it only");
-    checker.feed(&in_table(alone(times.1, vec![access(0, 1, true)], vec![access(7, version, true)])));
+    assert_eq!(
+        checker.units(),
+        if scan { 1 } else { 2 },
+        "a key without a row is held for who read it only"
+    );
+    checker.feed(&in_table(alone(
+        times.1,
+        vec![access(0, 1, true)],
+        vec![access(7, version, true)],
+    )));
     checker.finish().verdict
 }
 
 fn assert_is(verdict: &Verdict, anomaly: Anomaly) {
-    assert!(matches!(verdict, Verdict::Violated(violation) if violation.anomaly == anomaly), "{verdict:?}");
+    assert!(
+        matches!(verdict, Verdict::Violated(violation) if violation.anomaly == anomaly),
+        "{verdict:?}"
+    );
 }
 
 #[test]

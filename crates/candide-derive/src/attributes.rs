@@ -36,13 +36,19 @@ impl Errors {
 }
 
 /// Sets an option that may be given once.
-fn once<T>(option: &mut Option<T>, value: T, error: impl FnOnce(&str) -> syn::Error) -> syn::Result<()> {
+fn once<T>(
+    option: &mut Option<T>,
+    value: T,
+    error: impl FnOnce(&str) -> syn::Error,
+) -> syn::Result<()> {
     if option.replace(value).is_some() { Err(error("this option is given twice")) } else { Ok(()) }
 }
 
 /// The one identifier in an attribute's parentheses.
 pub(crate) fn one_name(attribute: &Attribute, message: &str) -> syn::Result<Ident> {
-    let Meta::List(list) = &attribute.meta else { return Err(syn::Error::new_spanned(attribute, message)) };
+    let Meta::List(list) = &attribute.meta else {
+        return Err(syn::Error::new_spanned(attribute, message));
+    };
     if list.tokens.is_empty() {
         return Err(syn::Error::new_spanned(attribute, message));
     }
@@ -164,9 +170,11 @@ pub(crate) fn moved(path: &Path, place: Span) -> TokenStream {
     path.to_token_stream().into_iter().map(moved).collect()
 }
 
-/// The type of a field of `owner`, which may say `Self` there: by its name, because derived code says the type elsewhere, too.
+/// The type of a field of `owner`, which may say `Self` there: by its name, because derived code
+/// says the type elsewhere, too.
 pub(crate) fn without_self(ty: &Type, owner: &Ident) -> Type {
-    syn::parse2(replace_self(ty.to_token_stream(), owner)).expect("a type has a name where it had `Self`")
+    syn::parse2(replace_self(ty.to_token_stream(), owner))
+        .expect("a type has a name where it had `Self`")
 }
 
 fn replace_self(tokens: TokenStream, owner: &Ident) -> TokenStream {

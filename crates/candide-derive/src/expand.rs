@@ -1,7 +1,8 @@
 //! `#[derive(Record)]`: the code for a row type.
 //!
-//! The macro does not know the size of any type, so places are left to constants: those of each group to a `Packing`.
-//! Everything is named by its whole path, because the user's own items may have any name.
+//! The macro does not know the size of any type, so places are left to constants: those of each
+//! group to a `Packing`. Everything is named by its whole path, because the user's own items may
+//! have any name.
 
 use crate::attributes::{Kind, literal, moved};
 use crate::record::{Column, Index, Record};
@@ -14,7 +15,8 @@ use syn::{Path, Type};
 impl Record {
     pub(crate) fn expand(&self) -> TokenStream {
         let packings = (0..self.groups.len()).map(|group| self.packing(group));
-        let places = self.indexes.iter().enumerate().map(|(number, index)| self.index_places(number, index));
+        let places =
+            self.indexes.iter().enumerate().map(|(number, index)| self.index_places(number, index));
         let (checks, constants, layout) = (self.checks(), self.constants(), self.layout());
         let implementation = self.implementation();
         let ident = &self.ident;
@@ -68,7 +70,8 @@ impl Record {
         let key_type = self.key_type();
         let components = self.keys.iter().enumerate().map(|(number, key)| {
             let Column { vis, ty, constant, .. } = key;
-            let (docs, name, component) = (docs(key, "Part of the key"), key.name(), self.component(number));
+            let (docs, name, component) =
+                (docs(key, "Part of the key"), key.name(), self.component(number));
             quote! {
                 #docs
                 #vis const #constant: #path::KeyColumn<#ident, #ty> =
@@ -120,7 +123,8 @@ impl Record {
     fn checks(&self) -> TokenStream {
         let path = &self.path;
         let of_indexes = self.indexes.iter().filter(|index| index.columns.len() > 1);
-        let of_indexes = of_indexes.flat_map(|index| index.columns.iter().map(|&column| &self.columns[column]));
+        let of_indexes =
+            of_indexes.flat_map(|index| index.columns.iter().map(|&column| &self.columns[column]));
         let of_keys = self.keys.iter().filter(|_| self.keys.len() > 1);
         let checks = of_keys.chain(of_indexes).map(|Column { ty, .. }| {
             let path = moved(path, ty.span());
@@ -139,7 +143,10 @@ impl Record {
 
     /// The type of an index's key: that of its column, or the tuple of several columns' types.
     fn index_key(&self, index: &Index) -> TokenStream {
-        one_or_tuple(index.columns.iter().map(|&column| &self.columns[column].ty), self.index_place(index))
+        one_or_tuple(
+            index.columns.iter().map(|&column| &self.columns[column].ty),
+            self.index_place(index),
+        )
     }
 
     fn implementation(&self) -> TokenStream {
@@ -155,10 +162,12 @@ impl Record {
         });
         let words: Vec<TokenStream> = words.collect();
         let groups = &self.groups;
-        let specs = self.indexes.iter().enumerate().map(|(number, index)| self.index_spec(number, index));
+        let specs =
+            self.indexes.iter().enumerate().map(|(number, index)| self.index_spec(number, index));
         let (schema, fields) = (self.schema(), self.field_texts());
         let key_idents: Vec<&Ident> = self.keys.iter().map(|key| &key.ident).collect();
-        let key_value = one_or_tuple(key_idents.iter().map(|ident| quote!(self.#ident)), Span::call_site());
+        let key_value =
+            one_or_tuple(key_idents.iter().map(|ident| quote!(self.#ident)), Span::call_site());
         let components = (0..self.keys.len()).map(|number| self.component(number));
         let idents: Vec<&Ident> = self.columns.iter().map(|column| &column.ident).collect();
         let puts = self.columns.iter().map(|column| {
@@ -201,7 +210,8 @@ impl Record {
 
     /// The value of a column in `__words`.
     fn take(&self, column: &Column) -> TokenStream {
-        let (ident, constant, take) = (&self.ident, &column.constant, column.of_type(&self.path, "take"));
+        let (ident, constant, take) =
+            (&self.ident, &column.constant, column.of_type(&self.path, "take"));
         quote!(#take(<#ident>::#constant, __words))
     }
 
@@ -224,8 +234,8 @@ impl Record {
         }
     }
 
-    /// What says how a type lies in words. Of a type that columns cannot have, the trait says something instead: there is an error
-    /// about it already.
+    /// What says how a type lies in words. Of a type that columns cannot have, the trait says
+    /// something instead: there is an error about it already.
     fn layout(&self) -> TokenStream {
         let path = &self.path;
         quote! {
@@ -243,16 +253,23 @@ impl Record {
         }
     }
 
-    /// The hash of how rows are stored: the key's fields with their types, the columns with their types and groups; and how these
-    /// types lie in words, which their names do not say.
+    /// The hash of how rows are stored: the key's fields with their types, the columns with their
+    /// types and groups; and how these types lie in words, which their names do not say.
     fn schema(&self) -> TokenStream {
         let Record { path, ident, .. } = self;
-        let keys = self.keys.iter().flat_map(|key| ["key".to_string(), key.name(), type_text(&key.ty)]);
+        let keys =
+            self.keys.iter().flat_map(|key| ["key".to_string(), key.name(), type_text(&key.ty)]);
         let columns = self.columns.iter().flat_map(|column| {
-            ["column".to_string(), column.name(), type_text(&column.ty), self.groups[column.group].clone()]
+            [
+                "column".to_string(),
+                column.name(),
+                type_text(&column.ty),
+                self.groups[column.group].clone(),
+            ]
         });
         let texts = keys.chain(columns);
-        let layouts = self.columns.iter().map(|Column { ty, .. }| quote!(<__CandideLayout<#ty>>::OF));
+        let layouts =
+            self.columns.iter().map(|Column { ty, .. }| quote!(<__CandideLayout<#ty>>::OF));
         quote!(#path::derived::schema_hash::<#ident>(&[#(#texts),*], &[#(#layouts),*]))
     }
 }
@@ -260,9 +277,15 @@ impl Record {
 impl Record {
     /// What the fields are, for messages.
     fn field_texts(&self) -> Vec<String> {
-        let keys = self.keys.iter().map(|key| format!("{}: {} (key)", key.name(), type_text(&key.ty)));
+        let keys =
+            self.keys.iter().map(|key| format!("{}: {} (key)", key.name(), type_text(&key.ty)));
         let columns = self.columns.iter().map(|column| {
-            format!("{}: {} (group {})", column.name(), type_text(&column.ty), self.groups[column.group])
+            format!(
+                "{}: {} (group {})",
+                column.name(),
+                type_text(&column.ty),
+                self.groups[column.group]
+            )
         });
         keys.chain(columns).collect()
     }

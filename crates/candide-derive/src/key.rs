@@ -11,7 +11,10 @@ pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     let DeriveInput { attrs, ident, generics, data, .. } = input;
     let mut errors = Errors::default();
     if !generics.params.is_empty() || generics.where_clause.is_some() {
-        errors.at(&generics, "a key has no generic parameters: its number of words must be known here");
+        errors.at(
+            &generics,
+            "a key has no generic parameters: its number of words must be known here",
+        );
     }
     let mut options = TypeOptions::default();
     for attribute in attrs.iter().filter(|attribute| attribute.path().is_ident("key")) {
@@ -38,7 +41,8 @@ pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     errors.or(code)
 }
 
-/// The beginning of an implementation; where the type has its name, so that what it lacks for the trait is reported there.
+/// The beginning of an implementation; where the type has its name, so that what it lacks for the
+/// trait is reported there.
 fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
     let (path, name) = (moved(path, ident.span()), Ident::new(name, ident.span()));
     quote_spanned!(ident.span()=> impl #path::#name for #ident)
@@ -51,18 +55,25 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
     }
     for attribute in fields.iter().flat_map(|field| &field.attrs) {
         if attribute.path().is_ident("key") {
-            errors.at(attribute, "every field of a key is a component; this attribute is for the fields of a record");
+            errors.at(
+                attribute,
+                "every field of a key is a component; this attribute is for the fields of a record",
+            );
         }
     }
-    let components: Vec<Component> =
-        fields.iter().zip(fields.members()).map(|(field, member)| Component { path, ty: &field.ty, member }).collect();
+    let components: Vec<Component> = fields
+        .iter()
+        .zip(fields.members())
+        .map(|(field, member)| Component { path, ty: &field.ty, member })
+        .collect();
     let members: Vec<&Member> = components.iter().map(|component| &component.member).collect();
     let count = count(&components);
     let widths = components.iter().map(|component| component.item("WIDTHS"));
     let parts = components.iter().map(|Component { member, .. }| quote!(&self.#member));
     let parts = components.iter().zip(parts).map(|(component, value)| component.words(value));
     let from_words = components.iter().enumerate().map(|(number, component)| {
-        let (from_words, before) = (component.item("from_words"), self::count(&components[..number]));
+        let (from_words, before) =
+            (component.item("from_words"), self::count(&components[..number]));
         quote!(#from_words(&__words[#before..]))
     });
     let shows = components.iter().map(|component| {
@@ -107,7 +118,8 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
     }
 }
 
-/// A component of a composite key. What is made of it has its place, so that an unsuitable type is reported there.
+/// A component of a composite key. What is made of it has its place, so that an unsuitable type is
+/// reported there.
 struct Component<'a> {
     path: &'a Path,
     ty: &'a Type,
@@ -138,7 +150,10 @@ fn count(components: &[Component]) -> TokenStream {
 /// The tuple of the first components as a beginning of the key.
 fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
     let (types, count) = (first.iter().map(|component| component.ty), count(first));
-    let parts = (0..).map(syn::Index::from).zip(first).map(|(number, first)| first.words(quote!(&self.#number)));
+    let parts = (0..)
+        .map(syn::Index::from)
+        .zip(first)
+        .map(|(number, first)| first.words(quote!(&self.#number)));
     quote! {
         #[automatically_derived]
         impl #path::KeyPrefix<#ident> for (#(#types,)*) {
@@ -150,9 +165,13 @@ fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
     }
 }
 
-/// A struct around a field is a field, too. The bound, if it named no lifetime, would have to hold even for keys that are not
-/// used as columns.
-fn newtype_field(path: &Path, ident: &Ident, Component { ty, member, .. }: &Component) -> TokenStream {
+/// A struct around a field is a field, too. The bound, if it named no lifetime, would have to hold
+/// even for keys that are not used as columns.
+fn newtype_field(
+    path: &Path,
+    ident: &Ident,
+    Component { ty, member, .. }: &Component,
+) -> TokenStream {
     let header = header(path, "Field", ident);
     quote! {
         #[automatically_derived]
@@ -179,7 +198,12 @@ fn newtype_field(path: &Path, ident: &Ident, Component { ty, member, .. }: &Comp
 }
 
 /// An enum without fields: a value is the position of its variant.
-fn of_enum(path: &Path, ident: &Ident, variants: &Punctuated<Variant, Token![,]>, errors: &mut Errors) -> TokenStream {
+fn of_enum(
+    path: &Path,
+    ident: &Ident,
+    variants: &Punctuated<Variant, Token![,]>,
+    errors: &mut Errors,
+) -> TokenStream {
     if variants.is_empty() {
         errors.at(ident, "an enum without variants has no values");
     }

@@ -1,5 +1,6 @@
-//! The derive macros of [Candide](https://docs.rs/candide), which re-exports them: [`Record`](macro@Record) for the rows of
-//! tables, [`Key`](macro@Key) for composite keys and enums.
+//! The derive macros of [Candide](https://docs.rs/candide), which re-exports them:
+//! [`Record`](macro@Record) for the rows of tables, [`Key`](macro@Key) for composite keys and
+//! enums.
 
 #![forbid(unsafe_code)]
 
@@ -45,12 +46,14 @@ use syn::{DeriveInput, parse_macro_input};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The struct derives `Clone` and `Copy`, too, and has no generic parameters. Its fields have the types that implement
-/// `Field`: the integers, `f32`, `f64`, `bool`, `char`, `Bytes<N>`, `Text<N>`, enums (and structs of one field) that derive
-/// [`Key`](macro@Key), and options and arrays of all these.
+/// The struct derives `Clone` and `Copy`, too, and has no generic parameters. Its fields have the
+/// types that implement `Field`: the integers, `f32`, `f64`, `bool`, `char`, `Bytes<N>`, `Text<N>`,
+/// enums (and structs of one field) that derive [`Key`](macro@Key), and options and arrays of all
+/// these.
 ///
 /// # Constants
-/// Every field gets a constant, which is named like it in capitals, is as visible as it is, and has its documentation:
+/// Every field gets a constant, which is named like it in capitals, is as visible as it is, and has
+/// its documentation:
 ///
 /// | field | constant | can be |
 /// |---|---|---|
@@ -58,8 +61,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// | kept by an index | `Column<Row, T, Indexed>` | read, modified |
 /// | any other | `Column<Row, T>` | read, modified, updated |
 ///
-/// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type of its column or the tuple of
-/// the types of several. It is no more visible than any of its columns.
+/// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type
+/// of its column or the tuple of the types of several. It is no more visible than any of its
+/// columns.
 ///
 /// # Attributes of fields
 /// | attribute | |
@@ -132,8 +136,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// ```
 ///
 /// # Where fields lie
-/// Each group begins on a word. Fields of a word or more come first, in order; smaller ones follow, large before small, each in
-/// the first word that has room for it. So their order in the struct does not matter for the size:
+/// Each group begins on a word. Fields of a word or more come first, in order; smaller ones follow,
+/// large before small, each in the first word that has room for it. So their order in the struct
+/// does not matter for the size:
 ///
 /// ```
 /// use candide::Record;
@@ -152,8 +157,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// assert_eq!(Flags::GROUPS[0].words, 2); // one for `sum`, one for 1 + 1 + 32 + 22 bits
 /// ```
 ///
-/// `Record::SCHEMA` is a hash of the names and types of all fields, as they are written, of the columns' groups, and of how the
-/// types lie in words: it does not depend on the compiler. Another variant of an enum changes it if it needs another bit.
+/// `Record::SCHEMA` is a hash of the names and types of all fields, as they are written, of the
+/// columns' groups, and of how the types lie in words: it does not depend on the compiler. Another
+/// variant of an enum changes it if it needs another bit.
 #[proc_macro_derive(Record, attributes(record, key, group, column, index, unique))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -163,9 +169,9 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 
 /// Makes a struct, or an enum without fields, a key: of tables and of indexes.
 ///
-/// A struct, with names or without, is a composite: its components are compared one after another. They have types that
-/// implement `Key`, texts and other composites included, and 32 words together at most. Tuples of the first components are
-/// prefixes:
+/// A struct, with names or without, is a composite: its components are compared one after another.
+/// They have types that implement `Key`, texts and other composites included, and 32 words together
+/// at most. Tuples of the first components are prefixes:
 ///
 /// ```
 /// use candide::{Abort, Database, Key, Prefix, Record, Text};
@@ -196,9 +202,9 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A struct of one field is as good a column as its field, and an index can keep it. Of an enum, the order is that of the
-/// declaration; an enum with discriminants declares them in their order. It is a type for columns, too, and takes as few bits as
-/// its variants need:
+/// A struct of one field is as good a column as its field, and an index can keep it. Of an enum,
+/// the order is that of the declaration; an enum with discriminants declares them in their order.
+/// It is a type for columns, too, and takes as few bits as its variants need:
 ///
 /// ```
 /// use candide::{Field, IndexOf, Key, Ordered, Record};
@@ -227,7 +233,8 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// # let _ = (by_state_owner, State::Frozen, State::Closed);
 /// ```
 ///
-/// The type derives `Clone` and `Copy`, too, and has no generic parameters. `#[key(crate = path)]` says where the crate `candide` is.
+/// The type derives `Clone` and `Copy`, too, and has no generic parameters. `#[key(crate = path)]`
+/// says where the crate `candide` is.
 #[proc_macro_derive(Key, attributes(key))]
 pub fn derive_key(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

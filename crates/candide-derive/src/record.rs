@@ -1,6 +1,8 @@
 //! `#[derive(Record)]`: what a struct says about its rows.
 
-use crate::attributes::{Errors, IndexOptions, Kind, Names, TypeOptions, constant, literal, one_name, without_self};
+use crate::attributes::{
+    Errors, IndexOptions, Kind, Names, TypeOptions, constant, literal, one_name, without_self,
+};
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
@@ -71,12 +73,18 @@ impl FieldAttributes {
                 std::mem::replace(&mut read.key, true)
             } else if path.is_ident("column") {
                 let message = "a column's constant has a name: `#[column(NAME)]`";
-                errors.take(one_name(attribute, message)).is_some_and(|name| read.constant.replace(name).is_some())
+                errors
+                    .take(one_name(attribute, message))
+                    .is_some_and(|name| read.constant.replace(name).is_some())
             } else if path.is_ident("group") {
                 let message = "a group has a name: `#[group(name)]`";
-                errors.take(one_name(attribute, message)).is_some_and(|name| read.group.replace(name).is_some())
+                errors
+                    .take(one_name(attribute, message))
+                    .is_some_and(|name| read.group.replace(name).is_some())
             } else if path.is_ident("index") || path.is_ident("unique") {
-                errors.take(IndexOptions::read(attribute)).is_some_and(|options| read.index.replace(options).is_some())
+                errors
+                    .take(IndexOptions::read(attribute))
+                    .is_some_and(|options| read.index.replace(options).is_some())
             } else {
                 if path.is_ident("record") {
                     errors.at(attribute, "`#[record(..)]` belongs to the struct");
@@ -102,10 +110,16 @@ impl Record {
         let DeriveInput { attrs, vis, ident, generics, data } = input;
         let mut errors = Errors::default();
         if !generics.params.is_empty() || generics.where_clause.is_some() {
-            errors.at(&generics, "a record has no generic parameters: tables and constants are of one type");
+            errors.at(
+                &generics,
+                "a record has no generic parameters: tables and constants are of one type",
+            );
         }
         let Data::Struct(syn::DataStruct { fields: Fields::Named(fields), .. }) = data else {
-            return Err(syn::Error::new_spanned(&ident, "`Record` is derived for structs with named fields"));
+            return Err(syn::Error::new_spanned(
+                &ident,
+                "`Record` is derived for structs with named fields",
+            ));
         };
 
         let mut options = TypeOptions::default();
@@ -115,7 +129,9 @@ impl Record {
             if path.is_ident("record") {
                 errors.take(options.read(attribute, true));
             } else if path.is_ident("index") || path.is_ident("unique") {
-                on_struct.extend(errors.take(IndexOptions::read(attribute)).map(|options| (attribute, options)));
+                on_struct.extend(
+                    errors.take(IndexOptions::read(attribute)).map(|options| (attribute, options)),
+                );
             } else if ["key", "group", "column"].iter().any(|name| path.is_ident(name)) {
                 errors.at(attribute, "this attribute belongs to a field");
             }
@@ -123,10 +139,17 @@ impl Record {
 
         let kind = options.kind.unwrap_or(Kind::Hashed);
         let (keys, columns, groups, indexes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut record = Record { path: options.path(), ident, kind, keys, columns, groups, indexes };
+        let mut record =
+            Record { path: options.path(), ident, kind, keys, columns, groups, indexes };
         let on_fields = record.read_fields(fields.named, options.groups.as_ref(), &mut errors);
         for (column, name, options) in on_fields {
-            record.add_index(name, record.columns[column].vis.clone(), &options, vec![column], &mut errors);
+            record.add_index(
+                name,
+                record.columns[column].vis.clone(),
+                &options,
+                vec![column],
+                &mut errors,
+            );
         }
         for (attribute, options) in on_struct {
             record.read_composite(attribute, options, &vis, &mut errors);
@@ -135,7 +158,8 @@ impl Record {
         errors.or(record)
     }
 
-    /// Adds the fields; gives the indexes of one column: its number, the index's name, and what the attribute says.
+    /// Adds the fields; gives the indexes of one column: its number, the index's name, and what the
+    /// attribute says.
     fn read_fields(
         &mut self,
         fields: impl IntoIterator<Item = syn::Field>,
@@ -145,9 +169,11 @@ impl Record {
         let mut indexes = Vec::new();
         let mut in_default_group = Vec::new();
         for syn::Field { attrs, vis, ident, ty, .. } in fields {
-            let (ident, ty) = (ident.expect("the fields have names"), without_self(&ty, &self.ident));
+            let (ident, ty) =
+                (ident.expect("the fields have names"), without_self(&ty, &self.ident));
             let read = FieldAttributes::read(&attrs, errors);
-            let docs = attrs.into_iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
+            let docs =
+                attrs.into_iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
             let constant = read.constant.unwrap_or_else(|| constant(&ident));
             let mut column = Column { ident, vis, ty, docs, constant, group: 0, indexed: false };
             if read.key {
@@ -155,7 +181,10 @@ impl Record {
                     errors.at(group, "a key field is in no group: a row keeps its key");
                 }
                 if read.index.is_some() {
-                    errors.at(&column.ident, "a key field needs no index: it is what the primary index finds rows by");
+                    errors.at(
+                        &column.ident,
+                        "a key field needs no index: it is what the primary index finds rows by",
+                    );
                 }
                 self.keys.push(column);
                 continue;
@@ -164,22 +193,38 @@ impl Record {
                 if let Some(columns) = &options.columns {
                     errors.at(columns, "`columns(..)` belongs to an attribute of the struct");
                 }
-                let by = || Ident::new(&format!("by_{}", column.ident.unraw()), column.ident.span());
-                indexes.push((self.columns.len(), options.name.clone().unwrap_or_else(by), options));
+                let by =
+                    || Ident::new(&format!("by_{}", column.ident.unraw()), column.ident.span());
+                indexes.push((
+                    self.columns.len(),
+                    options.name.clone().unwrap_or_else(by),
+                    options,
+                ));
             }
             if let (Some(group), Some(declared)) = (&read.group, declared) {
                 check_group(group, declared, errors);
             }
-            match read.group.map(|group| group.unraw().to_string()).filter(|group| group != DEFAULT_GROUP) {
+            match read
+                .group
+                .map(|group| group.unraw().to_string())
+                .filter(|group| group != DEFAULT_GROUP)
+            {
                 None => in_default_group.push(self.columns.len()),
                 Some(group) => column.group = self.group(group),
             }
             self.columns.push(column);
         }
         for (number, name) in declared.into_iter().flatten().enumerate() {
-            if declared.into_iter().flatten().take(number).any(|other| other.unraw() == name.unraw()) {
+            if declared
+                .into_iter()
+                .flatten()
+                .take(number)
+                .any(|other| other.unraw() == name.unraw())
+            {
                 errors.at(name, "the group is declared twice");
-            } else if name.unraw() != DEFAULT_GROUP && !self.groups.iter().any(|group| name.unraw() == group) {
+            } else if name.unraw() != DEFAULT_GROUP
+                && !self.groups.iter().any(|group| name.unraw() == group)
+            {
                 errors.at(name, "no field lies in this group");
             }
         }
@@ -187,7 +232,8 @@ impl Record {
         if !in_default_group.is_empty() || self.columns.is_empty() {
             self.groups.insert(0, DEFAULT_GROUP.to_string());
             for (number, column) in self.columns.iter_mut().enumerate() {
-                column.group = if in_default_group.contains(&number) { 0 } else { column.group + 1 };
+                column.group =
+                    if in_default_group.contains(&number) { 0 } else { column.group + 1 };
             }
         }
         indexes
@@ -202,9 +248,18 @@ impl Record {
     }
 
     /// Adds an index that the struct says.
-    fn read_composite(&mut self, attribute: &Attribute, options: IndexOptions, vis: &Visibility, errors: &mut Errors) {
+    fn read_composite(
+        &mut self,
+        attribute: &Attribute,
+        options: IndexOptions,
+        vis: &Visibility,
+        errors: &mut Errors,
+    ) {
         let Some(names) = options.columns.as_ref().filter(|names| !names.is_empty()) else {
-            return errors.at(attribute, "an index that the struct declares names its columns: `columns(a, b)`");
+            return errors.at(
+                attribute,
+                "an index that the struct declares names its columns: `columns(a, b)`",
+            );
         };
         if names.len() > TUPLE_MAX {
             errors.at(names, "an index has at most four columns");
@@ -213,15 +268,22 @@ impl Record {
         for name in names {
             let is_same = |column: &Column| column.ident.unraw() == name.unraw();
             match self.columns.iter().position(is_same) {
-                Some(number) if columns.contains(&number) => errors.at(name, "the index has this column already"),
+                Some(number) if columns.contains(&number) => {
+                    errors.at(name, "the index has this column already")
+                }
                 Some(number) => columns.push(number),
                 None if self.keys.iter().any(is_same) => {
-                    errors.at(name, "this field is in the primary key; an index is of other columns");
+                    errors
+                        .at(name, "this field is in the primary key; an index is of other columns");
                 }
                 None => {
-                    let there_are: Vec<_> = self.columns.iter().map(|column| quoted(&column.ident)).collect();
-                    let message =
-                        format!("there is no field {}; an index can have {}", quoted(name), there_are.join(", "));
+                    let there_are: Vec<_> =
+                        self.columns.iter().map(|column| quoted(&column.ident)).collect();
+                    let message = format!(
+                        "there is no field {}; an index can have {}",
+                        quoted(name),
+                        there_are.join(", ")
+                    );
                     errors.at(name, message);
                 }
             }
@@ -251,7 +313,14 @@ impl Record {
             self.columns[column].indexed = true;
         }
         let constant = constant(&name);
-        self.indexes.push(Index { name, vis, constant, unique: options.unique, kind: options.kind, columns });
+        self.indexes.push(Index {
+            name,
+            vis,
+            constant,
+            unique: options.unique,
+            kind: options.kind,
+            columns,
+        });
     }
 
     /// Checks what concerns all fields and indexes together.
@@ -260,7 +329,8 @@ impl Record {
             errors.at(&self.ident, "a record has a primary key: mark its fields with `#[key]`");
         }
         if let Some(column) = self.keys.get(TUPLE_MAX) {
-            let message = "a key has at most four fields; a struct that derives `Key` may have more";
+            let message =
+                "a key has at most four fields; a struct that derives `Key` may have more";
             errors.at(&column.ident, message);
         }
         if self.groups.len() > GROUPS_MAX {
@@ -271,8 +341,12 @@ impl Record {
         }
         let mut constants: Vec<(&Ident, String)> = Vec::new();
         let fields = self.keys.iter().chain(&self.columns);
-        let of_fields = fields.map(|field| (&field.constant, format!("field `{}`", literal(&field.ident).value())));
-        let of_indexes = self.indexes.iter().map(|index| (&index.constant, format!("index `{}`", index.name.unraw())));
+        let of_fields = fields
+            .map(|field| (&field.constant, format!("field `{}`", literal(&field.ident).value())));
+        let of_indexes = self
+            .indexes
+            .iter()
+            .map(|index| (&index.constant, format!("index `{}`", index.name.unraw())));
         for (constant, owner) in of_fields.chain(of_indexes) {
             match constants.iter().find(|(other, _)| *other == constant) {
                 Some((_, other)) => errors.at(
@@ -293,7 +367,8 @@ fn check_group(group: &Ident, declared: &Names, errors: &mut Errors) {
     let is_same = |name: &Ident| name.unraw() == group.unraw();
     if group.unraw() != DEFAULT_GROUP && !declared.iter().any(is_same) {
         let there_are: String = declared.iter().map(|name| format!("{}, ", quoted(name))).collect();
-        let message = format!("unknown group {}; the struct has {there_are}`{DEFAULT_GROUP}`", quoted(group));
+        let message =
+            format!("unknown group {}; the struct has {there_are}`{DEFAULT_GROUP}`", quoted(group));
         errors.at(group, message);
     }
 }
@@ -302,15 +377,16 @@ fn quoted(name: &Ident) -> String {
     format!("`{}`", name.unraw())
 }
 
-/// How far something can be seen, to compare: in its own module, in a module around it, in the crate, or everywhere. Of two modules
-/// around it that are named alike, the inner one is nearer; otherwise the one that is named by `super`, since a macro does not
-/// know where it is.
+/// How far something can be seen, to compare: in its own module, in a module around it, in the
+/// crate, or everywhere. Of two modules around it that are named alike, the inner one is nearer;
+/// otherwise the one that is named by `super`, since a macro does not know where it is.
 fn reach(vis: &Visibility) -> (u8, usize) {
     match vis {
         Visibility::Inherited => (0, 0),
         Visibility::Restricted(restricted) => {
             let count = restricted.path.segments.len();
-            let supers = restricted.path.segments.iter().filter(|segment| segment.ident == "super").count();
+            let supers =
+                restricted.path.segments.iter().filter(|segment| segment.ident == "super").count();
             match (supers, restricted.path.is_ident("self"), restricted.path.is_ident("crate")) {
                 (_, true, _) => (0, 0),
                 (_, _, true) => (2, 0),

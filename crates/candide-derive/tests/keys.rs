@@ -82,8 +82,20 @@ fn composites_have_the_order_of_their_components() {
         for number in [i8::MIN, 0, 1] {
             for option in [None, Some(false), Some(true)] {
                 for name in [name("b", "c", 4, Level::Low), name("b", "d", 3, Level::Middle)] {
-                    lines.push(Line(OrderId(order), number, Bytes::new(*b"abcdefghi"), name, option));
-                    lines.push(Line(OrderId(order), number, Bytes::new(*b"abcdefghh"), name, option));
+                    lines.push(Line(
+                        OrderId(order),
+                        number,
+                        Bytes::new(*b"abcdefghi"),
+                        name,
+                        option,
+                    ));
+                    lines.push(Line(
+                        OrderId(order),
+                        number,
+                        Bytes::new(*b"abcdefghh"),
+                        name,
+                        option,
+                    ));
                 }
             }
         }
@@ -97,7 +109,10 @@ fn words_are_those_of_the_components() {
     let key = name("smith", "joe", -1, Level::Middle);
     let parts = [words(key.last), words(key.first), words(key.number), words(key.r#type)].concat();
     assert_eq!(words(key), parts);
-    assert_eq!(Name::WIDTHS, [<Text<10>>::WIDTHS, <Text<5>>::WIDTHS, i128::WIDTHS, Level::WIDTHS].concat());
+    assert_eq!(
+        Name::WIDTHS,
+        [<Text<10>>::WIDTHS, <Text<5>>::WIDTHS, i128::WIDTHS, Level::WIDTHS].concat()
+    );
     assert_eq!(Line::WORDS, 1 + 1 + 2 + Name::WORDS + 2);
 }
 
@@ -107,7 +122,10 @@ fn a_newtype_is_a_component_of_tuples_and_a_column() {
         T::BITS
     }
     keeps_order(&[(OrderId(1), Level::High), (OrderId(2), Level::Low)]);
-    assert_eq!((is_field::<OrderId>(), is_field::<Level>(), is_field::<Option<Level>>()), (32, 2, 3));
+    assert_eq!(
+        (is_field::<OrderId>(), is_field::<Level>(), is_field::<Option<Level>>()),
+        (32, 2, 3)
+    );
 }
 
 #[test]
@@ -117,6 +135,9 @@ fn tuples_of_first_components_are_prefixes() {
     is_prefix::<Line, _>((OrderId(1), 2, Bytes::new([0; 9]), name("", "", 0, Level::Low)));
     let last = (Text::<10>::new("smith").unwrap(),);
     let words = [words(last.0), vec![0; Name::WORDS - <Text<10> as Key>::WORDS]].concat();
-    let all = candide::derived::WordRange::beginning_with(&words[..<Text<10> as Key>::WORDS], Name::WORDS);
+    let all = candide::derived::WordRange::beginning_with(
+        &words[..<Text<10> as Key>::WORDS],
+        Name::WORDS,
+    );
     assert_eq!(KeyRange::<Name>::word_range(&Prefix(last)), all);
 }

@@ -1,4 +1,5 @@
-//! Names: visibility, clashes, raw identifiers, other paths, and users' items that are named like the standard library's.
+//! Names: visibility, clashes, raw identifiers, other paths, and users' items that are named like
+//! the standard library's.
 
 /// A crate that re-exports the engine under another name.
 mod framework {
@@ -55,7 +56,12 @@ mod elsewhere {
 
 #[test]
 fn constants_are_as_visible_as_their_fields() {
-    let _ = (elsewhere::Row::ID, elsewhere::Row::OWNER, elsewhere::Row::BY_OWNER, elsewhere::Row::CENTS);
+    let _ = (
+        elsewhere::Row::ID,
+        elsewhere::Row::OWNER,
+        elsewhere::Row::BY_OWNER,
+        elsewhere::Row::CENTS,
+    );
     assert_eq!(elsewhere::hidden().name(), "hidden");
 }
 
@@ -133,7 +139,10 @@ fn users_items_may_have_any_name() {
     candide::Record::store(&row, &mut image);
     let again = <hostile::Row as candide::Record>::load(&row.key, &image);
     assert_eq!((again.words, again.name, again.groups, again.schema), (2, Some(true), 3, 's'));
-    assert_eq!((hostile::Row::NAME.name(), <hostile::Row as candide::Record>::NAME), ("name", "Row"));
+    assert_eq!(
+        (hostile::Row::NAME.name(), <hostile::Row as candide::Record>::NAME),
+        ("name", "Row")
+    );
 }
 
 /// Constants that would be in each other's way, or in that of one's own.
@@ -163,7 +172,10 @@ fn constants_have_other_names_on_demand() {
     candide::Record::store(&row, &mut image);
     assert_eq!(Clashing::FIRST_CENTS.take(&image), 500);
     assert_eq!((Clashing::KEY.name(), Clashing::FIRST_CENTS.name()), ("id", "cents"));
-    assert_eq!((Clashing::TYPE.name(), format!("{:?}", Clashing::BY_TYPE)), ("type", "Clashing.by_type".to_string()));
+    assert_eq!(
+        (Clashing::TYPE.name(), format!("{:?}", Clashing::BY_TYPE)),
+        ("type", "Clashing.by_type".to_string())
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Derived rows in a database.
 
-use candide::{Abort, Bytes, Column, Database, Indexed, Key, Record, Refused, Text, Updater, Whole};
+use candide::{
+    Abort, Bytes, Column, Database, Indexed, Key, Record, Refused, Text, Updater, Whole,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Key)]
 enum Level {
@@ -60,7 +62,10 @@ fn account(id: u64) -> Account {
 
 /// Runs a transaction on a table of three accounts.
 fn with_accounts<T>(
-    run: impl Fn(&candide::Tx<'_, candide::Occ>, &candide::Table<Account, candide::Occ>) -> Result<T, Abort>,
+    run: impl Fn(
+        &candide::Tx<'_, candide::Occ>,
+        &candide::Table<Account, candide::Occ>,
+    ) -> Result<T, Abort>,
 ) -> T {
     let db = Database::new();
     let accounts = db.table::<Account>("accounts").unwrap();
@@ -75,9 +80,15 @@ fn rows_come_back_whole_and_by_column() {
             let a = account(id);
             assert_eq!(accounts.read(tx, &id, Whole)?, a);
             let row = accounts.find(tx, &id)?;
-            assert_eq!(row.read((Account::ID, Account::FROZEN, Account::OWNER))?, (id, a.frozen, a.owner));
+            assert_eq!(
+                row.read((Account::ID, Account::FROZEN, Account::OWNER))?,
+                (id, a.frozen, a.owner)
+            );
             assert_eq!(row.read((Account::CENTS, Account::LIMIT))?, (a.cents, a.limit));
-            assert_eq!(row.read((Account::LEVEL, Account::ADDRESS, Account::CODE))?, (a.level, a.address, a.code));
+            assert_eq!(
+                row.read((Account::LEVEL, Account::ADDRESS, Account::CODE))?,
+                (a.level, a.address, a.code)
+            );
             assert_eq!(row.read((Account::MONTHS, Account::VISITS))?, (a.months, a.visits));
             assert_eq!(row.read((Account::BIG, Account::TYPE))?, (a.big, a.r#type));
             assert_eq!(row.read((Account::SHARE, Account::NOTHING))?, (a.share, a.nothing));
@@ -93,7 +104,11 @@ fn elements_of_arrays_are_columns() {
         for (index, visits) in account(1).visits.into_iter().enumerate() {
             assert_eq!(accounts.read(tx, &1, Account::VISITS.at(index))?, visits);
         }
-        accounts.update(tx, &1, (MARCH.add(-1_000), Account::VISITS.at(8).sub(24), Account::VISITS.at(7).set(255)))?;
+        accounts.update(
+            tx,
+            &1,
+            (MARCH.add(-1_000), Account::VISITS.at(8).sub(24), Account::VISITS.at(7).set(255)),
+        )?;
         let mut after = account(1);
         after.months[2] -= 1_000;
         after.visits[8] = 0;
@@ -108,9 +123,17 @@ fn columns_are_updated_without_touching_their_neighbours() {
     with_accounts(|tx, accounts| {
         let mut after = account(2);
         let row = accounts.find(tx, &2)?;
-        row.update((Account::FROZEN.set(true), Account::CENTS.sub(8).at_least(0), Account::LIMIT.set(None)))?;
+        row.update((
+            Account::FROZEN.set(true),
+            Account::CENTS.sub(8).at_least(0),
+            Account::LIMIT.set(None),
+        ))?;
         (after.frozen, after.cents, after.limit) = (true, after.cents - 8, None);
-        row.update((Account::CODE.set(Bytes::new(*b"xyz")), Account::BIG.set(5), Account::TYPE.set('t')))?;
+        row.update((
+            Account::CODE.set(Bytes::new(*b"xyz")),
+            Account::BIG.set(5),
+            Account::TYPE.set('t'),
+        ))?;
         (after.code, after.big, after.r#type) = (Bytes::new(*b"xyz"), 5, 't');
         row.update((Account::CENTS.max(95), Account::CENTS.add(1)))?;
         row.update((
@@ -133,7 +156,10 @@ fn indexed_columns_are_read_and_modified() {
             std::mem::replace(owner, CustomerId(77))
         })?;
         assert_eq!(old, account(3).owner);
-        assert_eq!(accounts.read(tx, &3, (Account::OWNER, Account::LEVEL))?, (CustomerId(77), Level::High));
+        assert_eq!(
+            accounts.read(tx, &3, (Account::OWNER, Account::LEVEL))?,
+            (CustomerId(77), Level::High)
+        );
         accounts.put(tx, account(3))?;
         assert_eq!(accounts.read(tx, &3, Whole)?, account(3));
         Ok(())
@@ -216,7 +242,10 @@ fn keys_of_several_fields_are_tuples_in_their_order() {
     let line = Line { amount: 5, order: 7, number: -1 };
     db.run(|tx| lines.insert(tx, line)).unwrap();
     db.run(|tx| {
-        assert_eq!(lines.read(tx, &(7, -1), (Line::NUMBER, Line::AMOUNT, Line::ORDER))?, (-1, 5, 7));
+        assert_eq!(
+            lines.read(tx, &(7, -1), (Line::NUMBER, Line::AMOUNT, Line::ORDER))?,
+            (-1, 5, 7)
+        );
         assert_eq!(lines.read(tx, &(7, -1), Whole)?, line);
         Ok::<_, Abort>(())
     })

@@ -77,14 +77,18 @@ fn small_fields_share_words() {
 
 #[test]
 fn groups_are_in_order_of_appearance_after_that_of_unmarked_fields() {
-    // Three bits of colour; seventy booleans take two words of their own, and another one begins a third.
+    // Three bits of colour; seventy booleans take two words of their own, and another one begins a
+    // third.
     assert_eq!(words::<Grouped>(), [("row", 3), ("late", 2), ("type", 1)]);
     assert_eq!(words::<Explicit>(), [("only", 1)]);
 }
 
 #[test]
 fn tables_and_types_have_names() {
-    assert_eq!((Packed::NAME, Grouped::PLAIN.name(), Grouped::ID.name()), ("Packed", "plain", "id"));
+    assert_eq!(
+        (Packed::NAME, Grouped::PLAIN.name(), Grouped::ID.name()),
+        ("Packed", "plain", "id")
+    );
     assert_eq!(TypeId::of::<<Packed as Record>::Index>(), TypeId::of::<Hashed>());
     assert_eq!(TypeId::of::<<Grouped as Record>::Index>(), TypeId::of::<Ordered>());
     assert_eq!(TypeId::of::<<Grouped as Record>::Key>(), TypeId::of::<u32>());
@@ -96,7 +100,8 @@ fn indexes_have_constants_and_kinds() {
     let the_c: candide::IndexOf<Grouped, u64, Hashed> = Grouped::THE_C;
     let by_both: candide::IndexOf<Grouped, (Colour, u8), Ordered> = Grouped::BY_BOTH;
     let by_c_a: candide::IndexOf<Grouped, (u64, u8), Ordered> = Grouped::BY_C_A;
-    let names = [format!("{by_a:?}"), format!("{the_c:?}"), format!("{by_both:?}"), format!("{by_c_a:?}")];
+    let names =
+        [format!("{by_a:?}"), format!("{the_c:?}"), format!("{by_both:?}"), format!("{by_c_a:?}")];
     assert_eq!(names, ["Grouped.by_a", "Grouped.the_c", "Grouped.by_both", "Grouped.by_c_a"]);
     assert_eq!(Grouped::INDEXES.len(), 4);
     assert!(Packed::INDEXES.is_empty());
@@ -204,7 +209,8 @@ rows_of!(old: A B C D, u16, 3);
 rows_of!(new: A B C D E, u32, 4);
 rows_of!(more: A B C D E F, u32, 4);
 
-/// Columns would be looked for where others were: import must not read one version's rows as the other's.
+/// Columns would be looked for where others were: import must not read one version's rows as the
+/// other's.
 #[test]
 fn the_schema_knows_sizes() {
     assert_ne!(old::OfState::SCHEMA, new::OfState::SCHEMA);
@@ -212,7 +218,8 @@ fn the_schema_knows_sizes() {
     assert_ne!(old::ByNumber::SCHEMA, new::ByNumber::SCHEMA);
 }
 
-/// Eight states take a word, whether each of them has two bits or three; three bytes take one, and so do four.
+/// Eight states take a word, whether each of them has two bits or three; three bytes take one, and
+/// so do four.
 #[test]
 fn the_schema_knows_what_words_are_made_of() {
     assert_eq!(old::OfStates::GROUPS, new::OfStates::GROUPS);

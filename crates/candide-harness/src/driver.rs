@@ -22,7 +22,8 @@ use crate::slices::{RunSlice, Slices};
 use crate::subject::Site;
 use crate::timeline::Phase;
 
-/// What a run's threads are told to do. One byte, changed by the thread that keeps the time and read by all others.
+/// What a run's threads are told to do. One byte, changed by the thread that keeps the time and
+/// read by all others.
 const WARM_UP: u8 = 0;
 const MEASURE: u8 = 1;
 const STOP: u8 = 2;
@@ -35,9 +36,11 @@ pub(crate) struct Timing {
     pub(crate) duration: Duration,
     /// How the workload changes meanwhile, if it does.
     pub(crate) timeline: Option<Timeline>,
-    /// So many transactions per second are begun by all threads together; without it, as many as they can.
+    /// So many transactions per second are begun by all threads together; without it, as many as
+    /// they can.
     pub(crate) rate: Option<f64>,
-    /// Of so much time are the slices of which it is told what they came to, unless the workload changes and has slices of its own.
+    /// Of so much time are the slices of which it is told what they came to, unless the workload
+    /// changes and has slices of its own.
     pub(crate) slice: Option<Duration>,
     /// Whether threads look at the workload's hottest row now and then.
     pub(crate) hottest: bool,
@@ -57,7 +60,8 @@ pub(crate) struct Run {
     pub(crate) hottest: Option<Probes>,
     /// What the workload's phases came to, if it has any.
     pub(crate) phases: Vec<Phase>,
-    /// What the slices came to, if it was cut into slices. Those of different runs are not put together.
+    /// What the slices came to, if it was cut into slices. Those of different runs are not put
+    /// together.
     pub(crate) slices: Vec<RunSlice>,
     /// Whether Ctrl-C ended it; if that was before anything was measured, no time has elapsed.
     pub(crate) ended_early: bool,
@@ -70,14 +74,16 @@ pub(crate) struct Kind {
     pub(crate) aborted: u64,
     /// Transactions that rolled themselves back.
     pub(crate) user_aborted: u64,
-    /// Nanoseconds from the first attempt to the end; where there is a rate, from the intended beginning.
+    /// Nanoseconds from the first attempt to the end; where there is a rate, from the intended
+    /// beginning.
     pub(crate) latency: Histogram<u64>,
 }
 
 impl Kind {
     pub(crate) fn new() -> Self {
-        // Two digits keep the buckets of a few types within the second-level cache; an hour is beyond any transaction here, and beyond
-        // what one waits for its turn where the rate is too high.
+        // Two digits keep the buckets of a few types within the second-level cache; an hour is
+        // beyond any transaction here, and beyond what one waits for its turn where the rate is too
+        // high.
         let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
         Kind { committed: 0, aborted: 0, user_aborted: 0, latency }
     }
@@ -124,7 +130,8 @@ impl Run {
         }
     }
 
-    /// Adds what another thread or another run came to. The times of runs add up; threads do not have any.
+    /// Adds what another thread or another run came to. The times of runs add up; threads do not
+    /// have any.
     pub(crate) fn merge(&mut self, other: &Run) {
         self.elapsed += other.elapsed;
         self.ended_early |= other.ended_early;
@@ -178,7 +185,8 @@ pub(crate) fn run(
         let (started, measured) = (&started, &measured);
         let mut workers = Vec::with_capacity(threads);
         for (thread, prepared) in prepared.into_iter().enumerate() {
-            // A thread that does not come to the start, because it panics or is not there at all, is not waited for.
+            // A thread that does not come to the start, because it panics or is not there at all,
+            // is not waited for.
             let member = meeting.member();
             let begun = thread::Builder::new().spawn_scoped(scope, move || {
                 cores.pin(thread);
@@ -217,10 +225,13 @@ pub(crate) fn run(
             }
             None => {
                 let slice = slices.map_or(timing.duration, Slices::length);
-                let look = || footprints.extend(slices.map(|_| Footprint::now(site.reserved_bytes())));
+                let look =
+                    || footprints.extend(slices.map(|_| Footprint::now(site.reserved_bytes())));
                 vec![measure(timing.duration, slice, orders, measured, clock, look)]
             }
-            Some(timeline) => measure_phases(timing.duration, &timeline, orders, meeting, site, clock),
+            Some(timeline) => {
+                measure_phases(timing.duration, &timeline, orders, meeting, site, clock)
+            }
         };
         let mut total = Run::new(kinds);
         for worker in workers {
@@ -231,7 +242,11 @@ pub(crate) fn run(
         if let Some(timeline) = timing.timeline {
             // The threads have met once more, to stop.
             total.phases.truncate(lengths.len());
-            total.phases.iter_mut().zip(lengths).for_each(|(phase, length)| phase.measured(length, timeline.slice));
+            total
+                .phases
+                .iter_mut()
+                .zip(lengths)
+                .for_each(|(phase, length)| phase.measured(length, timeline.slice));
         }
         Ok(total)
     })?;
@@ -241,8 +256,9 @@ pub(crate) fn run(
     Ok(total)
 }
 
-/// Has the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Gives how long it was. At the end of every `slice`,
-/// of the last one after the order to stop, it has a `look`.
+/// Has the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Gives how
+/// long it was. At the end of every `slice`, of the last one after the order to stop, it has a
+/// `look`.
 fn measure(
     duration: Duration,
     slice: Duration,
@@ -267,8 +283,9 @@ fn measure(
     }
 }
 
-/// Has the threads measure each phase of `duration`, and then stop; after the phase in which Ctrl-C is pressed, and which it ends.
-/// They meet in between, each having ended its transaction. Gives how long the phases were, without the meetings.
+/// Has the threads measure each phase of `duration`, and then stop; after the phase in which Ctrl-C
+/// is pressed, and which it ends. They meet in between, each having ended its transaction. Gives
+/// how long the phases were, without the meetings.
 fn measure_phases(
     duration: Duration,
     timeline: &Timeline,
@@ -312,9 +329,11 @@ struct Told<'a> {
 
 /// Runs transactions until told to stop and counts those that begin while being measured.
 ///
-/// One clock reading per transaction: the end of one is the beginning of the next, unless there is a pace, by which it then is when it
-/// was intended to begin. A reading costs about 25 ns (measured on a virtualized x86-64), a transaction a microsecond or more, and every
-/// protocol pays alike. A look at the hottest row is in between: where there is a pace, the next transaction may have waited for it.
+/// One clock reading per transaction: the end of one is the beginning of the next, unless there is
+/// a pace, by which it then is when it was intended to begin. A reading costs about 25 ns (measured
+/// on a virtualized x86-64), a transaction a microsecond or more, and every protocol pays alike. A
+/// look at the hottest row is in between: where there is a pace, the next transaction may have
+/// waited for it.
 fn repeat(
     worker: &mut dyn Worker,
     kinds: usize,
@@ -360,7 +379,8 @@ fn repeat(
             }
         }
         if let Some(pace) = &mut pace {
-            let Some(intended) = pace.wait(begin, || orders.load(Ordering::Relaxed) == order) else {
+            let Some(intended) = pace.wait(begin, || orders.load(Ordering::Relaxed) == order)
+            else {
                 begin = Instant::now();
                 continue;
             };
@@ -394,12 +414,16 @@ fn repeat(
     }
     if let Some(before) = before {
         let after = worker.stats();
-        for (number, ((reason, before), (_, after))) in before.abort_reasons().zip(after.abort_reasons()).enumerate() {
-            // What a transaction has come to, a guard that refuses for one, ends it as a rollback of its own.
+        for (number, ((reason, before), (_, after))) in
+            before.abort_reasons().zip(after.abort_reasons()).enumerate()
+        {
+            // What a transaction has come to, a guard that refuses for one, ends it as a rollback
+            // of its own.
             if !Abort::ALL[number].is_conflict() {
                 continue;
             }
-            let attempts = after - before - run.hottest.as_ref().map_or(0, |probes| probes.aborts(number));
+            let attempts =
+                after - before - run.hottest.as_ref().map_or(0, |probes| probes.aborts(number));
             if attempts > 0 {
                 run.abort_reasons.insert(reason, attempts);
             }
@@ -423,7 +447,8 @@ mod tests {
 
     const STEPS: u64 = 3 * hottest::EVERY + 1;
 
-    /// Every transaction of it is aborted once because of a changed read, and every look twice because of a lock. It says when to stop.
+    /// Every transaction of it is aborted once because of a changed read, and every look twice
+    /// because of a lock. It says when to stop.
     struct Fake<'a> {
         orders: &'a AtomicU8,
         steps: u64,
@@ -472,13 +497,16 @@ mod tests {
 
     /// What it came to, and the time that it took without the looks.
     fn repeated(hottest: bool) -> (Run, Duration) {
-        let (orders, measured, meeting) = (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Rendezvous::of(1));
+        let (orders, measured, meeting) =
+            (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Rendezvous::of(1));
         let told = Told { orders: &orders, member: &meeting.member(), measured: &measured };
         let (warmup, duration) = (Duration::ZERO, Duration::MAX);
         let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest };
         let (looked, begun) = (Cell::new(Duration::ZERO), Instant::now());
-        let mut worker = Fake { orders: &orders, steps: 0, stats: Stats::default(), looked: &looked };
-        let run = repeat(&mut worker, 1, &told, &timing, None, None).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut worker =
+            Fake { orders: &orders, steps: 0, stats: Stats::default(), looked: &looked };
+        let run = repeat(&mut worker, 1, &told, &timing, None, None)
+            .unwrap_or_else(|failure| panic!("{failure}"));
         (run, begun.elapsed() - looked.get())
     }
 
@@ -487,8 +515,9 @@ mod tests {
         let (run, took) = repeated(true);
         assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
-        // A busy machine may take time from transactions, but all of them together have no more than there was without the looks, which
-        // take much; what is kept of a latency is true to a hundredth.
+        // A busy machine may take time from transactions, but all of them together have no more
+        // than there was without the looks, which take much; what is kept of a latency is true to a
+        // hundredth.
         let latencies = &run.kinds[0].latency;
         let sum = latencies.mean() * latencies.len() as f64;
         assert!(sum <= 1.01 * took.as_nanos() as f64, "{sum} ns of {took:?}");
@@ -541,7 +570,14 @@ mod tests {
         thread::spawn(move || {
             let agenda = Agenda::new(1, Duration::ZERO);
             let (warmup, duration) = (Duration::ZERO, Duration::from_secs(36_000));
-            let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest: false };
+            let timing = Timing {
+                warmup,
+                duration,
+                timeline: None,
+                rate: None,
+                slice: None,
+                hottest: false,
+            };
             let clock = Clock::new(&agenda, "unprepared", duration);
             let run = || run(&Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();
             let panicked = panic::catch_unwind(panic::AssertUnwindSafe(run)).is_err();

@@ -1,5 +1,5 @@
-//! Looks at the row that a workload's transactions want most, taken by the threads that run them: how long a read of it takes, and how
-//! many versions of it there are.
+//! Looks at the row that a workload's transactions want most, taken by the threads that run them:
+//! how long a read of it takes, and how many versions of it there are.
 
 use std::time::Instant;
 
@@ -7,8 +7,8 @@ use candide_workloads::{Failure, Worker};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// A thread takes a look after each so many of its measured transactions. They are not counted among these, nor in latencies; but they
-/// take time, so that a little less is committed.
+/// A thread takes a look after each so many of its measured transactions. They are not counted
+/// among these, nor in latencies; but they take time, so that a little less is committed.
 pub(crate) const EVERY: u64 = 256;
 
 /// What the looks of a thread, or of several, came to.
@@ -18,7 +18,8 @@ pub(crate) struct Probes {
     /// How many versions there were after that.
     versions: Histogram<u64>,
     longest: u64,
-    /// Attempts at reads that conflicts ended, by the engine's reasons, as its statistics have them.
+    /// Attempts at reads that conflicts ended, by the engine's reasons, as its statistics have
+    /// them.
     aborts: Vec<u64>,
 }
 
@@ -42,7 +43,12 @@ impl Probes {
             let versions = probe.versions()? as u64;
             self.enter(took.as_nanos() as u64, versions);
         }
-        let aborts = worker.stats().aborts.into_iter().zip(before.aborts).map(|(after, before)| after - before);
+        let aborts = worker
+            .stats()
+            .aborts
+            .into_iter()
+            .zip(before.aborts)
+            .map(|(after, before)| after - before);
         add(&mut self.aborts, aborts);
         Ok(())
     }
@@ -94,14 +100,16 @@ pub(crate) struct Hottest {
 impl Hottest {
     pub(crate) fn new(row: &'static str, all: &Probes) -> Self {
         let probes = all.reads.len();
-        let read = |quantile| (probes > 0).then(|| all.reads.value_at_quantile(quantile) as f64 / 1e3);
+        let read =
+            |quantile| (probes > 0).then(|| all.reads.value_at_quantile(quantile) as f64 / 1e3);
         Hottest {
             row,
             probes,
             aborted: all.aborts.iter().sum(),
             p50_us: read(0.5),
             p99_us: read(0.99),
-            versions_p99: (probes > 0).then(|| all.versions.value_at_quantile(0.99).min(all.longest)),
+            versions_p99: (probes > 0)
+                .then(|| all.versions.value_at_quantile(0.99).min(all.longest)),
             versions_max: (probes > 0).then_some(all.longest),
         }
     }
@@ -124,9 +132,14 @@ mod tests {
             Hottest::new("rows[0]", &one);
         assert_eq!((row, probes, aborted), ("rows[0]", 100, 5));
         assert_eq!((one.aborts(0), one.aborts(1), one.aborts(2)), (1, 4, 0));
-        let about = |time: Option<f64>, us: f64| time.is_some_and(|time| (time / us - 1.0).abs() < 0.01);
+        let about =
+            |time: Option<f64>, us: f64| time.is_some_and(|time| (time / us - 1.0).abs() < 0.01);
         assert!(about(p50_us, 2.0) && about(p99_us, 9.0), "{p50_us:?} {p99_us:?}");
-        assert_eq!((versions_p99, versions_max), (Some(1_500), Some(7_777_777)), "the longest is exact");
+        assert_eq!(
+            (versions_p99, versions_max),
+            (Some(1_500), Some(7_777_777)),
+            "the longest is exact"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one ends what is going on early, and what has been measured by then is reported; the second one ends the
-//! command at once.
+//! Ctrl-C: the first one ends what is going on early, and what has been measured by then is
+//! reported; the second one ends the command at once.
 
 use std::io::{self, Write};
 use std::process;
@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// The exit status of a command that was ended early: 128 and the number of the signal, as shells have it.
+/// The exit status of a command that was ended early: 128 and the number of the signal, as shells
+/// have it.
 pub const STATUS: u8 = 130;
 
-/// Whether somebody has had enough. Written by the thread that waits for the signal, read by those that keep the time and by
-/// loaders.
+/// Whether somebody has had enough. Written by the thread that waits for the signal, read by those
+/// that keep the time and by loaders.
 struct Interrupt {
     pressed: Mutex<bool>,
     changed: Condvar,
@@ -21,7 +22,8 @@ struct Interrupt {
 /// A signal is the process's.
 static INTERRUPT: Interrupt = Interrupt::new();
 
-/// Has Ctrl-C mean what it says above, from now on. Whoever has nothing to report early leaves it as it is.
+/// Has Ctrl-C mean what it says above, from now on. Whoever has nothing to report early leaves it
+/// as it is.
 pub fn listen() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(|| {
         let say = || {
@@ -56,8 +58,8 @@ impl Interrupt {
         self.pressed.lock().expect("nobody panics while holding it")
     }
 
-    /// Wakes who sleeps, having `say` something first if it is the first time: whoever is woken may end the process. Gives whether it
-    /// had been pressed before.
+    /// Wakes who sleeps, having `say` something first if it is the first time: whoever is woken may
+    /// end the process. Gives whether it had been pressed before.
     fn press(&self, say: impl FnOnce()) -> bool {
         let mut pressed = self.lock();
         if *pressed {

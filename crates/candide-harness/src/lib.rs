@@ -1,12 +1,13 @@
 //! Measures and checks workloads, whichever they are and whichever protocol runs them.
 //!
-//! A [`Subject`] is a workload that can be measured, and a [`check::Recordable`] one whose transactions can be recorded. Both
-//! are trait objects, so that the drivers are compiled once, here. [`measurable`] and [`check::recordable`] make them of any
-//! [workload](candide_workloads::Workload), which compiles it for each protocol: the crates in `crates/subjects` call them,
-//! and nothing else does.
+//! A [`Subject`] is a workload that can be measured, and a [`check::Recordable`] one whose
+//! transactions can be recorded. Both are trait objects, so that the drivers are compiled once,
+//! here. [`measurable`] and [`check::recordable`] make them of any
+//! [workload](candide_workloads::Workload), which compiles it for each protocol: the crates in
+//! `crates/subjects` call them, and nothing else does.
 //!
-//! [`Suite`] measures the combinations that a [`Matrix`] gives; [`figure`], what a published figure shows. What comes of it is a
-//! [`Report`].
+//! [`Suite`] measures the combinations that a [`Matrix`] gives; [`figure`], what a published figure
+//! shows. What comes of it is a [`Report`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -33,7 +33,9 @@ impl Machine {
             cores,
             os: known(field("/etc/os-release", "PRETTY_NAME", '=')),
             kernel: known(read("/proc/sys/kernel/osrelease")),
-            thp: known(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref().and_then(chosen)),
+            thp: known(
+                read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref().and_then(chosen),
+            ),
             allocator: "system",
             rustc: env!("CANDIDE_RUSTC"),
             commit: commit(),
@@ -77,7 +79,11 @@ fn chosen(words: &str) -> Option<String> {
 /// The commit checked out where the command was built.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        let output = Command::new("git")
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(arguments)
+            .output()
+            .ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_string())
     };

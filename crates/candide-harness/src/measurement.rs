@@ -30,7 +30,8 @@ pub(crate) struct Measurement {
     pub(crate) workload: String,
     /// The workload's knobs, the seed, and the `rate` if there was one.
     pub(crate) params: serde_json::Value,
-    /// The knobs by which it differs from others of the same workload that it is printed with, in words.
+    /// The knobs by which it differs from others of the same workload that it is printed with, in
+    /// words.
     #[serde(skip)]
     pub(crate) variety: String,
     pub(crate) profile: Profile,
@@ -52,7 +53,8 @@ pub(crate) struct Measurement {
     /// The median of the runs.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
-    /// Whether the last of them was ended early, by Ctrl-C; then there may be fewer than were asked for.
+    /// Whether the last of them was ended early, by Ctrl-C; then there may be fewer than were asked
+    /// for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended_early: bool,
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
@@ -67,7 +69,8 @@ pub(crate) struct Measurement {
     /// Slice by slice, of workloads that change while they run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeline: Option<Timeslices>,
-    /// What the slices came to into which the runs were cut, if they were: those of all runs, one run after the other.
+    /// What the slices came to into which the runs were cut, if they were: those of all runs, one
+    /// run after the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) slices: Vec<NumberedSlice>,
     #[serde(flatten)]
@@ -75,10 +78,11 @@ pub(crate) struct Measurement {
     pub(crate) consistency: Consistency,
 }
 
-/// One transaction type, or all together. Latencies are from the first attempt to the end, retries included. Where there is a rate,
-/// they are from the *intended* beginning: if a transaction begins late, because the one before it took long, it has waited, and whoever
-/// asked for it would have waited, too. So one slow transaction is seen in all those that queued behind it, and is not left out because
-/// nothing was begun meanwhile.
+/// One transaction type, or all together. Latencies are from the first attempt to the end, retries
+/// included. Where there is a rate, they are from the *intended* beginning: if a transaction begins
+/// late, because the one before it took long, it has waited, and whoever asked for it would have
+/// waited, too. So one slow transaction is seen in all those that queued behind it, and is not left
+/// out because nothing was begun meanwhile.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Transactions {
     pub(crate) committed: u64,
@@ -154,8 +158,9 @@ impl Memory {
     }
 }
 
-/// The part of it that can be found out while others are being measured: the system has counted it already, where what is in huge
-/// pages takes it a walk through all pages, 8 ms for each GiB of small ones.
+/// The part of it that can be found out while others are being measured: the system has counted it
+/// already, where what is in huge pages takes it a walk through all pages, 8 ms for each GiB of
+/// small ones.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Footprint {
     /// What the database has reserved.
@@ -208,9 +213,14 @@ impl Measurement {
         let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
         let tps_runs: Vec<f64> = runs.iter().map(Run::throughput).collect();
         let slices = runs.iter().enumerate().flat_map(|(index, run)| {
-            run.slices.iter().map(move |slice| NumberedSlice { run: index + 1, slice: slice.clone() })
+            run.slices
+                .iter()
+                .map(move |slice| NumberedSlice { run: index + 1, slice: slice.clone() })
         });
-        let ended = kinds.iter().zip(&total.kinds).filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
+        let ended = kinds
+            .iter()
+            .zip(&total.kinds)
+            .filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
         Ok(Measurement {
             workload: subject.name(),
             params,
@@ -234,9 +244,16 @@ impl Measurement {
             slices: slices.collect(),
             abort_reasons: total.abort_reasons,
             causes: total.causes.map(|causes| {
-                causes.by_frequency().into_iter().map(|(cause, count)| Aborted::new(kinds, cause, count)).collect()
+                causes
+                    .by_frequency()
+                    .into_iter()
+                    .map(|(cause, count)| Aborted::new(kinds, cause, count))
+                    .collect()
             }),
-            hottest: total.hottest.zip(subject.hottest()).map(|(probes, row)| Hottest::new(row, &probes)),
+            hottest: total
+                .hottest
+                .zip(subject.hottest())
+                .map(|(probes, row)| Hottest::new(row, &probes)),
             memory,
             consistency,
         })
@@ -249,7 +266,9 @@ impl Measurement {
 
     /// The slowest and the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
-        self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
+        self.tps_runs
+            .iter()
+            .fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
     }
 
     /// Where latencies begin and end.

@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So long before an intended beginning a thread stops sleeping and looks at the clock instead. Where sleeps are [exact](be_exact)
-/// they end 3 µs late at the median and 30 µs late once in a hundred times (measured on a virtualized x86-64, as what follows); a
-/// beginning that was waited for so is 0.1 µs late at the median. Waiting for 12,500 beginnings per second takes a quarter of a core, for a
-/// thousand 2 %.
+/// So long before an intended beginning a thread stops sleeping and looks at the clock instead.
+/// Where sleeps are [exact](be_exact) they end 3 µs late at the median and 30 µs late once in a
+/// hundred times (measured on a virtualized x86-64, as what follows); a beginning that was waited
+/// for so is 0.1 µs late at the median. Waiting for 12,500 beginnings per second takes a quarter of
+/// a core, for a thousand 2 %.
 const MARGIN: Duration = Duration::from_micros(20);
 
 /// The longest sleep without a look at what the thread is told.
@@ -15,10 +16,11 @@ const NAP: Duration = Duration::from_millis(5);
 /// A beginning so many seconds ahead never comes, and can be added to any moment.
 const NEVER_S: f64 = 1e9;
 
-/// When one of several threads is to begin its transactions: evenly spaced, and between the beginnings of the others.
+/// When one of several threads is to begin its transactions: evenly spaced, and between the
+/// beginnings of the others.
 ///
-/// A thread that is late begins at once, and skips nothing: what happens to come at a bad moment is delayed by it, and counts that
-/// way, instead of not being there.
+/// A thread that is late begins at once, and skips nothing: what happens to come at a bad moment is
+/// delayed by it, and counts that way, instead of not being there.
 pub(crate) struct Pace {
     /// Transactions per second of all threads together.
     rate: f64,
@@ -31,7 +33,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// That of thread number `thread`, if all begin `rate` transactions per second, the first one at `from`.
+    /// That of thread number `thread`, if all begin `rate` transactions per second, the first one
+    /// at `from`.
     pub(crate) fn new(rate: f64, thread: usize, threads: usize, from: Instant) -> Self {
         let (thread, threads) = (thread as u64, threads as u64);
         Pace { rate, threads, thread, from, next: thread }
@@ -44,13 +47,19 @@ impl Pace {
 
     /// Gives up what should have begun before `moment` and has not.
     pub(crate) fn skip_to(&mut self, moment: Instant) {
-        let due = (moment.saturating_duration_since(self.from).as_secs_f64() * self.rate).ceil() as u64;
+        let due =
+            (moment.saturating_duration_since(self.from).as_secs_f64() * self.rate).ceil() as u64;
         self.next += due.saturating_sub(self.next).div_ceil(self.threads) * self.threads;
     }
 
-    /// Waits for the next beginning, unless it is over at `now`, and gives when it was intended. If `may_wait` says no meanwhile, which
-    /// it is asked at least every 5 ms, the beginning remains the next one.
-    pub(crate) fn wait(&mut self, mut now: Instant, may_wait: impl Fn() -> bool) -> Option<Instant> {
+    /// Waits for the next beginning, unless it is over at `now`, and gives when it was intended. If
+    /// `may_wait` says no meanwhile, which it is asked at least every 5 ms, the beginning remains
+    /// the next one.
+    pub(crate) fn wait(
+        &mut self,
+        mut now: Instant,
+        may_wait: impl Fn() -> bool,
+    ) -> Option<Instant> {
         let intended = self.intended();
         while now < intended {
             if !may_wait() {
@@ -73,8 +82,8 @@ impl Pace {
     }
 }
 
-/// Has the calling thread's sleeps end when they should; without this Linux lets them last 50 µs longer. A system that refuses is
-/// left alone: beginnings are then later, and count as late.
+/// Has the calling thread's sleeps end when they should; without this Linux lets them last 50 µs
+/// longer. A system that refuses is left alone: beginnings are then later, and count as late.
 #[cfg(target_os = "linux")]
 pub(crate) fn be_exact() {
     let _ = rustix::thread::set_current_timer_slack(Some(std::num::NonZeroU64::MIN));
@@ -92,7 +101,10 @@ mod tests {
     fn beginnings(pace: &mut Pace, from: Instant, count: usize) -> Vec<f64> {
         let late = from + Duration::from_secs(3600);
         let next = |_| pace.wait(late, || panic!("nothing is waited for")).expect("late");
-        (0..count).map(next).map(|intended| ((intended - from).as_secs_f64() * 1e9).round() / 1e6).collect()
+        (0..count)
+            .map(next)
+            .map(|intended| ((intended - from).as_secs_f64() * 1e9).round() / 1e6)
+            .collect()
     }
 
     #[test]
@@ -128,6 +140,10 @@ mod tests {
         let mut never = Pace::new(f64::MIN_POSITIVE, 1, 2, from);
         let asked = std::cell::Cell::new(0);
         let a_few_times = || asked.replace(asked.get() + 1) < 3;
-        assert_eq!((never.wait(from, a_few_times), asked.get()), (None, 4), "asked again and again");
+        assert_eq!(
+            (never.wait(from, a_few_times), asked.get()),
+            (None, 4),
+            "asked again and again"
+        );
     }
 }

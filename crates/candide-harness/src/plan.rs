@@ -17,7 +17,8 @@ pub struct Matrix {
     pub cu: Vec<bool>,
     /// Whether each column group has a timestamp of its own.
     pub ts: Vec<bool>,
-    /// Where timestamps come from, under protocols that leave the choice; if there are none, as these like best.
+    /// Where timestamps come from, under protocols that leave the choice; if there are none, as
+    /// these like best.
     pub timestamps: Vec<Timestamps>,
     /// The bad choices, which all combinations have.
     pub factors: Vec<Factor>,
@@ -43,7 +44,8 @@ impl Plan {
         let asked = &matrix.threads;
         let mut plan = Plan { cases: Vec::new(), notes: Vec::new() };
         for &protocol in &matrix.protocols.0 {
-            let (threads, refused): (Vec<_>, Vec<_>) = asked.iter().partition(|&&threads| protocol.permits(threads));
+            let (threads, refused): (Vec<_>, Vec<_>) =
+                asked.iter().partition(|&&threads| protocol.permits(threads));
             if !refused.is_empty() {
                 plan.notes.push(format!(
                     "{} runs one transaction at a time, so it is left out with {} threads",
@@ -73,8 +75,8 @@ impl Plan {
     }
 }
 
-/// What is to be said if it was asked where timestamps come from: an error if none of the protocols leaves that choice, a note if some do
-/// not.
+/// What is to be said if it was asked where timestamps come from: an error if none of the protocols
+/// leaves that choice, a note if some do not.
 fn unconcerned(matrix: &Matrix) -> Result<Option<String>, Failure> {
     if matrix.timestamps.is_empty() {
         return Ok(None);
@@ -95,5 +97,7 @@ fn unconcerned(matrix: &Matrix) -> Result<Option<String>, Failure> {
 /// Returns what is to be said if there are more threads than cores.
 pub fn crowding(threads: &[usize], cores: usize) -> Option<String> {
     let most = threads.iter().max().filter(|&&threads| threads > cores)?;
-    Some(format!("{most} threads share {cores} cores: the scheduler is measured along with the engine"))
+    Some(format!(
+        "{most} threads share {cores} cores: the scheduler is measured along with the engine"
+    ))
 }

@@ -1,5 +1,6 @@
-//! Telling a person at a terminal what is going on and how long it may still take. Drawn by the thread that waits, never by one
-//! that works for a measurement; nothing is drawn where standard error is not a terminal.
+//! Telling a person at a terminal what is going on and how long it may still take. Drawn by the
+//! thread that waits, never by one that works for a measurement; nothing is drawn where standard
+//! error is not a terminal.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -49,7 +50,8 @@ impl Agenda {
     /// for each that follows.
     fn left(&self, since_begun: Duration, turn_left: Duration, later: Duration) -> Duration {
         let count = |turns: usize| u32::try_from(turns).unwrap_or(u32::MAX);
-        let per_turn = self.took.checked_div(count(self.done)).unwrap_or(self.least).max(self.least);
+        let per_turn =
+            self.took.checked_div(count(self.done)).unwrap_or(self.least).max(self.least);
         let like_others = per_turn.saturating_mul(count(self.turns)).saturating_sub(since_begun);
         let following = count(self.turns.saturating_sub(self.done + 1));
         like_others.max(turn_left.saturating_add(later.saturating_mul(following)))
@@ -81,8 +83,8 @@ fn bar(total: u64, template: &str) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// Does `work`, which is told where to add up what it has done of `total`, and draws a bar meanwhile.
-/// It comes before a turn, or before `each_turn`.
+/// Does `work`, which is told where to add up what it has done of `total`, and draws a bar
+/// meanwhile. It comes before a turn, or before `each_turn`.
 pub(crate) fn with_bar<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -105,7 +107,8 @@ pub(crate) fn with_bar<T: Send>(
     result
 }
 
-/// Does `work` that does not tell how far it is, and draws how long it has taken so far, and what it took `before`.
+/// Does `work` that does not tell how far it is, and draws how long it has taken so far, and what
+/// it took `before`.
 pub(crate) fn with_line<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -135,7 +138,8 @@ fn beside<T: Send>(work: impl FnOnce() -> T + Send, draw: impl Fn()) -> T {
     result.expect("the work is over")
 }
 
-/// The same for work that keeps its result: many kinds of work are done here, and this is compiled once.
+/// The same for work that keeps its result: many kinds of work are done here, and this is compiled
+/// once.
 fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
     thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
@@ -217,7 +221,9 @@ mod tests {
     fn what_is_left_is_expected_to_be_like_what_is_over() {
         let secs = Duration::from_secs;
         let mut agenda = Agenda::new(10, secs(3));
-        let left = |agenda: &Agenda, since_begun, turn_left| agenda.left(secs(since_begun), secs(turn_left), secs(3));
+        let left = |agenda: &Agenda, since_begun, turn_left| {
+            agenda.left(secs(since_begun), secs(turn_left), secs(3))
+        };
         assert_eq!(left(&agenda, 0, 3), secs(30), "at least");
         assert_eq!(left(&agenda, 2, 1), secs(28));
         agenda.advance_after(secs(2));
@@ -227,7 +233,11 @@ mod tests {
         assert_eq!(left(&agenda, 12, 1), secs(38), "what a turn takes is known when it is over");
         (3..=10).for_each(|turns| agenda.advance_after(secs(5 * turns)));
         assert_eq!(left(&agenda, 50, 0), secs(0));
-        assert_eq!(Agenda::new(1, secs(3)).place(secs(3)), "", "there is nothing to say of one turn");
+        assert_eq!(
+            Agenda::new(1, secs(3)).place(secs(3)),
+            "",
+            "there is nothing to say of one turn"
+        );
     }
 
     #[test]
@@ -244,9 +254,13 @@ mod tests {
     #[test]
     fn work_is_done_beside_the_drawing() {
         let agenda = Agenda::new(1, Duration::ZERO);
-        assert_eq!(with_bar(&agenda, "working", 3, true, |done| done.fetch_add(3, Ordering::Relaxed) + 4), 4);
+        assert_eq!(
+            with_bar(&agenda, "working", 3, true, |done| done.fetch_add(3, Ordering::Relaxed) + 4),
+            4
+        );
         assert_eq!(with_line(&agenda, "working", None, || 5), 5);
-        let panicked = panic::catch_unwind(|| with_line(&agenda, "working", None, || panic!("as asked")));
+        let panicked =
+            panic::catch_unwind(|| with_line(&agenda, "working", None, || panic!("as asked")));
         assert_eq!(panicked.expect_err("it panics").downcast_ref(), Some(&"as asked"));
     }
 }

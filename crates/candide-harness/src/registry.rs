@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use candide::{Chosen, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Timestamps};
+use candide::{
+    Chosen, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Timestamps,
+};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
@@ -13,8 +15,8 @@ pub(crate) trait Job {
     fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output;
 }
 
-/// A choice on the command line: the engine that transactions are compiled for, and the policy that it is
-/// given, which is data.
+/// A choice on the command line: the engine that transactions are compiled for, and the policy that
+/// it is given, which is data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// [`Occ`]
@@ -82,8 +84,8 @@ impl Choice {
         self.properties().timestamps.len() > 1
     }
 
-    /// Returns where its timestamps come from, one setting after another: as was asked for, or as it likes best; nothing if it
-    /// leaves no choice.
+    /// Returns where its timestamps come from, one setting after another: as was asked for, or as
+    /// it likes best; nothing if it leaves no choice.
     pub fn timestamps(self, asked: &[Timestamps]) -> Vec<Option<Timestamps>> {
         match (self.leaves_timestamps(), asked) {
             (false, _) => vec![None],
@@ -98,7 +100,10 @@ impl Choice {
 /// # Panics
 /// If there is none.
 pub(crate) fn place(name: &str) -> usize {
-    Choice::ALL.iter().position(|choice| choice.name() == name).expect("a protocol that was run is registered")
+    Choice::ALL
+        .iter()
+        .position(|choice| choice.name() == name)
+        .expect("a protocol that was run is registered")
 }
 
 struct Erase;
@@ -124,7 +129,11 @@ pub struct Choices(pub Vec<Choice>);
 impl Choices {
     /// The names of those that leave a choice where their timestamps come from.
     pub(crate) fn with_timestamps() -> Vec<&'static str> {
-        Choice::ALL.iter().filter(|choice| choice.leaves_timestamps()).map(|choice| choice.name()).collect()
+        Choice::ALL
+            .iter()
+            .filter(|choice| choice.leaves_timestamps())
+            .map(|choice| choice.name())
+            .collect()
     }
 }
 
@@ -152,8 +161,9 @@ mod tests {
 
     #[test]
     fn what_is_named_twice_is_there_once() {
-        let names =
-            |list: &str| list.parse::<Choices>().map(|choices| choices.0.into_iter().map(Choice::name).collect());
+        let names = |list: &str| {
+            list.parse::<Choices>().map(|choices| choices.0.into_iter().map(Choice::name).collect())
+        };
         assert_eq!(names("mvto,occ,mvto,occ"), Ok(vec!["mvto", "occ"]));
         assert_eq!(each_once(&[1, 2, 1, 3, 3]), [1, 2, 3]);
     }

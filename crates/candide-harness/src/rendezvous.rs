@@ -3,7 +3,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
-/// Where threads meet. Unlike at a barrier, one that ends, in whatever way, is no longer waited for.
+/// Where threads meet. Unlike at a barrier, one that ends, in whatever way, is no longer waited
+/// for.
 pub(crate) struct Rendezvous {
     state: Mutex<State>,
     changed: Condvar,
@@ -30,13 +31,14 @@ impl Rendezvous {
         Member { meeting: self }
     }
 
-    /// How many have not ended yet. One that panics has ended before a meeting that does not wait for it begins.
+    /// How many have not ended yet. One that panics has ended before a meeting that does not wait
+    /// for it begins.
     pub(crate) fn members(&self) -> usize {
         self.lock().members
     }
 
-    /// Waits until all members wait, does `meanwhile`, and lets them go on. Gives when they were together and when they
-    /// parted.
+    /// Waits until all members wait, does `meanwhile`, and lets them go on. Gives when they were
+    /// together and when they parted.
     pub(crate) fn gather(&self, meanwhile: impl FnOnce()) -> (Instant, Instant) {
         let mut state = self.lock();
         while state.waiting < state.members {

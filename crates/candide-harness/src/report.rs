@@ -13,7 +13,8 @@ use crate::sink::Sink;
 use crate::table::{self, grouped, label};
 use crate::{interrupt, output, page};
 
-/// Measures, prints the results, and writes them to the files that are named: as JSON, and as a page.
+/// Measures, prints the results, and writes them to the files that are named: as JSON, and as a
+/// page.
 pub fn report(
     json: Option<&Path>,
     html: Option<&Path>,
@@ -24,7 +25,9 @@ pub fn report(
     if let (Some(json), Some(html)) = (&json, &html)
         && json.is_same(html)
     {
-        return Err(Failure::Usage("--json and --report name the same file; give each one of its own".to_string()));
+        return Err(Failure::Usage(
+            "--json and --report name the same file; give each one of its own".to_string(),
+        ));
     }
     interrupt::listen()?;
     let report = measure()?;
@@ -57,7 +60,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of all results, or of those that there were when Ctrl-C was pressed: then it is an error if there are none.
+    /// Of all results, or of those that there were when Ctrl-C was pressed: then it is an error if
+    /// there are none.
     pub(crate) fn new(
         machine: Machine,
         mut notes: Vec<String>,
@@ -70,12 +74,13 @@ impl Report {
             }
             notes.push("ended early, by Ctrl-C: this is what was measured by then".to_string());
         }
-        let varieties: Vec<String> = results.iter().map(|result| variety(result, &results)).collect();
+        let varieties: Vec<String> =
+            results.iter().map(|result| variety(result, &results)).collect();
         results.iter_mut().zip(varieties).for_each(|(result, variety)| result.variety = variety);
         let fruitless = results.iter().filter(|result| result.committed == 0);
-        notes.extend(
-            fruitless.map(|result| format!("{}: no transaction committed while it was measured", label(result))),
-        );
+        notes.extend(fruitless.map(|result| {
+            format!("{}: no transaction committed while it was measured", label(result))
+        }));
         notes.extend(results.iter().filter_map(unattained));
         Ok(Report { machine, notes, ended_early, figure: None, results })
     }
@@ -94,10 +99,11 @@ impl Report {
         self.results.iter().all(|result| result.consistency.failed.is_empty())
     }
 
-    /// Returns how the command ends for it. If nothing committed in any run, it has measured nothing,
-    /// for which there is a reason if Ctrl-C ended it.
+    /// Returns how the command ends for it. If nothing committed in any run, it has measured
+    /// nothing, for which there is a reason if Ctrl-C ended it.
     pub fn finding(&self) -> Finding {
-        let is_fruitless = self.results.iter().all(|result| result.committed == 0) && !self.ended_early;
+        let is_fruitless =
+            self.results.iter().all(|result| result.committed == 0) && !self.ended_early;
         if self.is_consistent() && !is_fruitless { Finding::Good } else { Finding::Bad }
     }
 }
@@ -119,8 +125,11 @@ fn unattained(result: &Measurement) -> Option<String> {
 fn variety(result: &Measurement, results: &[Measurement]) -> String {
     let namesakes = || results.iter().filter(|other| other.workload == result.workload);
     let knobs = result.params.as_object().into_iter().flatten();
-    let differing = knobs.filter(|(knob, value)| namesakes().any(|other| other.params.get(knob) != Some(value)));
-    differing.map(|(knob, value)| format!(", {} {}", knob.replace('_', " "), plain(value))).collect()
+    let differing = knobs
+        .filter(|(knob, value)| namesakes().any(|other| other.params.get(knob) != Some(value)));
+    differing
+        .map(|(knob, value)| format!(", {} {}", knob.replace('_', " "), plain(value)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -142,7 +151,10 @@ mod tests {
         let report = report(&["1 < 2 </script> is no longer true"]);
         assert!(!report.is_consistent());
         let page = page::render(&report).expect("renders");
-        assert!(page.contains("1 &lt; 2 &lt;/script&gt; is no longer true"), "shown, and no markup");
+        assert!(
+            page.contains("1 &lt; 2 &lt;/script&gt; is no longer true"),
+            "shown, and no markup"
+        );
         assert_eq!(page.matches("</script>").count(), 1, "the JSON cannot end its script");
     }
 
@@ -150,9 +162,11 @@ mod tests {
     fn a_report_of_no_commit_is_bad_and_says_so() {
         let of = |committed: &[u64], ended_early: bool| {
             let sample = Sample { protocol: 0, threads: 2, cu: true, ts: true, tps: 0.0 };
-            let result = |&committed: &u64| Measurement { committed, ..measurement("smallbank", sample) };
+            let result =
+                |&committed: &u64| Measurement { committed, ..measurement("smallbank", sample) };
             let results = committed.iter().map(result).collect();
-            let report = Report::new(Machine::inspect(2), Vec::new(), results, ended_early).expect("results");
+            let report = Report::new(Machine::inspect(2), Vec::new(), results, ended_early)
+                .expect("results");
             let told = "smallbank occ, 2 threads: no transaction committed while it was measured";
             (report.finding(), report.notes.iter().filter(|note| *note == told).count())
         };
@@ -167,7 +181,10 @@ mod tests {
     fn what_has_the_same_name_is_told_by_its_knobs() {
         let of = |workload: &str, params: serde_json::Value| Measurement {
             params,
-            ..measurement(workload, Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 })
+            ..measurement(
+                workload,
+                Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 },
+            )
         };
         let results = [
             of("tpcc", serde_json::json!({ "warehouses": 1, "order_ids": "once", "items": 5 })),
@@ -175,6 +192,9 @@ mod tests {
             of("ycsb-a", serde_json::json!({ "warehouses": 3 })),
         ];
         let varieties = results.each_ref().map(|result| variety(result, &results));
-        assert_eq!(varieties, [", order ids once, warehouses 1", ", order ids district, warehouses 2", ""]);
+        assert_eq!(
+            varieties,
+            [", order ids once, warehouses 1", ", order ids district, warehouses 2", ""]
+        );
     }
 }

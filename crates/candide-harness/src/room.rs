@@ -28,7 +28,8 @@ fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option
     let Size { tables, of, inputs } = size;
     let inputs = inputs.saturating_mul(threads as u64);
     let bytes = tables.saturating_add(inputs);
-    let fewer = format!("fewer {}", if inputs > tables { "--transactions or --threads" } else { of });
+    let fewer =
+        format!("fewer {}", if inputs > tables { "--transactions or --threads" } else { of });
     (bytes > free).then(|| {
         format!(
             "takes about {} of memory with these options, and {} are free: ask for {}, or add --force to go on all the same",
@@ -41,7 +42,8 @@ fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option
 
 /// Writes bytes in the largest unit of which there is one.
 fn in_units(bytes: u64) -> String {
-    let units = [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    let units =
+        [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     match units.iter().find(|(_, unit)| bytes >= *unit) {
         Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
         None => format!("{bytes} bytes"),
@@ -54,22 +56,36 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_what_there_are_too_many_of() {
-        let size = |warehouses| Size { tables: warehouses * 200_000_000, of: "warehouses", inputs: 1_000_000_000 };
+        let size = |warehouses| Size {
+            tables: warehouses * 200_000_000,
+            of: "warehouses",
+            inputs: 1_000_000_000,
+        };
         assert_eq!(excess(size(5), 2, None, 3_000_000_000), None, "just fits");
-        let excess_unless =
-            |remedy, warehouses, threads| excess(size(warehouses), threads, remedy, 23_600_000_000).expect("too much");
+        let excess_unless = |remedy, warehouses, threads| {
+            excess(size(warehouses), threads, remedy, 23_600_000_000).expect("too much")
+        };
         let excess = |warehouses, threads| excess_unless(None, warehouses, threads);
         let refused = excess(5_000, 1);
         assert!(refused.starts_with("takes about 1.0 TB of memory"), "{refused}");
-        assert!(refused.contains("23.6 GB are free: ask for fewer warehouses, or add --force"), "{refused}");
+        assert!(
+            refused.contains("23.6 GB are free: ask for fewer warehouses, or add --force"),
+            "{refused}"
+        );
         assert!(excess(1, 1_000).contains("takes about 1.0 TB"));
         assert!(excess(1, 1_000).contains("fewer --transactions or --threads"));
-        assert!(excess_unless(Some("a lower --scale"), 5_000, 1).contains("ask for a lower --scale, or add --force"));
+        assert!(
+            excess_unless(Some("a lower --scale"), 5_000, 1)
+                .contains("ask for a lower --scale, or add --force")
+        );
         assert!(excess(u64::MAX / 200_000_000, usize::MAX).contains("TB"), "beyond all numbers");
     }
 
     #[test]
     fn units_are_as_large_as_the_number() {
-        assert_eq!([0, 999, 1_000, 1_550_000].map(in_units), ["0 bytes", "999 bytes", "1.0 kB", "1.6 MB"]);
+        assert_eq!(
+            [0, 999, 1_000, 1_550_000].map(in_units),
+            ["0 bytes", "999 bytes", "1.0 kB", "1.6 MB"]
+        );
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 
 /// A file to write at the end. Whether it can be written is found out before the run, which may
-/// take a minute. Until the end, a file that there was keeps its contents, and one that was not there is
-/// not made, so that none is left however the run ends.
+/// take a minute. Until the end, a file that there was keeps its contents, and one that was not
+/// there is not made, so that none is left however the run ends.
 pub(crate) struct Sink {
     path: PathBuf,
     /// Where the path leads.

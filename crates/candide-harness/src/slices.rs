@@ -1,6 +1,8 @@
-//! The measured time of a run cut into slices: what came of each, and what was in memory at its end.
+//! The measured time of a run cut into slices: what came of each, and what was in memory at its
+//! end.
 //!
-//! Workloads that change while they run have slices of their own, shorter and without latencies, in `timeline.rs`.
+//! Workloads that change while they run have slices of their own, shorter and without latencies, in
+//! `timeline.rs`.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,7 +14,8 @@ use crate::driver::Kind;
 use crate::failure::Failure;
 use crate::measurement::{Footprint, Transactions};
 
-/// The most slices of a run: each occupies 40 kB while they are collected, and is a line that somebody reads.
+/// The most slices of a run: each occupies 40 kB while they are collected, and is a line that
+/// somebody reads.
 const MOST: usize = 1000;
 
 /// Returns an error if a run of `duration` has too many slices of the length that was asked for.
@@ -20,7 +23,9 @@ pub(crate) fn expect_few(slice: Option<Duration>, duration: Duration) -> Result<
     match slice {
         Some(slice) if duration.as_nanos().div_ceil(slice.as_nanos()) > MOST as u128 => {
             let [slice, run] = [slice, duration].map(humantime::format_duration);
-            Err(Failure::Usage(format!("a run of {run} has at most {MOST} slices, so not of {slice}")))
+            Err(Failure::Usage(format!(
+                "a run of {run} has at most {MOST} slices, so not of {slice}"
+            )))
         }
         _ => Ok(()),
     }
@@ -87,8 +92,8 @@ impl Slices {
         kinds[index].merge(kind);
     }
 
-    /// What the slices came to: as many as there are `footprints`, `elapsed` in all. What ended later, having begun in time, is entered
-    /// in the last one.
+    /// What the slices came to: as many as there are `footprints`, `elapsed` in all. What ended
+    /// later, having begun in time, is entered in the last one.
     pub(crate) fn into_list(self, elapsed: Duration, footprints: Vec<Footprint>) -> Vec<RunSlice> {
         let mut kinds = self.kinds.into_inner().expect("nobody panics while holding it");
         let count = footprints.len();
@@ -100,7 +105,8 @@ impl Slices {
         let length = self.length.as_secs_f64();
         let slice = |(index, (kind, footprint)): (usize, (&Kind, Footprint))| {
             let from_s = index as f64 * length;
-            let duration_s = if index + 1 == count { elapsed.as_secs_f64() - from_s } else { length };
+            let duration_s =
+                if index + 1 == count { elapsed.as_secs_f64() - from_s } else { length };
             RunSlice { from_s, duration_s, all: Transactions::new(kind), footprint }
         };
         kinds.iter().zip(footprints).enumerate().map(slice).collect()
@@ -127,7 +133,8 @@ impl Share<'_> {
         self.kind.record(step, latency);
     }
 
-    /// Goes on to the slice in which `moment` is. That takes some ten microseconds, by which the next transaction is longer.
+    /// Goes on to the slice in which `moment` is. That takes some ten microseconds, by which the
+    /// next transaction is longer.
     #[cold]
     fn turn_to(&mut self, moment: Instant) {
         self.slices.add(self.index, &self.kind);
@@ -167,17 +174,29 @@ mod tests {
         enter(&mut other, MILLIS(57), true);
         one.close();
         other.close();
-        let footprints = (1..=4).map(|bytes| Footprint { memory_bytes: bytes, rss_bytes: None }).collect();
+        let footprints =
+            (1..=4).map(|bytes| Footprint { memory_bytes: bytes, rss_bytes: None }).collect();
         let list = slices.into_list(MILLIS(35), footprints);
-        let counts: Vec<_> =
-            list.iter().map(|slice| (slice.all.committed, slice.all.aborted, slice.all.user_aborted)).collect();
+        let counts: Vec<_> = list
+            .iter()
+            .map(|slice| (slice.all.committed, slice.all.aborted, slice.all.user_aborted))
+            .collect();
         assert_eq!(counts, [(2, 2, 0), (1, 2, 1), (0, 0, 0), (2, 2, 0)]);
-        let places: Vec<_> =
-            list.iter().map(|slice| [slice.from_s, slice.duration_s].map(|s| (s * 1e3).round())).collect();
+        let places: Vec<_> = list
+            .iter()
+            .map(|slice| [slice.from_s, slice.duration_s].map(|s| (s * 1e3).round()))
+            .collect();
         assert_eq!(places, [[0.0, 10.0], [10.0, 10.0], [20.0, 10.0], [30.0, 5.0]]);
-        assert_eq!(list.iter().map(|slice| slice.footprint.memory_bytes).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(
+            list.iter().map(|slice| slice.footprint.memory_bytes).collect::<Vec<_>>(),
+            [1, 2, 3, 4]
+        );
         assert!((list[3].throughput() - 400.0).abs() < 1e-6);
-        assert!(list[0].all.max_us > 8000.0 && list[0].all.max_us < 10_000.0, "{}", list[0].all.max_us);
+        assert!(
+            list[0].all.max_us > 8000.0 && list[0].all.max_us < 10_000.0,
+            "{}",
+            list[0].all.max_us
+        );
         assert_eq!(list[2].all.max_us, 0.0, "nothing is left of the slice before");
         assert!(list[3].all.p50_us > 30_000.0, "{}", list[3].all.p50_us);
     }

@@ -1,4 +1,5 @@
-//! One workload on one database: loaded when it is needed, run with each number of threads, checked; and what that came to.
+//! One workload on one database: loaded when it is needed, run with each number of threads,
+//! checked; and what that came to.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,8 @@ pub struct Rules {
     pub runs: usize,
     /// The seed of everything random.
     pub seed: u64,
-    /// So many transactions per second are begun by all threads together; without it, as many as they can.
+    /// So many transactions per second are begun by all threads together; without it, as many as
+    /// they can.
     pub rate: Option<f64>,
     /// The length of the slices of which it is told what they came to.
     pub slice: Option<Duration>,
@@ -66,7 +68,12 @@ pub(crate) enum Turn {
 
 impl<'a> Stand<'a> {
     pub(crate) fn new(subject: &'a dyn Subject, variant: Variant, threads: &[usize]) -> Self {
-        let tally = |&threads| Tally { threads, runs: Vec::new(), consistency: Consistency::default(), memory: None };
+        let tally = |&threads| Tally {
+            threads,
+            runs: Vec::new(),
+            consistency: Consistency::default(),
+            memory: None,
+        };
         let tallies = threads.iter().map(tally).collect();
         Stand { subject, variant, tallies, site: None, unchecked: None, check_took: None }
     }
@@ -81,9 +88,15 @@ impl<'a> Stand<'a> {
         (self.tallies[index].threads, &self.tallies[index].runs)
     }
 
-    /// One more run with number `index` of the numbers of threads; the last one is followed by the check. A workload that grows begins
-    /// anew for each run, so that later ones do not work on larger tables, and is checked after each.
-    pub(crate) fn turn(&mut self, index: usize, rules: &Rules, agenda: &Agenda) -> Result<Turn, Failure> {
+    /// One more run with number `index` of the numbers of threads; the last one is followed by the
+    /// check. A workload that grows begins anew for each run, so that later ones do not work on
+    /// larger tables, and is checked after each.
+    pub(crate) fn turn(
+        &mut self,
+        index: usize,
+        rules: &Rules,
+        agenda: &Agenda,
+    ) -> Result<Turn, Failure> {
         let Rules { cores, warmup, duration, seed, rate, slice, hottest, .. } = rules;
         let site = match &self.site {
             Some(site) => site,
@@ -96,13 +109,16 @@ impl<'a> Stand<'a> {
             }
         };
         let tally = &mut self.tallies[index];
-        let (name, protocol, threads) = (self.subject.name(), self.variant.protocol.name(), tally.threads);
+        let (name, protocol, threads) =
+            (self.subject.name(), self.variant.protocol.name(), tally.threads);
         let title = format!("{name} {protocol}, {threads} threads");
         let timeline = self.subject.timeline();
         let (warmup, duration) = (*warmup, *duration);
-        let timing = Timing { warmup, duration, timeline, rate: *rate, slice: *slice, hottest: *hottest };
+        let timing =
+            Timing { warmup, duration, timeline, rate: *rate, slice: *slice, hottest: *hottest };
         let clock = Clock::new(agenda, &title, warmup + duration);
-        let run = driver::run(&**site, self.subject.kinds().len(), threads, &timing, cores, &clock)?;
+        let run =
+            driver::run(&**site, self.subject.kinds().len(), threads, &timing, cores, &clock)?;
         drop(clock);
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };
         self.unchecked = Some(index);
@@ -121,7 +137,8 @@ impl<'a> Stand<'a> {
         Ok(turn)
     }
 
-    /// Checks what has not been checked yet, and gives the memory back: the next turn begins with a new database.
+    /// Checks what has not been checked yet, and gives the memory back: the next turn begins with a
+    /// new database.
     pub(crate) fn close(&mut self, agenda: &Agenda) -> Result<(), Failure> {
         self.check(agenda)?;
         self.site = None;
@@ -140,7 +157,10 @@ impl<'a> Stand<'a> {
     }
 
     /// What came of each number of threads; `None` if nothing was measured.
-    pub(crate) fn into_measurements(self, rules: &Rules) -> Result<Vec<Option<Measurement>>, Failure> {
+    pub(crate) fn into_measurements(
+        self,
+        rules: &Rules,
+    ) -> Result<Vec<Option<Measurement>>, Failure> {
         let Stand { subject, variant, tallies, .. } = self;
         let measure = |tally: Tally| {
             let Tally { threads, runs, consistency, memory } = tally;

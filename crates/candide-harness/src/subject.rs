@@ -1,5 +1,6 @@
-//! Workloads and databases behind trait objects: whatever does not need to know which workload it is, under which protocol, is
-//! compiled once. What is below [`measurable`] is compiled for each workload and protocol.
+//! Workloads and databases behind trait objects: whatever does not need to know which workload it
+//! is, under which protocol, is compiled once. What is below [`measurable`] is compiled for each
+//! workload and protocol.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -72,7 +73,8 @@ pub trait Subject: Sync {
     fn fill(&self, variant: &Variant, loading: &Loading<'_>) -> Result<Box<dyn Site>, FillError>;
 }
 
-/// A filled database and the account of what was committed to it, whichever workload and protocol it is of.
+/// A filled database and the account of what was committed to it, whichever workload and protocol
+/// it is of.
 pub trait Site: Send + Sync {
     /// Opens a session for each of so many threads, which are the workers of the next round.
     fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error>;
@@ -134,8 +136,12 @@ impl std::error::Error for FillError {
     }
 }
 
-/// Fills a database with the tables of `subject` and draws how far that is; returns `None` if Ctrl-C was pressed meanwhile.
-pub(crate) fn load(subject: &dyn Subject, filling: &Filling<'_>) -> Result<Option<Box<dyn Site>>, Failure> {
+/// Fills a database with the tables of `subject` and draws how far that is; returns `None` if
+/// Ctrl-C was pressed meanwhile.
+pub(crate) fn load(
+    subject: &dyn Subject,
+    filling: &Filling<'_>,
+) -> Result<Option<Box<dyn Site>>, Failure> {
     let &Filling { variant, cores, seed, agenda } = filling;
     let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
     let title = format!("loading {} {}", subject.name(), variant.protocol.name());
@@ -143,7 +149,10 @@ pub(crate) fn load(subject: &dyn Subject, filling: &Filling<'_>) -> Result<Optio
         let progress = |keys| {
             done.fetch_add(keys, Ordering::Relaxed);
         };
-        subject.fill(variant, &Loading { threads, seed, progress: &progress, stopped: &interrupt::is_pressed })
+        subject.fill(
+            variant,
+            &Loading { threads, seed, progress: &progress, stopped: &interrupt::is_pressed },
+        )
     });
     match filled {
         Ok(site) => Ok(Some(site)),
@@ -228,7 +237,10 @@ impl Variant {
     fn build<P: Protocol>(&self, policy: P::Policy) -> Result<Database<P>, Error> {
         let builder = Database::<P>::builder().policy(policy);
         let builder = builder.commit_time_updates(self.cu).timestamp_splitting(self.ts);
-        let builder = self.timestamps.into_iter().fold(builder, |builder, timestamps| builder.timestamps(timestamps));
+        let builder = self
+            .timestamps
+            .into_iter()
+            .fold(builder, |builder, timestamps| builder.timestamps(timestamps));
         builder.factors(self.factors.iter().copied()).build()
     }
 }
@@ -243,7 +255,8 @@ impl<P: Protocol, W: Workload> Site for Filled<P, W> {
     fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error> {
         let prepared = |thread| {
             let session = self.db.session()?;
-            Ok(Box::new(Prepared::<P, W> { loaded: &self.loaded, session, thread }) as Box<dyn PreparedWorker>)
+            Ok(Box::new(Prepared::<P, W> { loaded: &self.loaded, session, thread })
+                as Box<dyn PreparedWorker>)
         };
         let workers = (0..threads).map(prepared).collect::<Result<_, Error>>()?;
         self.loaded.expect_workers(threads);

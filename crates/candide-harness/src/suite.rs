@@ -19,7 +19,11 @@ pub struct Suite<'a> {
 
 impl<'a> Suite<'a> {
     /// Plans to run each of the workloads with each of the settings, if they make sense.
-    pub fn plan(subjects: &'a [Box<dyn Subject>], matrix: &Matrix, rules: Rules) -> Result<Self, Failure> {
+    pub fn plan(
+        subjects: &'a [Box<dyn Subject>],
+        matrix: &Matrix,
+        rules: Rules,
+    ) -> Result<Self, Failure> {
         let subjects: Vec<&dyn Subject> = subjects.iter().map(Box::as_ref).collect();
         subjects.iter().try_for_each(|subject| subject.validate()).map_err(Failure::Usage)?;
         if rules.hottest {
@@ -27,7 +31,8 @@ impl<'a> Suite<'a> {
         }
         let plan = Plan::new(matrix, rules.cores.count())?;
         slices::expect_few(rules.slice, rules.duration)?;
-        let most = plan.cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
+        let most =
+            plan.cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
         subjects.iter().try_for_each(|subject| expect_room(*subject, most, None, &rules))?;
         Ok(Suite { subjects, rules, plan })
     }
@@ -38,10 +43,12 @@ impl<'a> Suite<'a> {
         let mut notes = plan.notes;
         admit(&mut notes, subjects.iter().copied());
         let turns: usize = plan.cases.iter().map(|case| case.threads.len()).sum();
-        let mut agenda = Agenda::new(subjects.len() * turns * rules.runs, rules.warmup + rules.duration);
+        let mut agenda =
+            Agenda::new(subjects.len() * turns * rules.runs, rules.warmup + rules.duration);
         let mut results = Vec::new();
         let mut ended_early = false;
-        let cases = subjects.iter().flat_map(|&subject| plan.cases.iter().map(move |case| (subject, case)));
+        let cases =
+            subjects.iter().flat_map(|&subject| plan.cases.iter().map(move |case| (subject, case)));
         for (subject, case) in cases {
             if ended_early {
                 break;
@@ -73,7 +80,10 @@ fn expect_hottest(subject: &dyn Subject) -> Result<(), Failure> {
 }
 
 /// Adds what the workloads leave out or do otherwise to the notes, each thing once.
-pub(crate) fn admit<'a>(notes: &mut Vec<String>, subjects: impl IntoIterator<Item = &'a dyn Subject>) {
+pub(crate) fn admit<'a>(
+    notes: &mut Vec<String>,
+    subjects: impl IntoIterator<Item = &'a dyn Subject>,
+) {
     for subject in subjects {
         for what in subject.admissions() {
             let note = format!("{}: {what}", subject.name());

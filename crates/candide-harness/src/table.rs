@@ -70,7 +70,8 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
             table.add_rows(rows.map(|(index, point)| {
                 let is_base = line.base.is_none() && panel.len() > 1;
                 let held = results[point.result].consistency.failed.is_empty();
-                let label = if held { line.label.clone() } else { format!("{}: FAILED", line.label) };
+                let label =
+                    if held { line.label.clone() } else { format!("{}: FAILED", line.label) };
                 figure_row(label, point, is_base, if index == last { published } else { "" })
             }));
         }
@@ -93,8 +94,16 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
 }
 
 /// The columns of [`figure_row`].
-const FIGURE_HEADER: [&str; 8] =
-    ["line", "threads", "txn/s (median)", "slowest", "fastest", "ratio", "aborted attempts", "the paper"];
+const FIGURE_HEADER: [&str; 8] = [
+    "line",
+    "threads",
+    "txn/s (median)",
+    "slowest",
+    "fastest",
+    "ratio",
+    "aborted attempts",
+    "the paper",
+];
 
 /// A line of a figure at one number of threads.
 fn figure_row(label: String, point: &Point, is_base: bool, published: &str) -> [String; 8] {
@@ -144,7 +153,11 @@ pub(crate) fn throughput_row(result: &Measurement) -> [String; 10] {
         grouped(slowest),
         grouped(fastest),
         format!("{:.2} %", result.abort_ratio() * 100.0),
-        if failed == 0 { format!("{held} hold") } else { format!("{failed} of {} FAILED", failed + held) },
+        if failed == 0 {
+            format!("{held} hold")
+        } else {
+            format!("{failed} of {} FAILED", failed + held)
+        },
     ]
 }
 
@@ -183,7 +196,8 @@ pub(crate) const CAUSES_TITLE: &str = "Aborted attempts by cause; met: who was w
                                        takes time, so the figures above are lower than without --causes";
 
 /// The columns of [`cause_rows`].
-pub(crate) const CAUSES_HEADER: [&str; 6] = ["setting", "attempts", "reason", "place", "aborted", "met"];
+pub(crate) const CAUSES_HEADER: [&str; 6] =
+    ["setting", "attempts", "reason", "place", "aborted", "met"];
 
 /// One row for each cause of a setting, the most frequent first.
 pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 6]> {
@@ -233,8 +247,17 @@ pub(crate) fn hottest_row(result: &Measurement) -> Option<[String; 8]> {
 pub(crate) const TIMELINE_TITLE: &str = "Over time: txn/s in the fifths of each phase";
 
 /// The columns of [`timeline_rows`].
-pub(crate) const TIMELINE_HEADER: [&str; 9] =
-    ["setting", "phase", "from", "first fifth", "second", "third", "fourth", "last", "aborted attempts"];
+pub(crate) const TIMELINE_HEADER: [&str; 9] = [
+    "setting",
+    "phase",
+    "from",
+    "first fifth",
+    "second",
+    "third",
+    "fourth",
+    "last",
+    "aborted attempts",
+];
 
 /// One row for each phase of a setting, if it has phases.
 pub(crate) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [String; 9]> {
@@ -244,7 +267,17 @@ pub(crate) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [Strin
             let parts = phase.parts(5);
             let rate = |part: usize| grouped(parts[part].throughput());
             let aborted = format!("{:.2} %", phase.parts(1)[0].abort_ratio() * 100.0);
-            [label(result), name.to_string(), from, rate(0), rate(1), rate(2), rate(3), rate(4), aborted]
+            [
+                label(result),
+                name.to_string(),
+                from,
+                rate(0),
+                rate(1),
+                rate(2),
+                rate(3),
+                rate(4),
+                aborted,
+            ]
         })
     })
 }
@@ -284,11 +317,19 @@ pub(crate) fn label(result: &Measurement) -> String {
     let off = [(result.cu, ", cu off"), (result.ts, ", ts off")];
     let off: String = off.iter().filter(|(on, _)| !on).map(|(_, words)| *words).collect();
     let plural = if result.threads == 1 { "" } else { "s" };
-    format!("{}{} {}, {} thread{plural}{off}", result.workload, result.variety, protocol(result), result.threads)
+    format!(
+        "{}{} {}, {} thread{plural}{off}",
+        result.workload,
+        result.variety,
+        protocol(result),
+        result.threads
+    )
 }
 
 fn protocol(result: &Measurement) -> String {
-    let timestamps = result.other_timestamps().map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
+    let timestamps = result
+        .other_timestamps()
+        .map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
     let factors = if result.factors.is_empty() { "" } else { " (handicapped)" };
     format!("{}{timestamps}{factors}", result.protocol)
 }
@@ -315,9 +356,14 @@ fn causes(report: &Report) -> Table {
     for result in &report.results {
         table.add_rows(cause_rows(result).take(CAUSES_SHOWN));
         let others = result.causes.iter().flatten().skip(CAUSES_SHOWN);
-        let (kinds, attempts) = others.fold((0, 0), |(kinds, sum), cause| (kinds + 1, sum + cause.attempts));
+        let (kinds, attempts) =
+            others.fold((0, 0), |(kinds, sum), cause| (kinds + 1, sum + cause.attempts));
         if kinds > 0 {
-            table.add_row([label(result), grouped(attempts as f64), format!("{kinds} other causes")]);
+            table.add_row([
+                label(result),
+                grouped(attempts as f64),
+                format!("{kinds} other causes"),
+            ]);
         }
     }
     table

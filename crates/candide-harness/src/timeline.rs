@@ -51,7 +51,8 @@ impl Phase {
 
     /// Notes how long the phase was, which all slices but the last share evenly.
     pub(crate) fn measured(&mut self, length: Duration, slice: Duration) {
-        let (whole, rest) = (length.as_nanos() / slice.as_nanos(), length.as_nanos() % slice.as_nanos());
+        let (whole, rest) =
+            (length.as_nanos() / slice.as_nanos(), length.as_nanos() % slice.as_nanos());
         (0..whole as usize).for_each(|index| self.slice(index).seconds = slice.as_secs_f64());
         if rest > 0 {
             self.slice(whole as usize).seconds = rest as f64 / 1e9;
@@ -118,8 +119,15 @@ fn lists<S: Serializer>(phase: &Phase, serializer: S) -> Result<S::Ok, S::Error>
 impl Timeslices {
     pub(crate) fn new(timeline: &Timeline, phases: &[Phase]) -> Self {
         let names = timeline.phases.iter().cycle();
-        let phases = names.zip(phases).map(|(name, phase)| NamedPhase { name, phase: phase.clone() }).collect();
-        Timeslices { phase_s: timeline.phase.as_secs_f64(), slice_s: timeline.slice.as_secs_f64(), phases }
+        let phases = names
+            .zip(phases)
+            .map(|(name, phase)| NamedPhase { name, phase: phase.clone() })
+            .collect();
+        Timeslices {
+            phase_s: timeline.phase.as_secs_f64(),
+            slice_s: timeline.slice.as_secs_f64(),
+            phases,
+        }
     }
 }
 
@@ -136,9 +144,11 @@ mod tests {
             phase.record(&step(retries), millis(after), millis(10));
         }
         phase.measured(millis(35), millis(10));
-        let counts: Vec<_> = phase.slices.iter().map(|slice| (slice.committed, slice.aborted)).collect();
+        let counts: Vec<_> =
+            phase.slices.iter().map(|slice| (slice.committed, slice.aborted)).collect();
         assert_eq!(counts, [(2, 2), (1, 0), (0, 0), (1, 1)]);
-        let seconds: Vec<_> = phase.slices.iter().map(|slice| (slice.seconds * 1e3).round()).collect();
+        let seconds: Vec<_> =
+            phase.slices.iter().map(|slice| (slice.seconds * 1e3).round()).collect();
         assert_eq!(seconds, [10.0, 10.0, 10.0, 5.0]);
         assert!((phase.slices[3].throughput() - 200.0).abs() < 1e-6);
         assert_eq!(phase.slices[0].abort_ratio(), 0.5);

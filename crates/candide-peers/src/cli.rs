@@ -11,7 +11,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "maps", version)]
 pub struct Options {
-    /// Rows in each map, separated by commas [default: 100000,1000000, or with --misses 10000 to 10000000]
+    /// Rows in each map, separated by commas [default: 100000,1000000, or with --misses 10000 to
+    /// 10000000]
     #[arg(long, value_delimiter = ',')]
     pub(crate) rows: Vec<NonZeroUsize>,
 
@@ -23,7 +24,8 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     pub(crate) threads: Vec<NonZeroUsize>,
 
-    /// How long a run of one map and operation is measured, such as 1s or 200ms; inserts take as long as they take
+    /// How long a run of one map and operation is measured, such as 1s or 200ms; inserts take as
+    /// long as they take
     #[arg(long, value_parser = positive_duration, default_value = "300ms")]
     pub(crate) duration: Duration,
 
@@ -35,15 +37,18 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) only: Vec<String>,
 
-    /// What the peers' hash maps hash with: `fold`, which is quick, or `sip`, the standard library's
+    /// What the peers' hash maps hash with: `fold`, which is quick, or `sip`, the standard
+    /// library's
     #[arg(long, value_enum, default_value = "fold")]
     pub(crate) hasher: Hasher,
 
-    /// Instead of throughput, the cost of a lookup by the number of rows: time, cache misses and instructions
+    /// Instead of throughput, the cost of a lookup by the number of rows: time, cache misses and
+    /// instructions
     #[arg(long)]
     pub(crate) misses: bool,
 
-    /// Draw what --misses measures to this file, as SVG: the time of a lookup by the number of rows and by its cache misses
+    /// Draw what --misses measures to this file, as SVG: the time of a lookup by the number of rows
+    /// and by its cache misses
     #[arg(long, value_name = "FILE", requires = "misses")]
     pub(crate) plot: Option<PathBuf>,
 

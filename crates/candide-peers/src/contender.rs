@@ -69,7 +69,8 @@ pub(crate) struct Turn {
 pub(crate) struct Sample {
     /// Operations in a second, of all threads together.
     pub(crate) per_second: f64,
-    /// The processor's events per operation, of the first thread, if they were wanted and can be counted.
+    /// The processor's events per operation, of the first thread, if they were wanted and can be
+    /// counted.
     pub(crate) events: Option<Events>,
 }
 
@@ -81,7 +82,8 @@ pub(crate) trait Contender<K: Key> {
     fn kind(&self) -> Kind;
     /// What it does among the others.
     fn role(&self) -> Role;
-    /// Drops what it holds and lets `threads` threads insert `keys` into an empty map; inserts in a second.
+    /// Drops what it holds and lets `threads` threads insert `keys` into an empty map; inserts in a
+    /// second.
     fn fill(&mut self, keys: &[K], threads: usize) -> f64;
     /// Has the map do something.
     fn measure(&self, input: &Input<K>, turn: Turn) -> Sample;
@@ -153,12 +155,19 @@ impl<M: Map<K>, K: Key> Contender<K> for Held<M> {
                     };
                     repeat(&mut handle, lookups, BATCH, 32, turn, start, &mut counters, lookup)
                 }
-                Operation::ScanShort => repeat(&mut handle, starts, 1, 32, turn, start, &mut counters, scan(SHORT)),
-                Operation::ScanLong => repeat(&mut handle, starts, 1, 2, turn, start, &mut counters, scan(LONG)),
+                Operation::ScanShort => {
+                    repeat(&mut handle, starts, 1, 32, turn, start, &mut counters, scan(SHORT))
+                }
+                Operation::ScanLong => {
+                    repeat(&mut handle, starts, 1, 2, turn, start, &mut counters, scan(LONG))
+                }
                 Operation::Insert => unreachable!("inserts are measured by filling"),
             }
         });
-        Sample { per_second: samples.iter().map(|sample| sample.per_second).sum(), events: samples[0].events }
+        Sample {
+            per_second: samples.iter().map(|sample| sample.per_second).sum(),
+            events: samples[0].events,
+        }
     }
 
     fn verify_lookups(&self, sorted: &[K]) -> Result<(), String> {
@@ -170,7 +179,9 @@ impl<M: Map<K>, K: Key> Contender<K> for Held<M> {
             }
             expected = expected.wrapping_add(key.value());
         }
-        let sum = sorted.chunks(BATCH).try_fold(0u64, |sum, keys| Some(sum.wrapping_add(handle.lookup(keys)?)));
+        let sum = sorted
+            .chunks(BATCH)
+            .try_fold(0u64, |sum, keys| Some(sum.wrapping_add(handle.lookup(keys)?)));
         if sum != Some(expected) {
             return Err(format!("{}: looked up in batches, the values are others", M::NAME));
         }
@@ -185,7 +196,8 @@ impl<M: Map<K>, K: Key> Contender<K> for Held<M> {
         if M::KIND == Kind::Hash {
             return Ok(());
         }
-        verify_scans(&mut self.map().handle(), sorted).map_err(|what| format!("{}: {what}", M::NAME))
+        verify_scans(&mut self.map().handle(), sorted)
+            .map_err(|what| format!("{}: {what}", M::NAME))
     }
 
     fn empty(&mut self) {
@@ -194,7 +206,9 @@ impl<M: Map<K>, K: Key> Contender<K> for Held<M> {
 }
 
 fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(), String> {
-    let mut scan = |from: &K, count| handle.scan(from, count, |rows: &mut Vec<_>, key, value| rows.push((*key, value)));
+    let mut scan = |from: &K, count| {
+        handle.scan(from, count, |rows: &mut Vec<_>, key, value| rows.push((*key, value)))
+    };
     let rows = |keys: &[K]| keys.iter().map(|key| (*key, key.value())).collect::<Vec<_>>();
     if scan(&K::default(), sorted.len() + 1) != rows(sorted) {
         return Err("a scan of everything is not everything in order".to_string());
@@ -205,7 +219,10 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
         for count in [1, SHORT, LONG] {
             let expected = rows(&sorted[first..sorted.len().min(first + count)]);
             if scan(&sorted[first], count) != expected {
-                return Err(format!("a scan of {count} rows from {:?} gives others", sorted[first]));
+                return Err(format!(
+                    "a scan of {count} rows from {:?} gives others",
+                    sorted[first]
+                ));
             }
         }
     }
@@ -214,15 +231,22 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
             let keys = &sorted[first..sorted.len().min(first + count)];
             let expected = keys.iter().fold(0u64, |sum, key| sum.wrapping_add(key.value()));
             if handle.scan_values(&sorted[first], count) != expected {
-                return Err(format!("a scan of the values of {count} rows from {:?} gives others", sorted[first]));
+                return Err(format!(
+                    "a scan of the values of {count} rows from {:?} gives others",
+                    sorted[first]
+                ));
             }
         }
     }
     Ok(())
 }
 
-/// Runs `body` on threads of their own, each on a core of its own while there are enough, and gives them a barrier.
-pub(crate) fn on_threads<T: Send>(threads: usize, body: impl Fn(usize, &Barrier) -> T + Sync) -> Vec<T> {
+/// Runs `body` on threads of their own, each on a core of its own while there are enough, and gives
+/// them a barrier.
+pub(crate) fn on_threads<T: Send>(
+    threads: usize,
+    body: impl Fn(usize, &Barrier) -> T + Sync,
+) -> Vec<T> {
     let (cores, start, body) = (Cores::allowed(), Barrier::new(threads), &body);
     let (cores, start) = (&cores, &start);
     std::thread::scope(|scope| {
@@ -238,8 +262,8 @@ pub(crate) fn on_threads<T: Send>(threads: usize, body: impl Fn(usize, &Barrier)
     })
 }
 
-/// Gives `step` one piece of the input after the other, `size` keys each, until the time is over. The clock is looked at
-/// after every `stride` of them.
+/// Gives `step` one piece of the input after the other, `size` keys each, until the time is over.
+/// The clock is looked at after every `stride` of them.
 #[allow(clippy::too_many_arguments, reason = "called thrice, next to each other")]
 fn repeat<H, K>(
     handle: &mut H,

@@ -12,13 +12,15 @@ impl Cores {
         use rustix::thread::{CpuSet, sched_getaffinity};
 
         match sched_getaffinity(None) {
-            Ok(set) => Cores { numbers: (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect() },
+            Ok(set) => {
+                Cores { numbers: (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect() }
+            }
             Err(_) => Self::claimed(),
         }
     }
 
-    /// Pins the calling thread, number `thread` of a turn, to a core of its own while there are enough. A system that
-    /// refuses is left alone: the measurement is then noisier, not wrong.
+    /// Pins the calling thread, number `thread` of a turn, to a core of its own while there are
+    /// enough. A system that refuses is left alone: the measurement is then noisier, not wrong.
     pub(crate) fn pin(&self, thread: usize) {
         let mut set = rustix::thread::CpuSet::new();
         set.set(self.numbers[thread % self.numbers.len()]);
@@ -43,6 +45,8 @@ impl Cores {
     }
 
     fn claimed() -> Cores {
-        Cores { numbers: (0..std::thread::available_parallelism().map_or(1, usize::from)).collect() }
+        Cores {
+            numbers: (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
+        }
     }
 }

@@ -24,7 +24,9 @@ pub(crate) struct Throughput {
 impl Throughput {
     /// The slowest and the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
-        self.runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &rate| (rate.min(low), rate.max(high)))
+        self.runs
+            .iter()
+            .fold((f64::INFINITY, 0.0), |(low, high), &rate| (rate.min(low), rate.max(high)))
     }
 }
 

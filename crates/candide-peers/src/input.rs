@@ -14,7 +14,8 @@ pub(crate) struct Input<K> {
     pub(crate) sorted: Vec<K>,
     /// For each thread, keys that are there.
     pub(crate) lookups: Vec<Vec<K>>,
-    /// For each thread, keys that are there, with enough others behind them for a long scan if there are so many at all.
+    /// For each thread, keys that are there, with enough others behind them for a long scan if
+    /// there are so many at all.
     pub(crate) starts: Vec<Vec<K>>,
 }
 
@@ -26,10 +27,13 @@ impl<K: Key> Input<K> {
         let mut random = fastrand::Rng::with_seed(seed);
         // As many as are looked up in a while, so that no part of the rows is favoured.
         let draws = (2 * rows).clamp(1 << 14, 1 << 22).next_multiple_of(BATCH);
-        let lookups = (0..threads).map(|_| (0..draws).map(|_| keys[random.usize(..rows)]).collect()).collect();
+        let lookups = (0..threads)
+            .map(|_| (0..draws).map(|_| keys[random.usize(..rows)]).collect())
+            .collect();
         let last = rows.saturating_sub(LONG).max(1);
-        let starts =
-            (0..threads).map(|_| (0..draws.min(1 << 18)).map(|_| sorted[random.usize(..last)]).collect()).collect();
+        let starts = (0..threads)
+            .map(|_| (0..draws.min(1 << 18)).map(|_| sorted[random.usize(..last)]).collect())
+            .collect();
         Input { keys, sorted, lookups, starts }
     }
 }

@@ -80,7 +80,11 @@ impl Key for Wide {
     #[inline]
     fn from_bytes(bytes: &[u8]) -> Wide {
         assert_eq!(bytes.len(), 24);
-        (u64::from_bytes(&bytes[..8]), u64::from_bytes(&bytes[8..16]), u64::from_bytes(&bytes[16..]))
+        (
+            u64::from_bytes(&bytes[..8]),
+            u64::from_bytes(&bytes[8..16]),
+            u64::from_bytes(&bytes[16..]),
+        )
     }
 }
 

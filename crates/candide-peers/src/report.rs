@@ -67,9 +67,11 @@ impl Machine {
         }
     }
 
-    /// What must be said of huge pages, if some of those who are compared get them and others do not.
+    /// What must be said of huge pages, if some of those who are compared get them and others do
+    /// not.
     pub(crate) fn huge_pages_note(&self) -> Option<String> {
-        let asked = std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));
+        let asked =
+            std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));
         (self.huge_pages.contains("[madvise]") && !asked).then(|| {
             "huge pages go to those who ask, and only Candide does; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 in the \
              environment lets the others ask, too"

@@ -18,8 +18,11 @@ use crate::{Kind, Role, Wide, plot, table};
 /// If a map is wanted that is not there, a map lost what it was given, or a file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     // Maps that take all keys take narrow ones.
-    let known: Vec<_> = u64::all(options.hasher).iter().map(|map| (map.name(), map.kind(), map.role())).collect();
-    if let Some(unknown) = options.only.iter().find(|&only| known.iter().all(|&(name, ..)| name != only)) {
+    let known: Vec<_> =
+        u64::all(options.hasher).iter().map(|map| (map.name(), map.kind(), map.role())).collect();
+    if let Some(unknown) =
+        options.only.iter().find(|&only| known.iter().all(|&(name, ..)| name != only))
+    {
         let names: Vec<_> = known.iter().map(|&(name, ..)| name).collect();
         return Err(format!("there is no map `{unknown}`; use some of {}", names.join(", ")).into());
     }
@@ -42,8 +45,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fills every map with `rows` rows by two threads and looks whether they are there. Gives the peers whose scans are wrong,
-/// each with the size of its keys.
+/// Fills every map with `rows` rows by two threads and looks whether they are there. Gives the
+/// peers whose scans are wrong, each with the size of its keys.
 ///
 /// # Errors
 /// If a map lost a row, or Candide's scans are wrong.
@@ -64,7 +67,8 @@ pub fn check(rows: usize) -> Result<Vec<(&'static str, usize)>, String> {
     Ok(wrong)
 }
 
-/// Looks whether a map can be measured; what is wrong with its scans, if something is. Of Candide nothing may be.
+/// Looks whether a map can be measured; what is wrong with its scans, if something is. Of Candide
+/// nothing may be.
 fn verify<K: Maps>(map: &dyn Contender<K>, input: &Input<K>) -> Result<Option<String>, String> {
     map.verify_lookups(&input.sorted)?;
     match map.verify_scans(&input.sorted) {
@@ -77,13 +81,18 @@ fn verify<K: Maps>(map: &dyn Contender<K>, input: &Input<K>) -> Result<Option<St
 type Contenders<K> = Vec<Box<dyn Contender<K>>>;
 
 /// Maps of one kind and key, with all numbers of rows.
-fn measure<K: Maps>(options: &Options, kind: Kind, report: &mut Report) -> Result<(), Box<dyn Error>> {
+fn measure<K: Maps>(
+    options: &Options,
+    kind: Kind,
+    report: &mut Report,
+) -> Result<(), Box<dyn Error>> {
     let mut maps: Contenders<K> = K::all(options.hasher);
     maps.retain(|map| map.kind() == kind && options.wants(map.name()));
     if maps.is_empty() {
         return Ok(());
     }
-    let threads = if options.misses { 1 } else { options.threads.iter().map(|n| n.get()).max().unwrap_or(1) };
+    let threads =
+        if options.misses { 1 } else { options.threads.iter().map(|n| n.get()).max().unwrap_or(1) };
     let first = report.lookup_costs.len();
     for rows in options.rows() {
         let input = Input::draw(rows, threads, options.seed);
@@ -103,7 +112,8 @@ fn measure<K: Maps>(options: &Options, kind: Kind, report: &mut Report) -> Resul
     Ok(())
 }
 
-/// Every operation of maps that take turns, and what must be said about them; each map is left filled.
+/// Every operation of maps that take turns, and what must be said about them; each map is left
+/// filled.
 fn throughputs<K: Maps>(
     options: &Options,
     maps: &mut Contenders<K>,
@@ -165,14 +175,24 @@ fn throughputs<K: Maps>(
 }
 
 /// What lookups cost in maps that take turns.
-fn costs<K: Maps>(options: &Options, maps: &mut Contenders<K>, input: &Input<K>) -> Result<Vec<Cost>, String> {
+fn costs<K: Maps>(
+    options: &Options,
+    maps: &mut Contenders<K>,
+    input: &Input<K>,
+) -> Result<Vec<Cost>, String> {
     for map in maps.iter_mut() {
         map.fill(&input.keys, 1);
         map.verify_lookups(&input.sorted)?;
     }
     let mut samples = vec![Vec::new(); maps.len()];
     for run in 0..options.runs.get() {
-        let turn = Turn { operation: Operation::Lookup, threads: 1, duration: options.duration, run, counted: true };
+        let turn = Turn {
+            operation: Operation::Lookup,
+            threads: 1,
+            duration: options.duration,
+            run,
+            counted: true,
+        };
         for (map, samples) in maps.iter().zip(&mut samples) {
             samples.push(map.measure(input, turn));
         }

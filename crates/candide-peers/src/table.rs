@@ -15,7 +15,8 @@ pub(crate) fn print_notes(report: &Report) {
     }
 }
 
-/// Prints what maps of one kind, size, key and number of threads came to, and what must be said about them.
+/// Prints what maps of one kind, size, key and number of threads came to, and what must be said
+/// about them.
 pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
     let Some(first) = figures.first() else { return };
     let operations = Operation::of(first.kind);
@@ -30,23 +31,30 @@ pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
     let mut header = vec!["map"];
     header.extend(operations.iter().map(|operation| operation.name()));
     let mut table = table(&header);
-    let figure = |map, operation| figures.iter().find(|figure| figure.map == map && figure.operation == operation);
+    let figure = |map, operation| {
+        figures.iter().find(|figure| figure.map == map && figure.operation == operation)
+    };
     let names = |role| {
         // Each map has one figure of inserts.
-        let one_each =
-            figures.iter().filter(move |figure| figure.role == role && figure.operation == Operation::Insert);
+        let one_each = figures
+            .iter()
+            .filter(move |figure| figure.role == role && figure.operation == Operation::Insert);
         one_each.map(|figure| figure.map)
     };
     for role in [Role::Candide, Role::Peer, Role::Yardstick] {
         for name in names(role) {
-            let cells = operations.iter().map(|&operation| figure(name, operation).map_or("-".to_string(), cell));
+            let cells = operations
+                .iter()
+                .map(|&operation| figure(name, operation).map_or("-".to_string(), cell));
             table.add_row(std::iter::once(name.to_string()).chain(cells));
         }
     }
     for name in names(Role::Candide) {
         let ratios = operations.iter().map(|&operation| {
             let ours = figure(name, operation)?;
-            let peers = figures.iter().filter(|figure| figure.role == Role::Peer && figure.operation == operation);
+            let peers = figures
+                .iter()
+                .filter(|figure| figure.role == Role::Peer && figure.operation == operation);
             let best = peers.max_by(|a, b| a.ops_per_second.total_cmp(&b.ops_per_second))?;
             Some(format!("{:.2} ({})", ours.ops_per_second / best.ops_per_second, best.map))
         });
@@ -65,13 +73,22 @@ pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
 /// Prints what lookups of maps of one kind and key cost.
 pub(crate) fn print_costs(costs: &[Cost]) {
     let Some(first) = costs.first() else { return };
-    let what = if costs.iter().any(|cost| cost.events.is_some()) { "ns / cache misses / instructions" } else { "ns" };
-    println!("\n{} maps, keys of {} bytes, one thread: {what} per lookup, medians", kind(first.kind), first.key_bytes);
+    let what = if costs.iter().any(|cost| cost.events.is_some()) {
+        "ns / cache misses / instructions"
+    } else {
+        "ns"
+    };
+    println!(
+        "\n{} maps, keys of {} bytes, one thread: {what} per lookup, medians",
+        kind(first.kind),
+        first.key_bytes
+    );
     let mut rows: Vec<usize> = costs.iter().map(|cost| cost.rows).collect();
     rows.sort_unstable();
     rows.dedup();
-    let header: Vec<String> =
-        std::iter::once("map".to_string()).chain(rows.iter().map(|&rows| format!("{} rows", grouped(rows)))).collect();
+    let header: Vec<String> = std::iter::once("map".to_string())
+        .chain(rows.iter().map(|&rows| format!("{} rows", grouped(rows))))
+        .collect();
     let mut table = table(&header);
     let mut seen = Vec::new();
     for cost in costs {
@@ -83,7 +100,10 @@ pub(crate) fn print_costs(costs: &[Cost]) {
             let found = costs.iter().find(|other| other.map == cost.map && other.rows == rows);
             found.map_or(String::new(), |cost| match cost.events {
                 Some(events) => {
-                    format!("{:.1} / {:.2} / {:.0}", cost.nanoseconds, events.misses, events.instructions)
+                    format!(
+                        "{:.1} / {:.2} / {:.0}",
+                        cost.nanoseconds, events.misses, events.instructions
+                    )
                 }
                 None => format!("{:.1}", cost.nanoseconds),
             })
@@ -154,7 +174,10 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([123e6, 12.34e6, 1.234e6, 45_600.0].map(millions), ["123", "12.3", "1.23", "0.0456"]);
+        assert_eq!(
+            [123e6, 12.34e6, 1.234e6, 45_600.0].map(millions),
+            ["123", "12.3", "1.23", "0.0456"]
+        );
         assert_eq!([999, 10_000, 1_000_000].map(grouped), ["999", "10,000", "1,000,000"]);
     }
 }

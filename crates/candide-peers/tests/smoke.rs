@@ -7,7 +7,8 @@ use clap::Parser;
 
 #[test]
 fn every_map_finds_and_orders_its_rows() {
-    // masstree 0.9.5 skips rows in a scan from a key that shares its first eight bytes with more than fifteen others.
+    // masstree 0.9.5 skips rows in a scan from a key that shares its first eight bytes with more
+    // than fifteen others.
     assert_eq!(candide_peers::check(1000).unwrap(), [("masstree", 24)]);
 }
 
@@ -17,7 +18,8 @@ fn the_command_measures_every_map() {
     let path = json.to_str().unwrap();
     let small = ["maps", "--rows", "1000", "--duration", "2ms", "--runs", "2"];
     candide_peers::run(&Options::parse_from(small.iter().chain(&["--json", path]))).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     std::fs::remove_file(json).unwrap();
     for figure in report["throughput"].as_array().unwrap() {
         assert!(figure["ops_per_second"].as_f64().unwrap() > 0.0, "{figure}");
@@ -27,13 +29,27 @@ fn the_command_measures_every_map() {
 
 #[test]
 fn a_plot_is_well_formed_and_has_a_line_for_each_map() {
-    let file = |kind| std::env::temp_dir().join(format!("candide-peers-plot-{}.{kind}", std::process::id()));
+    let file = |kind| {
+        std::env::temp_dir().join(format!("candide-peers-plot-{}.{kind}", std::process::id()))
+    };
     let (svg, json) = (file("svg"), file("json"));
-    let small = ["maps", "--misses", "--rows", "100,1000", "--keys", "8", "--duration", "2ms", "--runs", "1"];
+    let small = [
+        "maps",
+        "--misses",
+        "--rows",
+        "100,1000",
+        "--keys",
+        "8",
+        "--duration",
+        "2ms",
+        "--runs",
+        "1",
+    ];
     let files = ["--plot", svg.to_str().unwrap(), "--json", json.to_str().unwrap()];
     candide_peers::run(&Options::parse_from(small.iter().chain(&files))).unwrap();
     let plot = std::fs::read_to_string(&svg).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     std::fs::remove_file(svg).unwrap();
     std::fs::remove_file(json).unwrap();
 
@@ -44,10 +60,18 @@ fn a_plot_is_well_formed_and_has_a_line_for_each_map() {
     // In time by rows, and in time by cache misses if the system lets us count.
     let panels = if costs.iter().any(|cost| !cost["events"].is_null()) { 2 } else { 1 };
     for map in &maps {
-        assert_eq!(plot.matches(&format!("<title>{map}</title></polyline>")).count(), panels, "{map}");
+        assert_eq!(
+            plot.matches(&format!("<title>{map}</title></polyline>")).count(),
+            panels,
+            "{map}"
+        );
     }
     assert_eq!(plot.matches("<polyline").count(), panels * maps.len());
-    let said = report["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains("the plot has"));
+    let said = report["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|note| note.as_str().unwrap().contains("the plot has"));
     assert_eq!(said, panels == 1);
 }
 

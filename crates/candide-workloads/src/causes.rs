@@ -9,20 +9,28 @@ use candide::{Abort, Conflict};
 pub struct Cause {
     /// The engine's reason.
     pub reason: Abort,
-    /// The table; `None` if it was about no table: the attempt gave way to a transaction that had failed too often.
+    /// The table; `None` if it was about no table: the attempt gave way to a transaction that had
+    /// failed too often.
     pub table: Option<String>,
-    /// The column group of the row, `"*"` without timestamp splitting; `None` if it was about a key that was absent.
+    /// The column group of the row, `"*"` without timestamp splitting; `None` if it was about a key
+    /// that was absent.
     pub group: Option<&'static str>,
     /// The type that was aborted, an index into [`Workload::KINDS`](crate::Workload::KINDS).
     pub aborted: usize,
-    /// The types it met, in ascending order; more than one if it was one of these, none if that is not known. What it means to
-    /// have met a type is the workload's to say.
+    /// The types it met, in ascending order; more than one if it was one of these, none if that is
+    /// not known. What it means to have met a type is the workload's to say.
     pub met: Vec<usize>,
 }
 
 impl Cause {
     pub(crate) fn new(conflict: &Conflict, aborted: usize, met: Vec<usize>) -> Self {
-        Cause { reason: conflict.cause, table: conflict.table.clone(), group: conflict.group, aborted, met }
+        Cause {
+            reason: conflict.cause,
+            table: conflict.table.clone(),
+            group: conflict.group,
+            aborted,
+            met,
+        }
     }
 
     /// Where it was: `warehouses.takings`, or `orders, absent key`.

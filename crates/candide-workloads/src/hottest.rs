@@ -1,4 +1,5 @@
-//! The row that a workload's transactions want most: reading it, and how many versions of it are kept.
+//! The row that a workload's transactions want most: reading it, and how many versions of it are
+//! kept.
 
 use std::hint::black_box;
 
@@ -7,10 +8,11 @@ use candide::{Abort, Protocol, Record, Session, Table, Whole};
 /// So many rows are all hot, though none is drawn more often than the others.
 const FEW: u64 = 100;
 
-/// A look at the hottest row, which a driver may take between two transactions of a [`Worker`](crate::Worker).
+/// A look at the hottest row, which a driver may take between two transactions of a
+/// [`Worker`](crate::Worker).
 pub trait Probe {
-    /// Reads the whole row in a transaction of its own, which only reads. Attempts that conflicts end are among the worker's
-    /// [`stats`](crate::Worker::stats).
+    /// Reads the whole row in a transaction of its own, which only reads. Attempts that conflicts
+    /// end are among the worker's [`stats`](crate::Worker::stats).
     ///
     /// # Errors
     /// None that are expected.
@@ -49,7 +51,8 @@ impl<R: Record, P: Protocol> Probe for HotRow<'_, R, P> {
     }
 }
 
-/// The first of so many rows, if it stands out: it is drawn more often than others, or there are few of them.
+/// The first of so many rows, if it stands out: it is drawn more often than others, or there are
+/// few of them.
 pub(crate) fn if_hot(first: &'static str, rows: u64, theta: f64) -> Option<&'static str> {
     (theta > 0.0 || rows <= FEW).then_some(first)
 }

@@ -1,8 +1,9 @@
 //! Standard workloads for Candide, each written once and generic over the protocol that runs it.
 //!
-//! A [`Workload`] is a set of knobs. Loading it into a database gives a [`Loaded`], which makes one [`Worker`] per thread
-//! and can check afterwards that what the tables hold is what the committed transactions wrote. Nothing here measures:
-//! a driver calls [`Worker::step`] in a loop and keeps the time.
+//! A [`Workload`] is a set of knobs. Loading it into a database gives a [`Loaded`], which makes one
+//! [`Worker`] per thread and can check afterwards that what the tables hold is what the committed
+//! transactions wrote. Nothing here measures: a driver calls [`Worker::step`] in a loop and keeps
+//! the time.
 //!
 //! | workload | tables | transactions |
 //! |---|---|---|
@@ -21,9 +22,11 @@
 //!
 //! [`clients`] are for checking only: they note what they are told.
 //!
-//! Where one row is wanted more than others, [`Workload::hottest`] says which one, and workers give a [`Probe`] of it.
+//! Where one row is wanted more than others, [`Workload::hottest`] says which one, and workers give
+//! a [`Probe`] of it.
 //!
-//! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry repeats the same work.
+//! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry
+//! repeats the same work.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -7,7 +7,8 @@ use candide::{Abort, Database, Protocol, Session, Tx};
 
 use crate::Failure;
 
-/// Rows per loading transaction: enough to make a commit's own cost small, few enough that a write set stays in cache.
+/// Rows per loading transaction: enough to make a commit's own cost small, few enough that a write
+/// set stays in cache.
 const BATCH: u64 = 16;
 
 /// How to load: by how many threads, from which seed, whom to tell and whom to ask.
@@ -18,7 +19,8 @@ pub struct Loading<'a> {
     pub seed: u64,
     /// Told by the loader threads, after each transaction, how many more keys are in.
     pub progress: &'a (dyn Fn(u64) + Sync),
-    /// Asked by the loader threads, between transactions, whether to give up. Then loading fails with [`Failure::Stopped`].
+    /// Asked by the loader threads, between transactions, whether to give up. Then loading fails
+    /// with [`Failure::Stopped`].
     pub stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -28,15 +30,16 @@ impl Loading<'_> {
         if (self.stopped)() { Err(Failure::Stopped) } else { Ok(()) }
     }
 
-    /// Calls `insert` once for each key below `keys`, a batch of them per transaction. An attempt may be repeated, so what
-    /// `insert` writes must depend on the key alone.
+    /// Calls `insert` once for each key below `keys`, a batch of them per transaction. An attempt
+    /// may be repeated, so what `insert` writes must depend on the key alone.
     pub(crate) fn fill<P: Protocol>(
         &self,
         db: &Database<P>,
         keys: u64,
         insert: impl Fn(&Tx<'_, P>, u64) -> Result<(), Abort> + Sync,
     ) -> Result<(), Failure> {
-        let bound = |loader: usize| (u128::from(keys) * loader as u128 / self.threads as u128) as u64;
+        let bound =
+            |loader: usize| (u128::from(keys) * loader as u128 / self.threads as u128) as u64;
         let insert = &insert;
         let loaders = (0..self.threads).map(|loader| {
             let (mut session, start, end) = (db.session()?, bound(loader), bound(loader + 1));
@@ -44,7 +47,9 @@ impl Loading<'_> {
                 for first in (start..end).step_by(BATCH as usize) {
                     self.go_on()?;
                     let last = end.min(first + BATCH);
-                    run_unmeasured(&mut session, &mut |tx| (first..last).try_for_each(|key| insert(tx, key)))?;
+                    run_unmeasured(&mut session, &mut |tx| {
+                        (first..last).try_for_each(|key| insert(tx, key))
+                    })?;
                     (self.progress)(last - first);
                 }
                 Ok(())

@@ -1,5 +1,6 @@
-//! Reading tables after the workers have stopped, in the two ways that must agree: through fresh transactions, which see
-//! what any later program would, and by raw iteration, which also sees what no lookup finds.
+//! Reading tables after the workers have stopped, in the two ways that must agree: through fresh
+//! transactions, which see what any later program would, and by raw iteration, which also sees what
+//! no lookup finds.
 
 use std::cell::RefCell;
 use std::ops::Bound;
@@ -13,17 +14,28 @@ const BATCH: usize = 64;
 
 /// A table as a check reads it, the same for every protocol, so that checks are compiled once.
 pub(crate) trait Rows<R: Record> {
-    /// Shows the rows of those keys that have one, looked up by transactions, in the order of `keys`.
-    fn by_keys(&self, keys: &mut dyn Iterator<Item = R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort>;
+    /// Shows the rows of those keys that have one, looked up by transactions, in the order of
+    /// `keys`.
+    fn by_keys(
+        &self,
+        keys: &mut dyn Iterator<Item = R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Abort>;
 
-    /// Shows all rows by raw iteration, which also meets what no lookup finds, and returns their number.
+    /// Shows all rows by raw iteration, which also meets what no lookup finds, and returns their
+    /// number.
     fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error>;
 }
 
 /// An ordered table as a check reads it.
 pub(crate) trait OrderedRows<R: Record<Index = Ordered>>: Rows<R> {
     /// Shows the rows between two bounds, scanned by transactions, in the order of their keys.
-    fn by_scans(&self, from: Bound<R::Key>, to: Bound<R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort>;
+    fn by_scans(
+        &self,
+        from: Bound<R::Key>,
+        to: Bound<R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Abort>;
 }
 
 /// Returns the rows of a table, read by transactions of that session.
@@ -42,7 +54,11 @@ pub(crate) struct TableRows<'a, R: Record, P: Protocol> {
 
 impl<R: Record, P: Protocol> Rows<R> for TableRows<'_, R, P> {
     #[inline(never)]
-    fn by_keys(&self, keys: &mut dyn Iterator<Item = R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort> {
+    fn by_keys(
+        &self,
+        keys: &mut dyn Iterator<Item = R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Abort> {
         let mut session = self.session.borrow_mut();
         let (mut batch, mut found) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
         loop {
@@ -71,7 +87,12 @@ impl<R: Record, P: Protocol> Rows<R> for TableRows<'_, R, P> {
 
 impl<R: Record<Index = Ordered>, P: Protocol> OrderedRows<R> for TableRows<'_, R, P> {
     #[inline(never)]
-    fn by_scans(&self, from: Bound<R::Key>, to: Bound<R::Key>, visit: &mut dyn FnMut(&R)) -> Result<(), Abort> {
+    fn by_scans(
+        &self,
+        from: Bound<R::Key>,
+        to: Bound<R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Abort> {
         let mut session = self.session.borrow_mut();
         let (mut from, mut found) = (from, Vec::with_capacity(BATCH));
         loop {
@@ -89,7 +110,8 @@ impl<R: Record<Index = Ordered>, P: Protocol> OrderedRows<R> for TableRows<'_, R
     }
 }
 
-/// A fingerprint of one row. Their wrapping sum over a table does not depend on the order the rows are met in.
+/// A fingerprint of one row. Their wrapping sum over a table does not depend on the order the rows
+/// are met in.
 pub(crate) fn fingerprint(key: u64, bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(mix(key), |hash, chunk| {
         let mut word = [0; 8];

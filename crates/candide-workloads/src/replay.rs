@@ -9,11 +9,16 @@ const ASK_EVERY: usize = 1 << 12;
 /// Counts to `count`, but not beyond the first question that `stopped` answers with yes, which is
 /// asked after at least one.
 pub(crate) fn until(count: usize, stopped: Stopped<'_>) -> impl Iterator<Item = usize> {
-    (0..count).take_while(move |&drawn| drawn == 0 || !drawn.is_multiple_of(ASK_EVERY) || !stopped())
+    (0..count)
+        .take_while(move |&drawn| drawn == 0 || !drawn.is_multiple_of(ASK_EVERY) || !stopped())
 }
 
 /// Draws an input for each of `count` transactions, or for fewer, if `stopped` says so.
-pub(crate) fn draw_all<T>(count: usize, stopped: Stopped<'_>, mut draw: impl FnMut() -> T) -> Vec<T> {
+pub(crate) fn draw_all<T>(
+    count: usize,
+    stopped: Stopped<'_>,
+    mut draw: impl FnMut() -> T,
+) -> Vec<T> {
     let mut inputs = Vec::with_capacity(count);
     inputs.extend(until(count, stopped).map(|_| draw()));
     inputs
@@ -21,8 +26,8 @@ pub(crate) fn draw_all<T>(count: usize, stopped: Stopped<'_>, mut draw: impl FnM
 
 /// Pregenerated inputs, handed out over and over, a fixed number at a time.
 ///
-/// Drawing from a skewed distribution costs as much as a short transaction; a driver that draws while it measures would
-/// measure itself.
+/// Drawing from a skewed distribution costs as much as a short transaction; a driver that draws
+/// while it measures would measure itself.
 pub(crate) struct Replay<T> {
     inputs: Vec<T>,
     stride: usize,
@@ -32,7 +37,10 @@ pub(crate) struct Replay<T> {
 impl<T> Replay<T> {
     /// Will hand out `inputs` in slices of `stride`, which must divide their number.
     pub(crate) fn new(inputs: Vec<T>, stride: usize) -> Self {
-        assert!(!inputs.is_empty() && inputs.len().is_multiple_of(stride), "whole transactions, at least one");
+        assert!(
+            !inputs.is_empty() && inputs.len().is_multiple_of(stride),
+            "whole transactions, at least one"
+        );
         Replay { inputs, stride, next: 0 }
     }
 

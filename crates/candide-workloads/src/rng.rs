@@ -4,8 +4,8 @@ use fastrand::Rng;
 
 /// The random stream number `stream` of `seed`.
 ///
-/// Seeds that differ in a bit give a small generator streams that begin alike, so the pair is mixed first (the finalizer of
-/// SplitMix64).
+/// Seeds that differ in a bit give a small generator streams that begin alike, so the pair is mixed
+/// first (the finalizer of SplitMix64).
 pub fn stream(seed: u64, stream: u64) -> Rng {
     let mut word = seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -31,12 +31,14 @@ pub trait Workload: Serialize + Sync {
     /// What the check leaves out with these knobs, for a report to admit.
     fn unchecked(&self) -> Option<&'static str>;
 
-    /// In what these knobs make it differ from the standard it is named after, for a report to admit.
+    /// In what these knobs make it differ from the standard it is named after, for a report to
+    /// admit.
     fn differences(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Whether its tables grow while it runs: then each run should begin with new ones, as large as those of the others.
+    /// Whether its tables grow while it runs: then each run should begin with new ones, as large as
+    /// those of the others.
     fn grows(&self) -> bool {
         false
     }
@@ -46,8 +48,9 @@ pub trait Workload: Serialize + Sync {
         None
     }
 
-    /// The row that its transactions want most, by its table and key, such as `usertable[0]`; `None` if with these knobs none stands
-    /// out: many rows are wanted alike. If there is one, its [workers](Worker::hottest) can look at it.
+    /// The row that its transactions want most, by its table and key, such as `usertable[0]`;
+    /// `None` if with these knobs none stands out: many rows are wanted alike. If there is one, its
+    /// [workers](Worker::hottest) can look at it.
     fn hottest(&self) -> Option<&'static str> {
         None
     }
@@ -56,32 +59,43 @@ pub trait Workload: Serialize + Sync {
     fn validate(&self) -> Result<(), String>;
 
     /// Creates the tables and fills them. The knobs must be valid.
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<Self::Loaded<P>, Failure>;
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<Self::Loaded<P>, Failure>;
 }
 
 /// A workload whose tables are filled, and the account of what was committed to them since.
 ///
-/// Any number of rounds of workers can follow one another; the check is against all of them together.
+/// Any number of rounds of workers can follow one another; the check is against all of them
+/// together.
 pub trait Loaded<P: Protocol>: Send + Sync {
     /// Runs transactions on one thread.
     type Worker: Worker;
 
-    /// Says how many workers the next round will have, for workloads that share out their data among them.
+    /// Says how many workers the next round will have, for workloads that share out their data
+    /// among them.
     fn expect_workers(&self, _workers: usize) {}
 
-    /// Begins a phase of the workload's [`Timeline`], counted from 0; until then it is in that one. Transactions that are
-    /// running may end as they began.
+    /// Begins a phase of the workload's [`Timeline`], counted from 0; until then it is in that one.
+    /// Transactions that are running may end as they began.
     fn enter_phase(&self, _phase: usize) {}
 
-    /// Makes a worker that repeats the inputs of thread number `thread`. No two of one number may be
-    /// alive at a time.
+    /// Makes a worker that repeats the inputs of thread number `thread`. No two of one number may
+    /// be alive at a time.
     fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker {
         self.worker_unless(session, thread, &|| false)
     }
 
     /// Makes the same worker, but ends the drawing of inputs once `stopped` says so: then they are
     /// fewer, those of one transaction at least.
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> Self::Worker;
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> Self::Worker;
 
     /// Adds what `worker` committed to the account that [`Loaded::check`] settles.
     fn absorb(&self, worker: Self::Worker);
@@ -92,8 +106,9 @@ pub trait Loaded<P: Protocol>: Send + Sync {
 
 /// The transactions of one thread.
 pub trait Worker {
-    /// Runs the next transaction until it has committed or rolled itself back. An error means that the workload cannot
-    /// go on: no transaction here meets a missing key or runs out of memory by design.
+    /// Runs the next transaction until it has committed or rolled itself back. An error means that
+    /// the workload cannot go on: no transaction here meets a missing key or runs out of memory by
+    /// design.
     fn step(&mut self) -> Result<Step, Abort>;
 
     /// The session's counters, of which the aborts by reason are of interest.
@@ -104,7 +119,8 @@ pub trait Worker {
         None
     }
 
-    /// Why attempts were aborted since the last call; `None` if the workload has not been told to find out, or cannot.
+    /// Why attempts were aborted since the last call; `None` if the workload has not been told to
+    /// find out, or cannot.
     fn take_causes(&mut self) -> Option<Causes> {
         None
     }
@@ -141,7 +157,12 @@ impl Size {
 
     /// Adds `count` inputs of type `T` for each thread.
     pub(crate) fn with_inputs<T>(self, count: usize) -> Size {
-        Size { inputs: self.inputs.saturating_add((count as u64).saturating_mul(size_of::<T>() as u64)), ..self }
+        Size {
+            inputs: self
+                .inputs
+                .saturating_add((count as u64).saturating_mul(size_of::<T>() as u64)),
+            ..self
+        }
     }
 }
 
@@ -174,7 +195,8 @@ const TRANSACTIONS_MAX: usize = 100_000_000;
 /// The range of the number of pregenerated transactions.
 pub(crate) fn require_transactions(transactions: usize) -> Result<(), String> {
     require((1..=TRANSACTIONS_MAX).contains(&transactions), || {
-        "at least one transaction must be generated per thread, and at most a hundred million".to_string()
+        "at least one transaction must be generated per thread, and at most a hundred million"
+            .to_string()
     })
 }
 

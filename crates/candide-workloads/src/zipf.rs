@@ -2,16 +2,20 @@
 
 use fastrand::Rng;
 
-/// The steepest exponent accepted. Beyond it nearly every draw is rank 0, and drawing distinct keys would not end.
+/// The steepest exponent accepted. Beyond it nearly every draw is rank 0, and drawing distinct keys
+/// would not end.
 pub const THETA_MAX: f64 = 2.0;
 
-/// Draws ranks from 0 to n - 1 with probability proportional to 1 / (rank + 1)^theta; theta 0 is uniform.
+/// Draws ranks from 0 to n - 1 with probability proportional to 1 / (rank + 1)^theta; theta 0 is
+/// uniform.
 ///
-/// This is rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
-/// distributions", 1996). It is exact for every exponent, 1 included, and needs no sum over the ranks, unlike the closed form
-/// YCSB is usually driven with, which approximates, fails from exponent 1 on, and takes a pass over all ranks to set up.
-/// The idea: the area under the curve x^-theta over [k - 1/2, k + 1/2] is at least k^-theta, since the curve is convex. So
-/// draw a point under the curve by inverting its integral, round to the nearest k, and reject what exceeds k^-theta.
+/// This is rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates
+/// from monotone discrete distributions", 1996). It is exact for every exponent, 1 included, and
+/// needs no sum over the ranks, unlike the closed form YCSB is usually driven with, which
+/// approximates, fails from exponent 1 on, and takes a pass over all ranks to set up. The idea: the
+/// area under the curve x^-theta over [k - 1/2, k + 1/2] is at least k^-theta, since the curve is
+/// convex. So draw a point under the curve by inverting its integral, round to the nearest k, and
+/// reject what exceeds k^-theta.
 #[derive(Debug, Clone, Copy)]
 pub struct Zipf {
     ranks: f64,
@@ -27,8 +31,12 @@ pub struct Zipf {
 impl Zipf {
     /// A sampler of `ranks` ranks (at least one) with exponent `theta` (from 0 to [`THETA_MAX`]).
     pub fn new(ranks: u64, theta: f64) -> Self {
-        assert!(ranks > 0 && (0.0..=THETA_MAX).contains(&theta), "a rank at least, and theta in range");
-        let mut zipf = Zipf { ranks: ranks as f64, theta, integral_low: 0.0, integral_high: 0.0, sure: 0.0 };
+        assert!(
+            ranks > 0 && (0.0..=THETA_MAX).contains(&theta),
+            "a rank at least, and theta in range"
+        );
+        let mut zipf =
+            Zipf { ranks: ranks as f64, theta, integral_low: 0.0, integral_high: 0.0, sure: 0.0 };
         zipf.integral_low = zipf.integral(1.5) - 1.0;
         zipf.integral_high = zipf.integral(zipf.ranks + 0.5);
         zipf.sure = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.weight(2.0));
@@ -52,7 +60,8 @@ impl Zipf {
         (-self.theta * k.ln()).exp()
     }
 
-    /// The integral of x^-theta from 1 to `x`: (x^(1-theta) - 1) / (1 - theta), whose limit at theta 1 is ln x.
+    /// The integral of x^-theta from 1 to `x`: (x^(1-theta) - 1) / (1 - theta), whose limit at
+    /// theta 1 is ln x.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         log * expm1_over((1.0 - self.theta) * log)

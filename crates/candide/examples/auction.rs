@@ -1,4 +1,5 @@
-//! An auction house: many threads bid for a few items, every bid must beat the one before, and items close at their time.
+//! An auction house: many threads bid for a few items, every bid must beat the one before, and
+//! items close at their time.
 //!
 //! ```sh
 //! cargo run --release -p candide --example auction
@@ -15,15 +16,16 @@ const OPEN_BIDS_MAX: usize = 20;
 /// Ticks of the clock, which moves with every bid, between the ends of two items.
 const TICKS_PER_ITEM: u64 = 4_000;
 
-/// What has become of an item. A field of such a type can be part of a key, in the order of the declaration.
+/// What has become of an item. A field of such a type can be part of a key, in the order of the
+/// declaration.
 #[derive(Key, Clone, Copy, Debug, PartialEq)]
 enum State {
     Open,
     Closed,
 }
 
-/// Something for sale. The index on state and end finds the items that are due; a bid touches neither column, so the highest
-/// bid is a group of its own.
+/// Something for sale. The index on state and end finds the items that are due; a bid touches
+/// neither column, so the highest bid is a group of its own.
 #[derive(Record, Clone, Copy, Debug)]
 #[record(ordered)]
 #[index(columns(state, ends))]
@@ -37,7 +39,8 @@ struct Item {
     highest: u32,
 }
 
-/// An offer. No two offers for one item are equal, and the index that sees to this finds the highest one.
+/// An offer. No two offers for one item are equal, and the index that sees to this finds the
+/// highest one.
 #[derive(Record, Clone, Copy, Debug)]
 #[unique(columns(item, cents), ordered)]
 #[index(columns(bidder, open))]
@@ -79,7 +82,14 @@ impl House {
         Ok(House { items: db.table("items")?, bids: db.table("bids")?, clock: AtomicU64::new(0) })
     }
 
-    fn bid(&self, tx: &Tx<'_>, id: u64, item: u32, bidder: u32, cents: u32) -> Result<(), BidError> {
+    fn bid(
+        &self,
+        tx: &Tx<'_>,
+        id: u64,
+        item: u32,
+        bidder: u32,
+        cents: u32,
+    ) -> Result<(), BidError> {
         let row = self.items.find(tx, &item)?;
         let placed = self.clock.load(Ordering::Relaxed);
         let (state, ends) = row.read((Item::STATE, Item::ENDS))?;
@@ -90,7 +100,8 @@ impl House {
         if self.open_bids(tx, bidder)?.len() >= OPEN_BIDS_MAX {
             return Err(BidError::TooManyOpen);
         }
-        // Everybody bids for the same items. Locked now, the highest bid cannot change before this transaction ends.
+        // Everybody bids for the same items. Locked now, the highest bid cannot change before this
+        // transaction ends.
         if cents <= row.read_for_update(Item::HIGHEST)? {
             return Err(BidError::TooLow);
         }
@@ -118,12 +129,15 @@ impl House {
         let by_state_ends = self.items.index(Item::BY_STATE_ENDS);
         let by_item_cents = self.bids.index(Bid::BY_ITEM_CENTS);
         let mut closed = 0;
-        // A scan sees the table as it was when the scan was made: that closed items leave the range does not disturb it.
+        // A scan sees the table as it was when the scan was made: that closed items leave the range
+        // does not disturb it.
         for row in by_state_ends.scan(tx, (State::Open, 0)..=(State::Open, now), ()) {
             let (item, ()) = row?;
             let winner = self.highest_bid(tx, item)?.map(|(bidder, _)| bidder);
             // `modify`, not `update`: the index has to learn which entry moves.
-            self.items.modify(tx, &item, (Item::STATE, Item::WINNER), |columns| *columns = (State::Closed, winner))?;
+            self.items.modify(tx, &item, (Item::STATE, Item::WINNER), |columns| {
+                *columns = (State::Closed, winner)
+            })?;
             for bid in by_item_cents.scan(tx, Prefix((item,)), ()) {
                 self.bids.modify(tx, &bid?.0, Bid::OPEN, |open| *open = false)?;
             }
@@ -143,16 +157,19 @@ struct Tally {
     items_closed: usize,
 }
 
-/// One thread: bids on behalf of all bidders until the auction is over, and now and then closes what is due.
+/// One thread: bids on behalf of all bidders until the auction is over, and now and then closes
+/// what is due.
 fn work(house: &House, session: &mut Session, seed: u64) -> Result<Tally, Abort> {
     let mut tally = Tally::default();
     let mut random = seed;
     let mut below = |bound: u32| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as u32 % bound
     };
     for number in 0.. {
-        let is_over = house.clock.fetch_add(1, Ordering::Relaxed) >= u64::from(ITEMS) * TICKS_PER_ITEM;
+        let is_over =
+            house.clock.fetch_add(1, Ordering::Relaxed) >= u64::from(ITEMS) * TICKS_PER_ITEM;
         if is_over || number % 64 == 0 {
             tally.items_closed += session.run(|tx| house.close_due(tx))?;
         }
@@ -177,7 +194,13 @@ fn work(house: &House, session: &mut Session, seed: u64) -> Result<Tally, Abort>
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::new();
     let house = &House::open(&db)?;
-    let item = |id| Item { id, state: State::Open, ends: u64::from(id + 1) * TICKS_PER_ITEM, winner: None, highest: 0 };
+    let item = |id| Item {
+        id,
+        state: State::Open,
+        ends: u64::from(id + 1) * TICKS_PER_ITEM,
+        winner: None,
+        highest: 0,
+    };
     db.run(|tx| house.items.insert_many(tx, (0..ITEMS).map(item)))?;
 
     let mut tallies = Vec::new();
@@ -195,10 +218,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tallies.iter().for_each(|tally| println!("{tally:?}"));
 
     // Check by a search through all bids what was found through indexes.
-    let items = db.run(|tx| house.items.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<Vec<_>, Abort>>())?;
-    let bids = db.run(|tx| house.bids.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<Vec<_>, Abort>>())?;
-    assert_eq!(bids.len(), tallies.iter().map(|tally| tally.taken).sum::<usize>(), "every bid that was taken is there");
-    assert_eq!(items.len(), tallies.iter().map(|tally| tally.items_closed).sum::<usize>(), "each item closed once");
+    let items = db.run(|tx| {
+        house.items.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<Vec<_>, Abort>>()
+    })?;
+    let bids = db.run(|tx| {
+        house.bids.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<Vec<_>, Abort>>()
+    })?;
+    assert_eq!(
+        bids.len(),
+        tallies.iter().map(|tally| tally.taken).sum::<usize>(),
+        "every bid that was taken is there"
+    );
+    assert_eq!(
+        items.len(),
+        tallies.iter().map(|tally| tally.items_closed).sum::<usize>(),
+        "each item closed once"
+    );
     for item in items {
         let offers = || bids.iter().filter(|bid| bid.item == item.id);
         let highest = offers().max_by_key(|bid| bid.cents);
@@ -215,6 +250,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!(offers().all(|bid| bid.placed < item.ends), "no bid came late");
     }
     assert!(bids.iter().all(|bid| !bid.open), "all is over");
-    println!("{} bids taken; {} attempts met a conflict and were repeated", bids.len(), db.stats().retries);
+    println!(
+        "{} bids taken; {} attempts met a conflict and were repeated",
+        bids.len(),
+        db.stats().retries
+    );
     Ok(())
 }

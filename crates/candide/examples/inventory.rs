@@ -1,11 +1,13 @@
-//! A warehouse: products with a unique SKU, orders of several lines that are taken whole or not at all, an index that is
-//! added while orders run, and a copy of everything through a stream.
+//! A warehouse: products with a unique SKU, orders of several lines that are taken whole or not at
+//! all, an index that is added while orders run, and a copy of everything through a stream.
 //!
 //! ```sh
 //! cargo run --release -p candide --example inventory
 //! ```
 
-use candide::{Abort, Database, IndexOptions, Key, Prefix, Record, Session, Table, Text, Tx, Whole};
+use candide::{
+    Abort, Database, IndexOptions, Key, Prefix, Record, Session, Table, Text, Tx, Whole,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const PRODUCTS: u32 = 60;
@@ -22,7 +24,8 @@ enum Category {
     Books,
 }
 
-/// A product. Orders change the stock and nothing else, so it is a group of its own: lists and price changes do not meet them.
+/// A product. Orders change the stock and nothing else, so it is a group of its own: lists and
+/// price changes do not meet them.
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[index(columns(category, price))]
 struct Product {
@@ -44,7 +47,8 @@ struct Order {
     lines: u8,
 }
 
-/// A line of an order. The key is `(order, number)`; in an ordered table an order's lines are a prefix.
+/// A line of an order. The key is `(order, number)`; in an ordered table an order's lines are a
+/// prefix.
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[record(ordered)]
 struct Line {
@@ -81,10 +85,15 @@ struct Shop {
 
 impl Shop {
     fn open(db: &Database) -> Result<Shop, candide::Error> {
-        Ok(Shop { products: db.table("products")?, orders: db.table("orders")?, lines: db.table("lines")? })
+        Ok(Shop {
+            products: db.table("products")?,
+            orders: db.table("orders")?,
+            lines: db.table("lines")?,
+        })
     }
 
-    /// Adds a product; false if the SKU is taken. An outcome like this does not end the transaction.
+    /// Adds a product; false if the SKU is taken. An outcome like this does not end the
+    /// transaction.
     fn add(&self, tx: &Tx<'_>, product: Product) -> Result<bool, Abort> {
         match self.products.insert(tx, product) {
             Ok(()) => Ok(true),
@@ -93,41 +102,68 @@ impl Shop {
         }
     }
 
-    /// Takes an order. Not one row is read: the guards are checked at commit, and if one fails nothing has happened.
-    fn order(&self, tx: &Tx<'_>, id: u64, customer: u32, wanted: &[(u32, u32)]) -> Result<(), OrderError> {
+    /// Takes an order. Not one row is read: the guards are checked at commit, and if one fails
+    /// nothing has happened.
+    fn order(
+        &self,
+        tx: &Tx<'_>,
+        id: u64,
+        customer: u32,
+        wanted: &[(u32, u32)],
+    ) -> Result<(), OrderError> {
         for (product, quantity) in wanted {
             self.products.update(tx, product, Product::STOCK.sub(*quantity).at_least(0))?;
         }
         self.orders.insert(tx, Order { id, customer, lines: wanted.len() as u8 })?;
-        let lines =
-            (1..).zip(wanted).map(|(number, &(product, quantity))| Line { order: id, number, product, quantity });
+        let lines = (1..).zip(wanted).map(|(number, &(product, quantity))| Line {
+            order: id,
+            number,
+            product,
+            quantity,
+        });
         self.lines.insert_many(tx, lines)?;
         Ok(())
     }
 
     /// The products of a category, the cheapest first.
-    fn list(&self, tx: &Tx<'_>, category: Category, limit: usize) -> Result<Vec<(u32, Text<12>)>, Abort> {
+    fn list(
+        &self,
+        tx: &Tx<'_>,
+        category: Category,
+        limit: usize,
+    ) -> Result<Vec<(u32, Text<12>)>, Abort> {
         let by_category_price = self.products.index(Product::BY_CATEGORY_PRICE);
-        let products = by_category_price.scan(tx, Prefix((category,)), (Product::PRICE, Product::SKU));
+        let products =
+            by_category_price.scan(tx, Prefix((category,)), (Product::PRICE, Product::SKU));
         products.take(limit).map(|row| Ok(row?.1)).collect()
     }
 
     /// Everything, in order.
     fn contents(&self, tx: &Tx<'_>) -> Result<Contents, Abort> {
-        let mut products: Vec<_> = self.products.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
-        let mut orders: Vec<_> = self.orders.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
-        let lines = self.lines.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
+        let mut products: Vec<_> =
+            self.products.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
+        let mut orders: Vec<_> =
+            self.orders.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
+        let lines =
+            self.lines.iter(tx, Whole).map(|row| Ok(row?.1)).collect::<Result<_, Abort>>()?;
         products.sort_by_key(|product| product.id);
         orders.sort_by_key(|order| order.id);
         Ok((products, orders, lines))
     }
 }
 
-/// One thread's orders: at least a certain number, and until `stop`. Gives how many were taken and how many refused.
-fn sell(shop: &Shop, session: &mut Session, seed: u64, stop: &AtomicBool) -> Result<(u64, u64), Abort> {
+/// One thread's orders: at least a certain number, and until `stop`. Gives how many were taken and
+/// how many refused.
+fn sell(
+    shop: &Shop,
+    session: &mut Session,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<(u64, u64), Abort> {
     let mut random = seed;
     let mut below = |bound: u32| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as u32 % bound
     };
     let (mut taken, mut refused) = (0, 0);
@@ -152,7 +188,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let product = Product { id, sku, category, price: 500 + id * 37 % 101, stock: FIRST_STOCK };
         assert!(db.run(|tx| shop.add(tx, product))?);
     }
-    let twin = Product { id: 1_000, sku: Text::new("Seeds-001")?, category: Category::Books, price: 1, stock: 0 };
+    let twin = Product {
+        id: 1_000,
+        sku: Text::new("Seeds-001")?,
+        category: Category::Books,
+        price: 1,
+        stock: 0,
+    };
     assert!(!db.run(|tx| shop.add(tx, twin))?, "two products cannot have one SKU");
     let by_sku = shop.products.index(Product::BY_SKU);
     assert_eq!(
@@ -168,9 +210,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut session = db.session()?;
             threads.push(scope.spawn(move || sell(shop, &mut session, seed, stop)));
         }
-        let restock = |id| db.run(|tx| shop.products.update(tx, &id, Product::STOCK.add(RESTOCKED)));
+        let restock =
+            |id| db.run(|tx| shop.products.update(tx, &id, Product::STOCK.add(RESTOCKED)));
         let restocked = (0..PRODUCTS).try_for_each(restock);
-        let by_customer = shop.orders.create_index("by_customer", Order::CUSTOMER, IndexOptions::ordered());
+        let by_customer =
+            shop.orders.create_index("by_customer", Order::CUSTOMER, IndexOptions::ordered());
         stop.store(true, Ordering::Relaxed);
         let mut sold = (0, 0);
         for thread in threads {
@@ -180,19 +224,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         restocked?;
         Ok::<_, Box<dyn std::error::Error>>((by_customer?, sold))
     })?;
-    println!("{} orders taken, {} refused; {} attempts met conflicts", sold.0, sold.1, db.stats().total_aborts());
+    println!(
+        "{} orders taken, {} refused; {} attempts met conflicts",
+        sold.0,
+        sold.1,
+        db.stats().total_aborts()
+    );
 
     let (products, orders, lines) = db.run(|tx| shop.contents(tx))?;
     assert_eq!(orders.len() as u64, sold.0, "an order is there if it was taken, and only then");
-    assert_eq!(lines.len(), orders.iter().map(|order| usize::from(order.lines)).sum::<usize>(), "orders are whole");
+    assert_eq!(
+        lines.len(),
+        orders.iter().map(|order| usize::from(order.lines)).sum::<usize>(),
+        "orders are whole"
+    );
     for product in &products {
-        let ordered: u32 = lines.iter().filter(|line| line.product == product.id).map(|line| line.quantity).sum();
+        let ordered: u32 =
+            lines.iter().filter(|line| line.product == product.id).map(|line| line.quantity).sum();
         assert_eq!(product.stock + ordered, FIRST_STOCK + RESTOCKED, "{product:?}");
     }
-    let theirs =
-        db.run(|tx| by_customer.rows(tx, &7, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<u64>, Abort>>())?;
+    let theirs = db.run(|tx| {
+        by_customer.rows(tx, &7, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<u64>, Abort>>()
+    })?;
     let searched = orders.iter().filter(|order| order.customer == 7);
-    assert!(searched.clone().all(|order| theirs.contains(&order.id)) && searched.count() == theirs.len());
+    assert!(
+        searched.clone().all(|order| theirs.contains(&order.id))
+            && searched.count() == theirs.len()
+    );
     println!("customer 7 has placed {} orders; lines of the first:", theirs.len());
     for line in lines.iter().filter(|line| line.order == theirs[0]) {
         println!("  {} of product {}", line.quantity, line.product);

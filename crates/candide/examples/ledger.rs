@@ -1,5 +1,5 @@
-//! A ledger: accounts, a journal of what was moved between them, transfers from several threads, and an audit that sees
-//! the same total however many transfers are under way.
+//! A ledger: accounts, a journal of what was moved between them, transfers from several threads,
+//! and an audit that sees the same total however many transfers are under way.
 //!
 //! ```sh
 //! cargo run --release -p candide --example ledger
@@ -14,8 +14,9 @@ const OPENING_CENTS: i64 = 1_000;
 const THREADS: u64 = 4;
 const TRANSFERS_PER_THREAD: u32 = 10_000;
 
-/// An account. Each column group is a unit of conflict: whoever reads the owner is never disturbed by a transfer, and an
-/// audit, which reads balances only, is not disturbed by the numbering of journal entries.
+/// An account. Each column group is a unit of conflict: whoever reads the owner is never disturbed
+/// by a transfer, and an audit, which reads balances only, is not disturbed by the numbering of
+/// journal entries.
 #[derive(Record, Clone, Copy, Debug)]
 #[record(ordered)]
 struct Account {
@@ -28,7 +29,8 @@ struct Account {
     entries: u32,
 }
 
-/// A line of the journal. The key is `(account, number)`, so one account's lines lie side by side in their order.
+/// A line of the journal. The key is `(account, number)`, so one account's lines lie side by side
+/// in their order.
 #[derive(Record, Clone, Copy, Debug)]
 #[record(ordered)]
 struct Entry {
@@ -84,7 +86,8 @@ impl Ledger {
 
     /// Moves money and writes two journal entries, within the caller's transaction.
     fn transfer(&self, tx: &Tx<'_>, from: u32, to: u32, cents: i64) -> Result<(), TransferError> {
-        // Updates of the balances read nothing: they are applied when the transaction commits, and the guard is checked then.
+        // Updates of the balances read nothing: they are applied when the transaction commits, and
+        // the guard is checked then.
         self.accounts.update(tx, &from, Account::CENTS.sub(cents).at_least(0))?;
         self.accounts.update(tx, &to, Account::CENTS.add(cents))?;
         self.enter(tx, from, to, -cents)?;
@@ -92,7 +95,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Appends to an account's journal. The number has to be known now, so this reads what it changes.
+    /// Appends to an account's journal. The number has to be known now, so this reads what it
+    /// changes.
     fn enter(&self, tx: &Tx<'_>, account: u32, counterparty: u32, cents: i64) -> Result<(), Abort> {
         let number = self.accounts.modify(tx, &account, Account::ENTRIES, |entries| {
             *entries += 1;
@@ -107,8 +111,17 @@ impl Ledger {
     }
 
     /// The last entries of an account, the newest first.
-    fn statement(&self, tx: &Tx<'_>, account: u32, limit: usize) -> Result<Vec<(u32, u32, i64)>, Abort> {
-        let entries = self.journal.scan_rev(tx, Prefix((account,)), (Entry::NUMBER, Entry::COUNTERPARTY, Entry::CENTS));
+    fn statement(
+        &self,
+        tx: &Tx<'_>,
+        account: u32,
+        limit: usize,
+    ) -> Result<Vec<(u32, u32, i64)>, Abort> {
+        let entries = self.journal.scan_rev(
+            tx,
+            Prefix((account,)),
+            (Entry::NUMBER, Entry::COUNTERPARTY, Entry::CENTS),
+        );
         entries.take(limit).map(|row| Ok(row?.1)).collect()
     }
 }
@@ -125,7 +138,8 @@ fn work(ledger: &Ledger, session: &mut Session, seed: u64) -> Result<Tally, Tran
     let mut tally = Tally::default();
     let mut random = seed;
     let mut below = |bound: u32| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as u32 % bound
     };
     for _ in 0..TRANSFERS_PER_THREAD {
@@ -145,7 +159,11 @@ fn work(ledger: &Ledger, session: &mut Session, seed: u64) -> Result<Tally, Tran
 fn audit(ledger: &Ledger, session: &mut Session, stop: &AtomicBool) -> Result<u32, Abort> {
     for audits in 1.. {
         let total = session.run(|tx| ledger.total(tx))?;
-        assert_eq!(total, i64::from(ACCOUNTS) * OPENING_CENTS, "an audit sees all of a transfer or nothing");
+        assert_eq!(
+            total,
+            i64::from(ACCOUNTS) * OPENING_CENTS,
+            "an audit sees all of a transfer or nothing"
+        );
         if stop.load(Ordering::Relaxed) {
             return Ok(audits);
         }
@@ -183,13 +201,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let audits = auditor.join().expect("every audit sees the same total")?;
         Ok::<_, Box<dyn std::error::Error>>((sum, audits))
     })?;
-    println!("{} transfers, {} refused for insufficient funds, {audits} audits meanwhile", tally.done, tally.refused);
+    println!(
+        "{} transfers, {} refused for insufficient funds, {audits} audits meanwhile",
+        tally.done, tally.refused
+    );
     println!("{} attempts met a conflict and were repeated", db.stats().retries);
     assert_eq!(tally.done + tally.refused, THREADS as u32 * TRANSFERS_PER_THREAD);
     assert!(tally.refused > 0, "amounts are large enough for some accounts to run dry");
 
     // An error of the closure leaves nothing behind, however far the closure had come.
-    assert_eq!(db.run(|tx| ledger.transfer(tx, 0, 1, i64::MAX)), Err(TransferError::InsufficientFunds));
+    assert_eq!(
+        db.run(|tx| ledger.transfer(tx, 0, 1, i64::MAX)),
+        Err(TransferError::InsufficientFunds)
+    );
     assert_eq!(db.run(|tx| ledger.transfer(tx, 0, ACCOUNTS, 0)), Err(TransferError::NoSuchAccount));
 
     // Every balance is what the journal says, and the journal has no gaps.
@@ -198,7 +222,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (_, (id, cents, entries)) = row?;
             let lines = ledger.journal.scan(tx, Prefix((id,)), (Entry::NUMBER, Entry::CENTS));
             let lines = lines.map(|row| Ok(row?.1)).collect::<Result<Vec<_>, Abort>>()?;
-            assert_eq!(OPENING_CENTS + lines.iter().map(|line| line.1).sum::<i64>(), cents, "account {id}");
+            assert_eq!(
+                OPENING_CENTS + lines.iter().map(|line| line.1).sum::<i64>(),
+                cents,
+                "account {id}"
+            );
             assert!(cents >= 0 && lines.iter().map(|line| line.0).eq(1..=entries), "account {id}");
         }
         Ok::<_, Abort>(())

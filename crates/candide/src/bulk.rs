@@ -49,7 +49,8 @@ impl<'a> LoadOptions<'a> {
         LoadOptions { workers: workers.get(), ..self }
     }
 
-    /// Calls `progress` with the number of rows that have been inserted, now and then, from any of the workers.
+    /// Calls `progress` with the number of rows that have been inserted, now and then, from any of
+    /// the workers.
     #[must_use]
     pub fn progress(self, progress: &'a (dyn Fn(usize) + Sync)) -> LoadOptions<'a> {
         LoadOptions { progress: Some(progress), ..self }
@@ -57,8 +58,8 @@ impl<'a> LoadOptions<'a> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Inserts all rows of an iterator in many transactions, which other threads may see and meet; gives their number. Fastest
-    /// if the rows come in the order of their keys.
+    /// Inserts all rows of an iterator in many transactions, which other threads may see and meet;
+    /// gives their number. Fastest if the rows come in the order of their keys.
     ///
     /// ```
     /// # use candide::{Database, LoadOptions, Record};
@@ -74,9 +75,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Load`] with the number of rows that were inserted, when one is refused: [`Abort::Duplicate`],
-    /// [`Abort::NotUnique`], [`Abort::MemoryLimit`]; or none of them is, [`Abort::Nested`], inside a transaction that keeps all others
-    /// waiting, which the workers are. [`Error::SecondSession`].
+    /// [`Error::Load`] with the number of rows that were inserted, when one is refused:
+    /// [`Abort::Duplicate`], [`Abort::NotUnique`], [`Abort::MemoryLimit`]; or none of them is,
+    /// [`Abort::Nested`], inside a transaction that keeps all others waiting, which the workers
+    /// are. [`Error::SecondSession`].
     ///
     /// # Panics
     /// With the panic of the iterator or of `progress`.
@@ -109,7 +111,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if rows.is_empty() {
                 return Ok(());
             }
-            if let Err(abort) = session.run_body(&mut |tx| self.insert_many(tx, rows.iter().copied())) {
+            if let Err(abort) =
+                session.run_body(&mut |tx| self.insert_many(tx, rows.iter().copied()))
+            {
                 *lock(source) = None;
                 return Err(abort);
             }
@@ -117,7 +121,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// Deletes all rows; gives their number. All of it is one transaction, which remembers each row.
+    /// Deletes all rows; gives their number. All of it is one transaction, which remembers each
+    /// row.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -131,7 +136,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
 type Work<'a, P> = dyn Fn(&mut Session<P>, &dyn Fn(usize)) -> Result<(), Abort> + Sync + 'a;
 
 /// Has the workers of [`Table::load`] work; gives the number of rows that they have inserted.
-fn load<P: Protocol>(inner: &Arc<Inner<P>>, options: LoadOptions<'_>, work: &Work<'_, P>) -> Result<usize, Error> {
+fn load<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    options: LoadOptions<'_>,
+    work: &Work<'_, P>,
+) -> Result<usize, Error> {
     let workers = if inner.engine.properties.one_session { 1 } else { options.workers };
     // Threads of their own would wait for a transaction of this one for ever.
     let clock = &inner.engine.clock;
@@ -148,8 +157,9 @@ fn load<P: Protocol>(inner: &Arc<Inner<P>>, options: LoadOptions<'_>, work: &Wor
     let first_error = std::thread::scope(|scope| {
         let start = |mut session: Session<P>| scope.spawn(move || work(&mut session, &report));
         let workers: Vec<_> = sessions.into_iter().map(start).collect();
-        let ends =
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let ends = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         ends.fold(None, |first: Option<Abort>, end| first.or(end.err()))
     });
     let rows = loaded.load(Ordering::Relaxed);

@@ -7,7 +7,9 @@ use crate::factor::Factor;
 use crate::index::{Attic, HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::{Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore};
-use crate::record::{Group, KEY_WORDS_MAX, KeyPacking, Layout, RECORD_WORDS_MAX, RowType, Show, image_words};
+use crate::record::{
+    Group, KEY_WORDS_MAX, KeyPacking, Layout, RECORD_WORDS_MAX, RowType, Show, image_words,
+};
 use crate::stats::Tally;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::any::TypeId;
@@ -29,16 +31,18 @@ impl TableOptions {
         TableOptions { capacity: rows, ..self }
     }
 
-    /// Keeps the keys in order though the row type does not ask for it; a basis factor for experiments.
+    /// Keeps the keys in order though the row type does not ask for it; a basis factor for
+    /// experiments.
     #[must_use]
     pub fn ordered(self) -> TableOptions {
         TableOptions { ordered: true, ..self }
     }
 
-    /// Whether each component of a composite key begins a word, and so a layer of an ordered index, of its own (default):
-    /// then keys that begin alike, where there are two or more, have leaves of their own, and a scan of them does not conflict
-    /// with inserts of keys that begin otherwise. Off, components are packed into fewer words; a basis factor for experiments. Secondary
-    /// indexes keep the components of their own keys apart either way.
+    /// Whether each component of a composite key begins a word, and so a layer of an ordered index,
+    /// of its own (default): then keys that begin alike, where there are two or more, have leaves
+    /// of their own, and a scan of them does not conflict with inserts of keys that begin
+    /// otherwise. Off, components are packed into fewer words; a basis factor for experiments.
+    /// Secondary indexes keep the components of their own keys apart either way.
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
         TableOptions { components_share_words: !on, ..self }
@@ -119,7 +123,8 @@ impl Catalog {
             if known.row != row.id {
                 // Types of the same name differ in their modules.
                 let are_alike = core.row_type == row.name;
-                let (wanted, existing) = if are_alike { (row.path, known.path) } else { (row.name, core.row_type) };
+                let (wanted, existing) =
+                    if are_alike { (row.path, known.path) } else { (row.name, core.row_type) };
                 return Err(Error::TableType { table: name.to_owned(), wanted, existing });
             }
             return Ok(core.clone());
@@ -131,7 +136,8 @@ impl Catalog {
         Ok(core)
     }
 
-    /// A table and its indexes, with the numbers that follow those of the tables there are; the table comes first.
+    /// A table and its indexes, with the numbers that follow those of the tables there are; the
+    /// table comes first.
     fn new_table(
         &self,
         common: &Common,
@@ -144,11 +150,14 @@ impl Catalog {
             return Err(Error::EmptyTableName);
         }
         check_row_type(row)?;
-        let contended = options.components_share_words || common.options.factors.has(Factor::ContendedKeys);
+        let contended =
+            options.components_share_words || common.options.factors.has(Factor::ContendedKeys);
         let packing = if contended { KeyPacking::new(row.key_widths) } else { None };
         let key_words = packing.map_or(row.key_words, |packing| packing.words());
         // Before anything is reserved, which would not be given back.
-        row.indexes.iter().try_for_each(|spec| check_index(row.name, &IndexPlan::of_spec(spec), key_words))?;
+        row.indexes
+            .iter()
+            .try_for_each(|spec| check_index(row.name, &IndexPlan::of_spec(spec), key_words))?;
         let table = Arc::new(self.new_core(
             common,
             Plan {
@@ -161,14 +170,22 @@ impl Catalog {
                 key_words,
                 hashed_words: key_words,
                 show_key: row.show_key,
-                ordered: row.ordered || options.ordered || common.options.factors.has(Factor::OrderedOnly),
+                ordered: row.ordered
+                    || options.ordered
+                    || common.options.factors.has(Factor::OrderedOnly),
                 capacity: options.capacity,
             },
         )?);
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
             let index = IndexPlan::of_spec(spec);
-            let entries = self.new_entries(common, &table, &index, tables.len() + cores.len(), options.capacity)?;
+            let entries = self.new_entries(
+                common,
+                &table,
+                &index,
+                tables.len() + cores.len(),
+                options.capacity,
+            )?;
             cores.push(entries.clone());
             let index = table.indexes.add(index.with_entries(number, entries));
             for stage in [Stage::Kept, Stage::Enforced, Stage::Readable] {
@@ -217,7 +234,10 @@ impl Catalog {
         plan: IndexPlan,
     ) -> Result<&'t IndexCore, Error> {
         if table.indexes.kept().any(|index| index.name == plan.name) {
-            return Err(Error::IndexExists { table: table.name.to_string(), index: plan.name.to_string() });
+            return Err(Error::IndexExists {
+                table: table.name.to_string(),
+                index: plan.name.to_string(),
+            });
         }
         if plan.name.is_empty() {
             return Err(Error::EmptyTableName);
@@ -237,10 +257,12 @@ impl Catalog {
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
         let layout =
-            Layout::new(number, key_words, plan.packing, groups, split, protocol.cell_words).map_err(|words| {
-                let problem = format!("its records would have {words} words; 65,535 is the most");
-                Error::RowType { row: row_type, problem }
-            })?;
+            Layout::new(number, key_words, plan.packing, groups, split, protocol.cell_words)
+                .map_err(|words| {
+                    let problem =
+                        format!("its records would have {words} words; 65,535 is the most");
+                    Error::RowType { row: row_type, problem }
+                })?;
         let new_slab = |words: usize| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
             Slab::new(slab, words, &common.memory)
@@ -251,18 +273,29 @@ impl Catalog {
             let payload = if split { largest } else { image_words(groups) };
             new_slab(protocol.version_words + payload + protocol.spare_words)
         });
-        let short_versions = versions.as_ref().filter(|_| protocol.short_version_words > 0).map(|versions| {
-            let are_short = versions.block_words() <= protocol.short_version_words;
-            if are_short { versions.clone() } else { new_slab(protocol.short_version_words) }
-        });
+        let short_versions =
+            versions.as_ref().filter(|_| protocol.short_version_words > 0).map(|versions| {
+                let are_short = versions.block_words() <= protocol.short_version_words;
+                if are_short { versions.clone() } else { new_slab(protocol.short_version_words) }
+            });
         let index = if plan.ordered {
             let nodes = new_slab(OrderedIndex::NODE_WORDS);
             OrderedIndex::new(nodes, key_words, protocol.node_words).map(TableIndex::Ordered)
         } else {
             let of_key = (key_words, plan.hashed_words);
-            let size = Size { capacity: plan.capacity, grows: !common.options.factors.has(Factor::FixedHash) };
-            HashIndex::new(&common.memory, &self.lines, of_key, protocol.node_words, size, self.seed)
-                .map(TableIndex::Hash)
+            let size = Size {
+                capacity: plan.capacity,
+                grows: !common.options.factors.has(Factor::FixedHash),
+            };
+            HashIndex::new(
+                &common.memory,
+                &self.lines,
+                of_key,
+                protocol.node_words,
+                size,
+                self.seed,
+            )
+            .map(TableIndex::Hash)
         };
         let index = index.map_err(|_| common.memory_limit_error())?;
         let attic = match &index {
@@ -308,11 +341,18 @@ fn check_row_type(row: &RowType) -> Result<(), Error> {
     let problem = |problem: String| Err(Error::RowType { row: row.name, problem });
     let groups = row.groups;
     if groups.is_empty() || groups.len() > Group::COUNT_MAX {
-        return problem(format!("it has {} groups; 1 to {} are possible", groups.len(), Group::COUNT_MAX));
+        return problem(format!(
+            "it has {} groups; 1 to {} are possible",
+            groups.len(),
+            Group::COUNT_MAX
+        ));
     }
-    if let Some(group) = groups.iter().find(|group| !(1..=RECORD_WORDS_MAX).contains(&group.words)) {
+    if let Some(group) = groups.iter().find(|group| !(1..=RECORD_WORDS_MAX).contains(&group.words))
+    {
         let (name, words) = (group.name, group.words);
-        return problem(format!("group {name:?} has {words} words; 1 to {RECORD_WORDS_MAX} are possible"));
+        return problem(format!(
+            "group {name:?} has {words} words; 1 to {RECORD_WORDS_MAX} are possible"
+        ));
     }
     if !(1..=KEY_WORDS_MAX).contains(&row.key_words) {
         let words = row.key_words;
@@ -320,17 +360,26 @@ fn check_row_type(row: &RowType) -> Result<(), Error> {
     }
     if row.key_widths.len() != row.key_words {
         let (words, widths) = (row.key_words, row.key_widths.len());
-        return problem(format!("its key has {words} words, but `Key::WIDTHS` has the widths of {widths}"));
+        return problem(format!(
+            "its key has {words} words, but `Key::WIDTHS` has the widths of {widths}"
+        ));
     }
     if let Some(width) = row.key_widths.iter().find(|width| !(1..=u64::BITS).contains(width)) {
-        return problem(format!("a word of its key is said to have {width} bits; 1 to 64 are possible"));
+        return problem(format!(
+            "a word of its key is said to have {width} bits; 1 to 64 are possible"
+        ));
     }
     if row.indexes.len() > INDEXES_MAX {
-        return problem(format!("it has {} indexes; {INDEXES_MAX} are possible", row.indexes.len()));
+        return problem(format!(
+            "it has {} indexes; {INDEXES_MAX} are possible",
+            row.indexes.len()
+        ));
     }
     let (image, words) = (row.image_words, image_words(groups));
     if image != words {
-        return problem(format!("its image has {image} words but its groups have {words}; use [u64; {words}]"));
+        return problem(format!(
+            "its image has {image} words but its groups have {words}; use [u64; {words}]"
+        ));
     }
     Ok(())
 }

@@ -9,14 +9,15 @@ use crate::factor::{Factor, Factors};
 use crate::memory::Memory;
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
-    Common, DefaultProtocol, Engine, Hot, Local, LookBack, Occ, Options, Properties, Protocol, Token,
+    Common, DefaultProtocol, Engine, Hot, Local, LookBack, Occ, Options, Properties, Protocol,
+    Token,
 };
 use crate::record::{Record, RowType};
 use crate::session::{Session, run_cached};
 use crate::stats::{Counters, Stats};
 use crate::sync::{
-    AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Parking, Random, Turns, lock, process_unique,
-    try_lock,
+    AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, Parking, Random, Turns, lock,
+    process_unique, try_lock,
 };
 use crate::table::Table;
 use crate::timestamps::{self, Timestamps};
@@ -72,7 +73,8 @@ pub(crate) struct Inner<P: Protocol> {
     /// Counts of sessions that are gone.
     past: Mutex<Stats>,
     collector: Mutex<Collector>,
-    /// Garbage that sessions have left, and what has become of entries that are for all. The advancer collects it.
+    /// Garbage that sessions have left, and what has become of entries that are for all. The
+    /// advancer collects it.
     common_garbage: Mutex<Garbage>,
     /// Garbage of sessions that have left since the advancer took it over. Apart, so that a session
     /// that leaves waits for no collection.
@@ -92,9 +94,12 @@ pub(crate) struct Collector {
 pub(crate) type CollectorGuard<'a> = MutexGuard<'a, Collector>;
 
 impl Database<Occ> {
-    /// A database with every default: optimistic concurrency control, splitting and commit-time updates on, no memory
-    /// limit.
-    #[expect(clippy::new_without_default, reason = "`Database::default()` would need the protocol spelled out")]
+    /// A database with every default: optimistic concurrency control, splitting and commit-time
+    /// updates on, no memory limit.
+    #[expect(
+        clippy::new_without_default,
+        reason = "`Database::default()` would need the protocol spelled out"
+    )]
     pub fn new() -> Database<Occ> {
         Database::<Occ>::builder().build().expect("the defaults are valid")
     }
@@ -121,8 +126,9 @@ impl<P: Protocol> Database<P> {
     /// The table of this name, created empty if there is none.
     ///
     /// # Errors
-    /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`] if `R` cannot be
-    /// stored, [`Error::EmptyTableName`], [`Error::TooManyTables`], [`Error::MemoryLimit`].
+    /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
+    /// if `R` cannot be stored, [`Error::EmptyTableName`], [`Error::TooManyTables`],
+    /// [`Error::MemoryLimit`].
     pub fn table<R: Record>(&self, name: &str) -> Result<Table<R, P>, Error> {
         self.table_with(name, TableOptions::default())
     }
@@ -131,7 +137,11 @@ impl<P: Protocol> Database<P> {
     ///
     /// # Errors
     /// As [`Database::table`].
-    pub fn table_with<R: Record>(&self, name: &str, options: TableOptions) -> Result<Table<R, P>, Error> {
+    pub fn table_with<R: Record>(
+        &self,
+        name: &str,
+        options: TableOptions,
+    ) -> Result<Table<R, P>, Error> {
         let inner = &self.inner;
         let core = inner.catalog.table(&inner.engine.common, name, options, &RowType::of::<R>())?;
         Ok(Table::new(inner.clone(), core))
@@ -145,14 +155,18 @@ impl<P: Protocol> Database<P> {
         Session::new(&self.inner)
     }
 
-    /// Runs a transaction with a session that this thread keeps for the database. See [`Session::run`]; the difference
-    /// is a look-up in a thread-local list, and that the session's statistics are only part of the database's. An empty
-    /// transaction takes about 240 instructions this way and 130 by a session of one's own, under `Occ`.
+    /// Runs a transaction with a session that this thread keeps for the database. See
+    /// [`Session::run`]; the difference is a look-up in a thread-local list, and that the session's
+    /// statistics are only part of the database's. An empty transaction takes about 240
+    /// instructions this way and 130 by a session of one's own, under `Occ`.
     ///
     /// # Errors
-    /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same database already (or the
-    /// protocol allows one session and another one exists).
-    pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+    /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same
+    /// database already (or the protocol allows one session and another one exists).
+    pub fn run<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
         run_cached(&self.inner, const { &RunOptions::new() }, LookBack::No, body)
     }
 
@@ -172,7 +186,10 @@ impl<P: Protocol> Database<P> {
     ///
     /// # Errors
     /// As [`Database::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
-    pub fn run_read_only<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+    pub fn run_read_only<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
@@ -184,7 +201,8 @@ impl<P: Protocol> Database<P> {
     /// What the database's memory is used for.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
-        let of_sessions: usize = lock(&inner.sessions).values().map(|public| lock(&public.garbage).len()).sum();
+        let of_sessions: usize =
+            lock(&inner.sessions).values().map(|public| lock(&public.garbage).len()).sum();
         MemoryUse {
             reserved_bytes: inner.engine.memory.reserved_bytes(),
             garbage: of_sessions + inner.common_garbage(),
@@ -208,8 +226,8 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<P: Protocol> Database<Recorded<P>> {
-    /// The attempts that have ended since the last call, and what has been forgotten. Whoever records for long has to call it
-    /// now and then: until then all of it is kept.
+    /// The attempts that have ended since the last call, and what has been forgotten. Whoever
+    /// records for long has to call it now and then: until then all of it is kept.
     pub fn take_history(&self) -> Batch {
         self.inner.engine.clock.take()
     }
@@ -220,11 +238,13 @@ impl<P: Protocol> Database<Recorded<P>> {
 pub struct MemoryUse {
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
     pub reserved_bytes: usize,
-    /// Deleted records and unlinked blocks that are waiting for the last transaction that could see them.
+    /// Deleted records and unlinked blocks that are waiting for the last transaction that could see
+    /// them.
     pub garbage: usize,
 }
 
-/// Builds a [`Database`]. The switches are the basis factors that experiments vary; the defaults are the good choices.
+/// Builds a [`Database`]. The switches are the basis factors that experiments vary; the defaults
+/// are the good choices.
 #[derive(Debug)]
 pub struct Builder<P: Protocol> {
     options: Options,
@@ -243,37 +263,46 @@ enum OwnEpochs {
 
 impl<P: Protocol> Clone for Builder<P> {
     fn clone(&self) -> Self {
-        Builder { options: self.options, policy: self.policy.clone(), seed: self.seed, own_epochs: self.own_epochs }
+        Builder {
+            options: self.options,
+            policy: self.policy.clone(),
+            seed: self.seed,
+            own_epochs: self.own_epochs,
+        }
     }
 }
 
 impl<P: Protocol> Builder<P> {
-    /// Chooses a policy, of a protocol that leaves a choice: how [`Serial`](crate::Serial) keeps transactions apart
-    /// ([`Exclusion`](crate::Exclusion)), and which protocol [`Erased`](crate::Erased) runs ([`Chosen`](crate::Chosen)).
+    /// Chooses a policy, of a protocol that leaves a choice: how [`Serial`](crate::Serial) keeps
+    /// transactions apart ([`Exclusion`](crate::Exclusion)), and which protocol
+    /// [`Erased`](crate::Erased) runs ([`Chosen`](crate::Chosen)).
     #[must_use]
     pub fn policy(mut self, policy: P::Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Timestamp splitting: whether each column group is a unit of conflict by itself (default), or the whole row is one.
+    /// Timestamp splitting: whether each column group is a unit of conflict by itself (default), or
+    /// the whole row is one.
     #[must_use]
     pub fn timestamp_splitting(mut self, on: bool) -> Self {
         self.options.splitting = on;
         self
     }
 
-    /// Commit-time updates: whether updates are blind (default), or observe what they update like a read and a write.
+    /// Commit-time updates: whether updates are blind (default), or observe what they update like a
+    /// read and a write.
     #[must_use]
     pub fn commit_time_updates(mut self, on: bool) -> Self {
         self.options.commit_time_updates = on;
         self
     }
 
-    /// Whether attempts that are going to fail see only what was there at one moment (default), where that takes looks at what has been
-    /// seen before: under [`Occ`](crate::Occ). Without it the closure of such an attempt may see values of different times, and panic at
-    /// what never was; what comes of it is never shown to the caller. Other protocols are [opaque](Protocol::OPAQUE) or not, whatever
-    /// this says.
+    /// Whether attempts that are going to fail see only what was there at one moment (default),
+    /// where that takes looks at what has been seen before: under [`Occ`](crate::Occ). Without it
+    /// the closure of such an attempt may see values of different times, and panic at what never
+    /// was; what comes of it is never shown to the caller. Other protocols are
+    /// [opaque](Protocol::OPAQUE) or not, whatever this says.
     #[must_use]
     pub fn opaque(mut self, on: bool) -> Self {
         self.options.opaque = on;
@@ -281,7 +310,8 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// Where timestamps come from, under a protocol that draws them and leaves the choice
-    /// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)): today [`Mvto`](crate::Mvto). By default the first that it knows.
+    /// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)): today [`Mvto`](crate::Mvto). By
+    /// default the first that it knows.
     #[must_use]
     pub fn timestamps(mut self, timestamps: Timestamps) -> Self {
         self.options.timestamps = Some(timestamps);
@@ -296,16 +326,17 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// The most bytes that tables and indexes may take. An insert that would exceed it fails with
-    /// [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in steps of 64 KiB and 2 MiB. What has been
-    /// begun is ended past the limit: a bucket that is half moved takes some lines more, and a delete its version.
+    /// [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
+    /// steps of 64 KiB and 2 MiB. What has been begun is ended past the limit: a bucket that is
+    /// half moved takes some lines more, and a delete its version.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_limit_bytes = bytes;
         self
     }
 
-    /// Fixes the hash functions of the tables, for repeatable experiments. By default they differ from process to
-    /// process, so that nobody can prepare keys that collide.
+    /// Fixes the hash functions of the tables, for repeatable experiments. By default they differ
+    /// from process to process, so that nobody can prepare keys that collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -319,8 +350,8 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Epochs of its own that pass by the clock: for tests whose transactions wait for one another, and must not wait for those of
-    /// other tests.
+    /// Epochs of its own that pass by the clock: for tests whose transactions wait for one another,
+    /// and must not wait for those of other tests.
     #[cfg(test)]
     pub(crate) fn passing_epochs(mut self) -> Self {
         self.own_epochs = Some(OwnEpochs::Passing);
@@ -330,14 +361,18 @@ impl<P: Protocol> Builder<P> {
     /// The database.
     ///
     /// # Errors
-    /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot work are found when tables are created.
+    /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot
+    /// work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         let mut properties = P::properties(&self.policy);
         properties.opaque &= self.options.opaque || !properties.opaque_by_looks;
-        if let Some(wanted) = self.options.timestamps.filter(|wanted| !properties.timestamps.contains(wanted)) {
+        if let Some(wanted) =
+            self.options.timestamps.filter(|wanted| !properties.timestamps.contains(wanted))
+        {
             return Err(Error::Timestamps { protocol: properties.name, wanted });
         }
-        let timestamps = self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
+        let timestamps =
+            self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
         let id = process_unique();
         let epochs = match self.own_epochs {
             Some(OwnEpochs::Manual(first)) => Epochs::manual(first),
@@ -345,7 +380,8 @@ impl<P: Protocol> Builder<P> {
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };
-        // A sanitizer watches over what the system has allocated, and knows nothing of blocks within that.
+        // A sanitizer watches over what the system has allocated, and knows nothing of blocks
+        // within that.
         let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
         let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
         let seed = self.seed.unwrap_or_else(Random::process_seed);
@@ -415,22 +451,26 @@ impl<P: Protocol> Inner<P> {
         Core::new(&self.engine, id, public)
     }
 
-    /// Forgets a session, keeping its counts, and its garbage for the advancer. Takes as long whatever
-    /// other sessions have left.
+    /// Forgets a session, keeping its counts, and its garbage for the advancer. Takes as long
+    /// whatever other sessions have left.
     pub(crate) fn leave(&self, core: &mut Core<P>) {
         let state = core.state.get_mut();
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
         garbage.take_from(&self.engine, &mut state.local);
         if !garbage.is_empty() {
             lock(&self.left_garbage).push(garbage);
-            // Without the session's slot the advancer may have found all idle, and be about to sleep.
+            // Without the session's slot the advancer may have found all idle, and be about to
+            // sleep.
             self.engine.epochs.unpark();
         }
-        state.local.leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
+        state
+            .local
+            .leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
         self.engine.give_token_back(state.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
-        // Under the lock of the sessions, so that nobody finds these counts in both places, or in none.
+        // Under the lock of the sessions, so that nobody finds these counts in both places, or in
+        // none.
         lock(&self.past).add(&core.public.counters.read());
         sessions.remove(&core.public.session);
     }
@@ -488,10 +528,13 @@ impl<P: Protocol> Collect for Inner<P> {
         }
         drop(sessions);
         let mut common = lock(&self.common_garbage);
-        std::mem::take(&mut *lock(&self.left_garbage)).into_iter().for_each(|left| common.take_over(left));
+        std::mem::take(&mut *lock(&self.left_garbage))
+            .into_iter()
+            .for_each(|left| common.take_over(left));
         if !common.is_empty() || !self.engine.hot.is_empty() {
             self.engine.epochs.pin(slot);
-            // What has not waited for long is for those who run transactions; passes are more urgent.
+            // What has not waited for long is for those who run transactions; passes are more
+            // urgent.
             common.collect(&self.engine, local, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }

@@ -1,38 +1,47 @@
-//! Epochs: a clock of milliseconds that commits number themselves by, and the bound behind which memory is free.
+//! Epochs: a clock of milliseconds that commits number themselves by, and the bound behind which
+//! memory is free.
 //!
 //! # Definitions
-//! The *epoch* is one number per process; the advancer adds one each millisecond, whatever anyone does. Nothing else moves it, but for a
-//! commit that has used its numbers up ([`Epochs::advance_past`]); a thread that waits for an epoch to pass sleeps. A session that
-//! may hold references into an index is *pinned*: its [`Slot`] shows the epoch it read when it began. A *stamp* is the
-//! epoch read after something was unlinked and a full fence. The *bound* is the smallest pin that a pass of the
-//! advancer saw (or the new epoch, if it saw none). What has a stamp below the bound is free.
+//! The *epoch* is one number per process; the advancer adds one each millisecond, whatever anyone
+//! does. Nothing else moves it, but for a commit that has used its numbers up
+//! ([`Epochs::advance_past`]); a thread that waits for an epoch to pass sleeps. A session that may
+//! hold references into an index is *pinned*: its [`Slot`] shows the epoch it read when it began. A
+//! *stamp* is the epoch read after something was unlinked and a full fence. The *bound* is the
+//! smallest pin that a pass of the advancer saw (or the new epoch, if it saw none). What has a
+//! stamp below the bound is free.
 //!
-//! Who reads in a snapshot sees what that keeps, however long it takes, and needs nothing else but memory that stays: such pins are
-//! *for memory* only. A pin may become one of these, once what its session sees is in the list of snapshots. The *horizon* is the smallest
-//! of the others, and so never below the bound. What nobody has been able to come to see since before the horizon, but in snapshots, nobody
-//! will.
+//! Who reads in a snapshot sees what that keeps, however long it takes, and needs nothing else but
+//! memory that stays: such pins are *for memory* only. A pin may become one of these, once what its
+//! session sees is in the list of snapshots. The *horizon* is the smallest of the others, and so
+//! never below the bound. What nobody has been able to come to see since before the horizon, but in
+//! snapshots, nobody will.
 //!
 //! # Invariants
 //! * **P1** A pin is published, and a full fence passed, before its session loads any link.
 //! * **P2** A stamp is read after the unlinking and a full fence.
-//! * **P3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots; no bound exceeds its `m`.
+//! * **P3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots;
+//!   no bound exceeds its `m`.
 //! * **P4** The bound never falls, nor does the horizon.
 //!
 //! # Why a block with a stamp below the bound is out of reach
-//! Let reader R hold a block that U unlinked with stamp `f`, and let pass A publish a bound above `f`. The epoch that A
-//! read before its fence is at least the bound, hence above `f`; were A's fence before U's, U would have read that
-//! epoch or a later one; so U's fence precedes A's. R loaded the link before it was removed, so R's fence precedes
-//! U's. Thus A, after its fence, sees R's pin `p`, and its bound is at most `p`. And `p <= f`: R read `p` before its fence, U
-//! read `f` after a later one, and the epoch only grows. So the bound is at most `f`, a contradiction.
+//! Let reader R hold a block that U unlinked with stamp `f`, and let pass A publish a bound above
+//! `f`. The epoch that A read before its fence is at least the bound, hence above `f`; were A's
+//! fence before U's, U would have read that epoch or a later one; so U's fence precedes A's. R
+//! loaded the link before it was removed, so R's fence precedes U's. Thus A, after its fence, sees
+//! R's pin `p`, and its bound is at most `p`. And `p <= f`: R read `p` before its fence, U read `f`
+//! after a later one, and the epoch only grows. So the bound is at most `f`, a contradiction.
 //!
-//! The links in a bucket that has been moved (`index::hash`, H3) are not removed, and are there when the records and lines that they lead
-//! to are unlinked elsewhere. Who follows them has loaded, since it was pinned, a version of that bucket that did not say MOVED; who
-//! looks at the neighbours of a full bucket, an array without a successor. So the moving, and with it U's fence, comes after R's.
+//! The links in a bucket that has been moved (`index::hash`, H3) are not removed, and are there
+//! when the records and lines that they lead to are unlinked elsewhere. Who follows them has
+//! loaded, since it was pinned, a version of that bucket that did not say MOVED; who looks at the
+//! neighbours of a full bucket, an array without a successor. So the moving, and with it U's fence,
+//! comes after R's.
 //!
 //! # Source
-//! The scheme of "Opportunities for Optimism" (VLDB 2020), section 2, with one change: there a stamp is the unlinker's own
-//! pin, which costs a second word per session, a publication loop at every begin, and a bound that must lag a pass behind.
-//! Reading the epoch again after unlinking costs one fence per unlinking transaction instead.
+//! The scheme of "Opportunities for Optimism" (VLDB 2020), section 2, with one change: there a
+//! stamp is the unlinker's own pin, which costs a second word per session, a publication loop at
+//! every begin, and a bound that must lag a pass behind. Reading the epoch again after unlinking
+//! costs one fence per unlinking transaction instead.
 
 #![forbid(unsafe_code)]
 
@@ -42,8 +51,8 @@ pub(crate) use moments::Moment;
 
 use crate::error::Error;
 use crate::sync::{
-    AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, Point, full_fence, lock, mutant, pass,
-    store_then_full_fence, thread,
+    AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, Point, full_fence, lock,
+    mutant, pass, store_then_full_fence, thread,
 };
 use crossbeam_utils::CachePadded;
 use moments::Moments;
@@ -53,10 +62,12 @@ use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 /// Time between two passes.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The longest anyone waits for running transactions to end. Tests do not count on it, and those of other tests may be long.
+/// The longest anyone waits for running transactions to end. Tests do not count on it, and those of
+/// other tests may be long.
 const WAIT_MAX: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 });
 
-/// Passes without any pin before the advancer parks: long enough that a busy program never wakes it.
+/// Passes without any pin before the advancer parks: long enough that a busy program never wakes
+/// it.
 const IDLE_PASSES: u64 = 64;
 
 /// An epoch: 38 bits, which last for eight years of milliseconds.
@@ -77,14 +88,15 @@ pub struct Epochs {
     used_up: AtomicU64,
     /// The epochs that were ended by attempts whose looks cost too much.
     asked: AtomicU64,
-    /// None where epochs are moved by hand; then there is no advancer, and each epoch is a millisecond.
+    /// None where epochs are moved by hand; then there is no advancer, and each epoch is a
+    /// millisecond.
     moments: Option<Moments>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
     alarm: Arc<Alarm>,
 }
 
-/// Where the advancer sleeps while no session is active, and other threads until it has passed. Apart from [`Epochs`], so that a sleeper
-/// keeps nothing alive.
+/// Where the advancer sleeps while no session is active, and other threads until it has passed.
+/// Apart from [`Epochs`], so that a sleeper keeps nothing alive.
 #[derive(Debug, Default)]
 struct Alarm {
     sleep: StdMutex<Sleep>,
@@ -101,7 +113,9 @@ impl Alarm {
     /// Sleeps until rung, or until a pass is waited for; not at all if that has happened already.
     fn sleep(&self) {
         let sleep = std_lock(&self.sleep);
-        let rung = self.wake.wait_while(sleep, |sleep| !sleep.woken && !sleep.stopping && sleep.waiting == 0);
+        let rung = self
+            .wake
+            .wait_while(sleep, |sleep| !sleep.woken && !sleep.stopping && sleep.waiting == 0);
         rung.unwrap_or_else(PoisonError::into_inner).woken = false;
     }
 
@@ -153,8 +167,8 @@ struct Sleep {
 
 /// Who keeps garbage that idle sessions have left. Called by the advancer after each pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
-    /// Collects the garbage of sessions that have not pinned since `idle_before`, or only for memory and before that; says whether any
-    /// garbage is left anywhere.
+    /// Collects the garbage of sessions that have not pinned since `idle_before`, or only for
+    /// memory and before that; says whether any garbage is left anywhere.
     fn collect(&self, idle_before: Epoch) -> bool;
 }
 
@@ -196,7 +210,8 @@ impl Slot {
 
     /// The epoch of the last pin, and what of it is still held.
     fn look(&self) -> (Epoch, Pin) {
-        // Acquire pairs with `unpin` (E5): what the session read under its pin happened before what we free.
+        // Acquire pairs with `unpin` (E5): what the session read under its pin happened before what
+        // we free.
         let word = self.0.pin.load(Ordering::Acquire);
         let pin = [Pin::Nothing, Pin::All, Pin::Memory]
             .into_iter()
@@ -221,8 +236,9 @@ impl Slot {
         self.pinned_epoch().is_some()
     }
 
-    /// Whether nobody else need wait with the session's garbage: it has not been pinned since `epoch` began, or is in a transaction from
-    /// before that, which reads in a snapshot and may take long.
+    /// Whether nobody else need wait with the session's garbage: it has not been pinned since
+    /// `epoch` began, or is in a transaction from before that, which reads in a snapshot and may
+    /// take long.
     pub(crate) fn leaves_garbage_since(&self, epoch: Epoch) -> bool {
         let (last, pin) = self.look();
         pin != Pin::All && last < epoch
@@ -249,7 +265,10 @@ impl Epochs {
                 passes: AtomicU64::new(1),
                 ticked: AtomicU64::new(0),
             }),
-            bounds: CachePadded::new(Bounds { bound: AtomicU64::new(0), horizon: AtomicU64::new(0) }),
+            bounds: CachePadded::new(Bounds {
+                bound: AtomicU64::new(0),
+                horizon: AtomicU64::new(0),
+            }),
             slots: Mutex::new(Slots { made: 0, all: BTreeMap::new() }),
             collectors: StdMutex::new(Vec::new()),
             used_up: AtomicU64::new(0),
@@ -260,7 +279,8 @@ impl Epochs {
         })
     }
 
-    /// The epochs of this process, with their advancer running; stopped and joined when the last user is dropped.
+    /// The epochs of this process, with their advancer running; stopped and joined when the last
+    /// user is dropped.
     pub(crate) fn of_process() -> Arc<Epochs> {
         static CURRENT: StdMutex<Weak<Epochs>> = StdMutex::new(Weak::new());
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -276,12 +296,15 @@ impl Epochs {
     pub(crate) fn advancing() -> Arc<Epochs> {
         let epochs = Epochs::starting(1, Some(Moments::new()));
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
-        let advancer = std::thread::Builder::new().name("candide-epoch".into()).spawn(move || advance(&weak, &alarm));
+        let advancer = std::thread::Builder::new()
+            .name("candide-epoch".into())
+            .spawn(move || advance(&weak, &alarm));
         *std_lock(&epochs.advancer) = Some(advancer.expect("the operating system starts a thread"));
         epochs
     }
 
-    /// The current epoch. Where it numbers a commit, the caller has passed a full fence after taking its locks.
+    /// The current epoch. Where it numbers a commit, the caller has passed a full fence after
+    /// taking its locks.
     #[inline]
     pub(crate) fn now(&self) -> Epoch {
         self.clock.epoch.load(Ordering::Acquire)
@@ -294,7 +317,8 @@ impl Epochs {
         self.bounds.bound.load(Ordering::Acquire)
     }
 
-    /// What was there to be seen in a smaller epoch, and not since, is seen by nobody any more but in snapshots.
+    /// What was there to be seen in a smaller epoch, and not since, is seen by nobody any more but
+    /// in snapshots.
     #[inline]
     pub(crate) fn horizon(&self) -> Epoch {
         // Acquire as for the bound (E6).
@@ -346,17 +370,20 @@ impl Epochs {
         self.pin_as(slot, Pin::All);
     }
 
-    /// Pins the session, for memory only: it reads in a snapshot, which is open until the pin has ended.
+    /// Pins the session, for memory only: it reads in a snapshot, which is open until the pin has
+    /// ended.
     #[inline]
     pub(crate) fn pin_for_memory(&self, slot: &Slot) {
         self.pin_as(slot, Pin::Memory);
     }
 
-    /// Goes on with the session's pin for memory only: what it can come to read is an open snapshot's from now on.
+    /// Goes on with the session's pin for memory only: what it can come to read is an open
+    /// snapshot's from now on.
     pub(crate) fn hold_memory_only(&self, slot: &Slot) {
         let (epoch, pin) = slot.look();
         debug_assert_eq!(pin, Pin::All);
-        // Release: who finds that the pin holds back nothing else finds the snapshot in the list (E5).
+        // Release: who finds that the pin holds back nothing else finds the snapshot in the list
+        // (E5).
         slot.0.pin.store(Slot::word(epoch, Pin::Memory), Ordering::Release);
     }
 
@@ -364,7 +391,8 @@ impl Epochs {
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
-        // The fence makes this a handshake with the advancer, which announces and then looks at the slots (E7).
+        // The fence makes this a handshake with the advancer, which announces and then looks at the
+        // slots (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
         }
@@ -386,7 +414,8 @@ impl Epochs {
         slot.0.pin.store(unpinned, Ordering::Release); // E5
     }
 
-    /// Moves the epoch past `epoch`, for a committer that has used all of its numbers, and counts that. Does nothing at the last one.
+    /// Moves the epoch past `epoch`, for a committer that has used all of its numbers, and counts
+    /// that. Does nothing at the last one.
     #[cold]
     pub(crate) fn advance_past(&self, epoch: Epoch) {
         self.used_up.fetch_add(u64::from(self.step_from(epoch)), Ordering::Relaxed);
@@ -397,9 +426,12 @@ impl Epochs {
         self.used_up.load(Ordering::Relaxed)
     }
 
-    /// Moves the epoch to the next after `epoch`, unless it is there already, or at the last one; says whether it has.
+    /// Moves the epoch to the next after `epoch`, unless it is there already, or at the last one;
+    /// says whether it has.
     fn step_from(&self, epoch: Epoch) -> bool {
-        let step = |epoch| self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed);
+        let step = |epoch| {
+            self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed)
+        };
         epoch < EPOCH_MAX && step(epoch).is_ok()
     }
 
@@ -408,13 +440,14 @@ impl Epochs {
         self.moments.as_ref().map_or_else(|| self.now(), Moments::now)
     }
 
-    /// Returns the moment at which a pin of this epoch was taken, at the latest, and that from which a bound of this epoch lags.
+    /// Returns the moment at which a pin of this epoch was taken, at the latest, and that from
+    /// which a bound of this epoch lags.
     pub(crate) fn moment_of(&self, epoch: Epoch) -> Moment {
         self.moments.as_ref().map_or(epoch, |moments| moments.end_of(epoch))
     }
 
-    /// Moves the epoch on for an attempt that needs all commits so far to be of earlier epochs, if no
-    /// other attempt has had that since the advancer's last pass. Returns whether it did.
+    /// Moves the epoch on for an attempt that needs all commits so far to be of earlier epochs, if
+    /// no other attempt has had that since the advancer's last pass. Returns whether it did.
     pub(crate) fn tick_between_passes(&self) -> bool {
         // Where epochs are moved by hand there are no passes to wait for.
         if self.moments.is_none() {
@@ -423,7 +456,8 @@ impl Epochs {
         let (passes, ticked) = (&self.clock.passes, &self.clock.ticked);
         let (pass, last) = (passes.load(Ordering::Relaxed), ticked.load(Ordering::Relaxed));
         // Relaxed: that there is one tick in a pass is all that these numbers are for.
-        let may = last != pass && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let may = last != pass
+            && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         may && self.step_asked()
     }
 
@@ -433,7 +467,8 @@ impl Epochs {
         has_moved
     }
 
-    /// Returns how many epochs were ended by attempts that needed earlier commits to be of earlier epochs.
+    /// Returns how many epochs were ended by attempts that needed earlier commits to be of earlier
+    /// epochs.
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
@@ -459,7 +494,8 @@ impl Epochs {
         self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6
     }
 
-    /// Waits until every transaction of the process that is running now has ended: sleeps from pass to pass.
+    /// Waits until every transaction of the process that is running now has ended: sleeps from pass
+    /// to pass.
     ///
     /// # Errors
     /// [`Error::Busy`] if one goes on for ten seconds.
@@ -487,7 +523,8 @@ impl Epochs {
         self.alarm.tell_of_pass();
     }
 
-    /// Returns after a pass that the advancer has made meanwhile; without one, after a pass of its own.
+    /// Returns after a pass that the advancer has made meanwhile; without one, after a pass of its
+    /// own.
     fn await_pass(&self) {
         if self.moments.is_some() {
             self.alarm.await_pass();
@@ -517,7 +554,8 @@ impl Epochs {
         lock(&self.slots).all.values().all(|slot| slot.idle_since(since))
     }
 
-    /// Announces that the advancer is about to sleep; says whether nobody has become active meanwhile.
+    /// Announces that the advancer is about to sleep; says whether nobody has become active
+    /// meanwhile.
     fn announce_parked(&self) -> bool {
         self.clock.parked.store(true, Ordering::Relaxed);
         full_fence(); // E7
@@ -557,7 +595,8 @@ impl Drop for Epochs {
     }
 }
 
-/// The advancer's life. It owns nothing while it sleeps, so that dropping the last database ends it.
+/// The advancer's life. It owns nothing while it sleeps, so that dropping the last database ends
+/// it.
 fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
         std::thread::sleep(PERIOD);
@@ -687,7 +726,8 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// Either the advancer sees that somebody is active and stays awake, or whoever is active rings for it.
+    /// Either the advancer sees that somebody is active and stays awake, or whoever is active rings
+    /// for it.
     #[test]
     fn loom_pin_against_parking() {
         loom::model(|| {
@@ -701,7 +741,10 @@ mod loom_tests {
             };
             epochs.pin(&slot);
             let parks = advancer.join().unwrap();
-            assert!(!parks || std_lock(&epochs.alarm.sleep).woken, "it sleeps while somebody is active");
+            assert!(
+                !parks || std_lock(&epochs.alarm.sleep).woken,
+                "it sleeps while somebody is active"
+            );
             epochs.unpin(&slot);
         });
     }

@@ -7,9 +7,10 @@ use std::fmt;
 
 /// Why an operation or a transaction did not do what was asked.
 ///
-/// *Conflicts* doom the transaction; [`run`](crate::Session::run) retries it, so closures only pass them on. *Outcomes*
-/// are definite: the closure may match on them and go on, and what it makes of them is shown only if it is
-/// true in the serial order. *Refusals* come from the engine: a limit, or a misuse.
+/// *Conflicts* doom the transaction; [`run`](crate::Session::run) retries it, so closures only pass
+/// them on. *Outcomes* are definite: the closure may match on them and go on, and what it makes of
+/// them is shown only if it is true in the serial order. *Refusals* come from the engine: a limit,
+/// or a misuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -37,18 +38,22 @@ pub enum Abort {
     Overflow,
     /// Outcome: another row has this key in a unique index.
     NotUnique,
-    /// Refusal: an update of a column of a secondary index; such columns change by `modify` or `put`.
+    /// Refusal: an update of a column of a secondary index; such columns change by `modify` or
+    /// `put`.
     Indexed,
-    /// Refusal: the secondary index has been dropped, or was made after the snapshot that is to read it.
+    /// Refusal: the secondary index has been dropped, or was made after the snapshot that is to
+    /// read it.
     NoIndex,
     /// Refusal: the database's memory limit leaves no room for the row.
     MemoryLimit,
     /// Refusal: the table belongs to another database than the transaction.
     ForeignTable,
-    /// Refusal: inside a transaction, what would wait for that very transaction to end, or for the session that it uses: `Database::run` on
-    /// the same thread and database; under protocols that run one transaction at a time whatever takes one, and a transaction on another
-    /// such database that waits, itself or through others, for this thread's; and another session's transaction that wants a row which
-    /// the first one has read for update, or has to give way to that after its 32 conflicts.
+    /// Refusal: inside a transaction, what would wait for that very transaction to end, or for the
+    /// session that it uses: `Database::run` on the same thread and database; under protocols that
+    /// run one transaction at a time whatever takes one, and a transaction on another such database
+    /// that waits, itself or through others, for this thread's; and another session's transaction
+    /// that wants a row which the first one has read for update, or has to give way to that after
+    /// its 32 conflicts.
     Nested,
     /// Refusal: the transaction only reads, now or in a snapshot.
     ReadOnly,
@@ -157,7 +162,8 @@ impl std::error::Error for Abort {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A table of this name exists with another row type. Use another name, or the type it was created with.
+    /// A table of this name exists with another row type. Use another name, or the type it was
+    /// created with.
     TableType {
         /// The table's name.
         table: String,
@@ -182,14 +188,16 @@ pub enum Error {
         /// The limit in bytes.
         limit_bytes: usize,
     },
-    /// The protocol draws no timestamps, or not from there. [`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS) says what it can.
+    /// The protocol draws no timestamps, or not from there.
+    /// [`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS) says what it can.
     Timestamps {
         /// The protocol's name.
         protocol: &'static str,
         /// Where they should have come from.
         wanted: Timestamps,
     },
-    /// The protocol allows one session at a time, and one exists. Drop it first, or choose another protocol.
+    /// The protocol allows one session at a time, and one exists. Drop it first, or choose another
+    /// protocol.
     SecondSession {
         /// The protocol's name.
         protocol: &'static str,
@@ -203,7 +211,8 @@ pub enum Error {
         /// The index's name.
         index: String,
     },
-    /// The table has no secondary index of this name that could be dropped: those that its row type declares stay.
+    /// The table has no secondary index of this name that could be dropped: those that its row type
+    /// declares stay.
     NoIndex {
         /// The table's name.
         table: String,
@@ -219,8 +228,8 @@ pub enum Error {
         /// The index's name.
         index: String,
     },
-    /// A transaction that was running before has not ended within ten seconds. Try again when it has; if it is this
-    /// thread's own, end it first.
+    /// A transaction that was running before has not ended within ten seconds. Try again when it
+    /// has; if it is this thread's own, end it first.
     Busy,
     /// Loading rows ended early.
     Load {
@@ -283,7 +292,8 @@ mod tests {
 
     #[test]
     fn reasons_are_numbered_and_named_uniquely() {
-        let names: std::collections::HashSet<_> = Abort::ALL.iter().map(|abort| abort.name()).collect();
+        let names: std::collections::HashSet<_> =
+            Abort::ALL.iter().map(|abort| abort.name()).collect();
         assert_eq!(names.len(), Abort::ALL.len());
         assert!(Abort::ALL.iter().enumerate().all(|(index, &abort)| abort as usize == index));
         assert_eq!(size_of::<Result<(), Abort>>(), 1);

@@ -5,28 +5,32 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A choice that is known to be bad, for measuring what the good one is worth: most of them are in "Opportunities for Optimism"
-/// (VLDB 2020), section 4. Whatever is chosen, the guarantees are the same. A database that chooses none pays nothing for the
-/// others.
+/// A choice that is known to be bad, for measuring what the good one is worth: most of them are in
+/// "Opportunities for Optimism" (VLDB 2020), section 4. Whatever is chosen, the guarantees are the
+/// same. A database that chooses none pays nothing for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Factor {
     /// A conflict is retried at once, instead of after a randomized pause that grows.
     NoBackoff,
-    /// Records, entries and index nodes come from the system's allocator one by one, and go back one by one, instead of from
-    /// slabs of the database's own by way of a few kept by each session. (The arrays of hash indexes are made as ever: they are few.)
+    /// Records, entries and index nodes come from the system's allocator one by one, and go back
+    /// one by one, instead of from slabs of the database's own by way of a few kept by each
+    /// session. (The arrays of hash indexes are made as ever: they are few.)
     SystemAllocator,
-    /// Conflicts unwind the stack, up from where they are met and out of the closure, instead of being returned.
+    /// Conflicts unwind the stack, up from where they are met and out of the closure, instead of
+    /// being returned.
     UnwindingAborts,
     /// Tables have ordered indexes even where nobody asks for their keys in order.
     OrderedOnly,
-    /// The components of a composite key share words, so that keys which differ early may share a leaf, instead of each component
-    /// having a layer of the index for itself.
+    /// The components of a composite key share words, so that keys which differ early may share a
+    /// leaf, instead of each component having a layer of the index for itself.
     ContendedKeys,
-    /// Write sets are locked in the order of addresses, which costs a sort, instead of the order of the program.
+    /// Write sets are locked in the order of addresses, which costs a sort, instead of the order of
+    /// the program.
     SortedLocks,
-    /// Hash indexes keep the size for which they were made ([`TableOptions::capacity`](crate::TableOptions::capacity)), and their
-    /// buckets get ever longer, instead of growing.
+    /// Hash indexes keep the size for which they were made
+    /// ([`TableOptions::capacity`](crate::TableOptions::capacity)), and their buckets get ever
+    /// longer, instead of growing.
     FixedHash,
 }
 
@@ -99,7 +103,11 @@ mod tests {
         for factor in Factor::ALL {
             assert_eq!(factor.to_string().parse(), Ok(factor));
             assert!(Factors::default().with(factor).has(factor));
-            assert!(Factor::ALL.iter().all(|&other| Factors::default().with(factor).has(other) == (other == factor)));
+            assert!(
+                Factor::ALL
+                    .iter()
+                    .all(|&other| Factors::default().with(factor).has(other) == (other == factor))
+            );
         }
         let refused = "sorted".parse::<Factor>().unwrap_err();
         assert!(refused.contains("sorted-locks"), "{refused}");

@@ -12,27 +12,33 @@ use crate::sync::lock;
 use crate::table::Table;
 use std::sync::{Arc, PoisonError};
 
-/// How a database is doing at one moment: what it holds, and who holds it back. See [`Database::health`].
+/// How a database is doing at one moment: what it holds, and who holds it back. See
+/// [`Database::health`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// How far the reclamation bound is behind the epoch, by the clock. Deleted rows are freed when the bound has passed
-    /// them, so this is how long memory stays unusable after a delete. All databases of a process share their epochs: a
-    /// transaction of another one may be what holds the bound back. Here, and in ages, a fiftieth may be missing.
+    /// How far the reclamation bound is behind the epoch, by the clock. Deleted rows are freed when
+    /// the bound has passed them, so this is how long memory stays unusable after a delete. All
+    /// databases of a process share their epochs: a transaction of another one may be what holds
+    /// the bound back. Here, and in ages, a fiftieth may be missing.
     pub epoch_lag_ms: u64,
-    /// How many epochs of the process were ended by a commit that had used up their 16,384 numbers, under a protocol that numbers
-    /// commits so. There are as many epochs as there are milliseconds in eight years; all last for a millisecond or more, but for
-    /// these and those of `epochs_asked`.
+    /// How many epochs of the process were ended by a commit that had used up their 16,384 numbers,
+    /// under a protocol that numbers commits so. There are as many epochs as there are milliseconds
+    /// in eight years; all last for a millisecond or more, but for these and those of
+    /// `epochs_asked`.
     pub epochs_used_up: u64,
-    /// How many epochs of the process were ended by an attempt under `occ` that had met too many rows written since it began, so
-    /// that all of them are of an earlier epoch: one in a millisecond at most.
+    /// How many epochs of the process were ended by an attempt under `occ` that had met too many
+    /// rows written since it began, so that all of them are of an earlier epoch: one in a
+    /// millisecond at most.
     pub epochs_asked: u64,
-    /// The transaction of this database that has been running for the longest time; `None` if none is running.
+    /// The transaction of this database that has been running for the longest time; `None` if none
+    /// is running.
     pub oldest_pin: Option<OldestPin>,
-    /// The oldest open [`Snapshot`](crate::Snapshot), or what a long transaction sees that only reads; `None` if there is none. While it is
-    /// kept, so are the versions that it sees.
+    /// The oldest open [`Snapshot`](crate::Snapshot), or what a long transaction sees that only
+    /// reads; `None` if there is none. While it is kept, so are the versions that it sees.
     pub oldest_snapshot: Option<OldestSnapshot>,
-    /// Deleted records, unlinked blocks, and old versions or rows that have some, that are waiting for the last transaction that could see them.
+    /// Deleted records, unlinked blocks, and old versions or rows that have some, that are waiting
+    /// for the last transaction that could see them.
     pub garbage: usize,
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
     pub reserved_bytes: usize,
@@ -68,16 +74,19 @@ pub struct TableUse {
     pub name: String,
     /// Bytes taken for its records, free ones included: they serve the same table again.
     pub record_bytes: usize,
-    /// Bytes taken for versions that lie apart from their records, free ones included; zero under protocols that keep one version.
+    /// Bytes taken for versions that lie apart from their records, free ones included; zero under
+    /// protocols that keep one version.
     pub version_bytes: usize,
-    /// Bytes taken for the buckets of its index. Where many keys meet in a bucket, the lines that it overflows into come from
-    /// a store that all indexes share; they count in [`Health::reserved_bytes`] alone.
+    /// Bytes taken for the buckets of its index. Where many keys meet in a bucket, the lines that
+    /// it overflows into come from a store that all indexes share; they count in
+    /// [`Health::reserved_bytes`] alone.
     pub index_bytes: usize,
 }
 
 impl<P: Protocol> Database<P> {
-    /// How the database is doing. Takes a lock that sessions take as they come and go, and each session's garbage's for a moment;
-    /// no transaction waits for it. The figures are looked at one after another, while transactions go on.
+    /// How the database is doing. Takes a lock that sessions take as they come and go, and each
+    /// session's garbage's for a moment; no transaction waits for it. The figures are looked at one
+    /// after another, while transactions go on.
     ///
     /// ```
     /// use candide::{Abort, Database};
@@ -94,7 +103,8 @@ impl<P: Protocol> Database<P> {
     /// ```
     pub fn health(&self) -> Health {
         let inner = &self.inner;
-        let (mut sessions, mut garbage, mut oldest) = (0, inner.common_garbage(), None::<(u64, u64)>);
+        let (mut sessions, mut garbage, mut oldest) =
+            (0, inner.common_garbage(), None::<(u64, u64)>);
         inner.for_each_session(|public| {
             sessions += 1;
             garbage += lock(&public.garbage).len();
@@ -117,9 +127,11 @@ impl<P: Protocol> Database<P> {
             epoch_lag_ms: age_ms(lags_since),
             epochs_used_up: epochs.used_up(),
             epochs_asked: epochs.asked(),
-            oldest_pin: since_pin.map(|(since, session)| OldestPin { age_ms: age_ms(since), session }),
+            oldest_pin: since_pin
+                .map(|(since, session)| OldestPin { age_ms: age_ms(since), session }),
             garbage,
-            oldest_snapshot: snapshot.map(|(timestamp, since)| OldestSnapshot { age_ms: age_ms(since), timestamp }),
+            oldest_snapshot: snapshot
+                .map(|(timestamp, since)| OldestSnapshot { age_ms: age_ms(since), timestamp }),
             reserved_bytes: inner.engine.memory.reserved_bytes(),
             sessions,
         }
@@ -139,17 +151,20 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// How many versions of a row there are right now: the longest chain of its column groups, from the version that a
-    /// transaction sees that begins now (or one that a commit under way has linked already) to the oldest that anybody can still
-    /// come to see, or that has not been collected yet. 1 under protocols that keep one version; `None` if there is no row.
+    /// How many versions of a row there are right now: the longest chain of its column groups, from
+    /// the version that a transaction sees that begins now (or one that a commit under way has
+    /// linked already) to the oldest that anybody can still come to see, or that has not been
+    /// collected yet. 1 under protocols that keep one version; `None` if there is no row.
     ///
-    /// Who reads an old version walks the chain down to it; under `mvto` so does who reads a row whose updates were put off, each of
-    /// which is a version, too. So the length of a chain says what keeps reads of a hot row, and what a snapshot that stays open costs.
+    /// Who reads an old version walks the chain down to it; under `mvto` so does who reads a row
+    /// whose updates were put off, each of which is a version, too. So the length of a chain says
+    /// what keeps reads of a hot row, and what a snapshot that stays open costs.
     ///
-    /// It is no transaction: it observes nothing, changes nothing, and is not counted in [`Session::stats`]. It does not see what
-    /// transactions have written and not committed, and no writer makes it fail or wait; under a protocol that runs
-    /// transactions one after another it waits for its turn. It takes a lookup and a step for each version, during which
-    /// nothing that is deleted is freed.
+    /// It is no transaction: it observes nothing, changes nothing, and is not counted in
+    /// [`Session::stats`]. It does not see what transactions have written and not committed, and no
+    /// writer makes it fail or wait; under a protocol that runs transactions one after another it
+    /// waits for its turn. It takes a lookup and a step for each version, during which nothing that
+    /// is deleted is freed.
     ///
     /// ```
     /// use candide::{Abort, Database, Mvcc, Record};
@@ -171,9 +186,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Abort::ForeignTable`] if the session is of another database; [`Abort::Nested`] if this thread is in a transaction
-    /// of the same database and would have to wait for itself.
-    pub fn versions_of(&self, session: &mut Session<P>, key: &R::Key) -> Result<Option<usize>, Abort> {
+    /// [`Abort::ForeignTable`] if the session is of another database; [`Abort::Nested`] if this
+    /// thread is in a transaction of the same database and would have to wait for itself.
+    pub fn versions_of(
+        &self,
+        session: &mut Session<P>,
+        key: &R::Key,
+    ) -> Result<Option<usize>, Abort> {
         if !Arc::ptr_eq(self.inner(), session.inner()) {
             return Err(Abort::ForeignTable);
         }

@@ -19,9 +19,10 @@ use std::sync::Arc;
 /// delay other transactions.
 const ROWS_AT_ONCE: usize = 64;
 
-/// An index that is being built. If that ends early, by an error or by a panic of a row type's code,
-/// transactions do not keep it any more. But it is kept as long as a transaction may be running that
-/// it has refused, since a transaction that takes the reason away has to conflict with that one.
+/// An index that is being built. If that ends early, by an error or by a panic of a row type's
+/// code, transactions do not keep it any more. But it is kept as long as a transaction may be
+/// running that it has refused, since a transaction that takes the reason away has to conflict with
+/// that one.
 struct Unfinished<'a> {
     indexes: &'a Indexes,
     index: &'a IndexCore,
@@ -36,7 +37,10 @@ impl Drop for Unfinished<'_> {
         }
         let may_have_refused = self.indexes.is_at(self.index, Stage::Enforced);
         self.indexes.set(self.index, Stage::Enforced, false);
-        if !may_have_refused || mutant(Mutant::DroppedAtOnce) || self.epochs.wait_for_others().is_ok() {
+        if !may_have_refused
+            || mutant(Mutant::DroppedAtOnce)
+            || self.epochs.wait_for_others().is_ok()
+        {
             self.indexes.set(self.index, Stage::Kept, false);
         }
     }
@@ -44,7 +48,11 @@ impl Drop for Unfinished<'_> {
 
 /// Makes an index of a table, as [`Table::create_index`](crate::Table::create_index) says; gives
 /// its number.
-pub(crate) fn create<P: Protocol>(inner: &Arc<Inner<P>>, table: &TableCore, plan: IndexPlan) -> Result<usize, Error> {
+pub(crate) fn create<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    table: &TableCore,
+    plan: IndexPlan,
+) -> Result<usize, Error> {
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
@@ -121,7 +129,9 @@ impl<P: Protocol> Work<'_, P> {
         self.each_batch(session, index, &index.entries, &|tx, state, entry| {
             let at = index.entries.layout.at(entry, Unit::ROW);
             let mark = state.mark();
-            let Some(primary) = primary_key(tx, state, core, index, entry, mark)? else { return Ok(()) };
+            let Some(primary) = primary_key(tx, state, core, index, entry, mark)? else {
+                return Ok(());
+            };
             let found = state.find(tx.engine, core, primary.as_slice())?;
             let is_right = match found {
                 Found::Record(record) => state.has_entry(tx.engine, core, index, record, entry)?,
@@ -135,7 +145,9 @@ impl<P: Protocol> Work<'_, P> {
             core.indexes.set(index, Stage::Enforced, true);
             self.inner.engine.epochs.wait_for_others()?;
         }
-        self.each_batch(session, index, core, &|tx, state, record| state.enter_record(tx.engine, core, index, record))?;
+        self.each_batch(session, index, core, &|tx, state, record| {
+            state.enter_record(tx.engine, core, index, record)
+        })?;
         index.since.store(self.time_of(session, index), Ordering::Relaxed);
         core.indexes.set(index, Stage::Readable, true);
         Ok(())
@@ -143,8 +155,8 @@ impl<P: Protocol> Work<'_, P> {
 
     /// The protocol's time at which what has been done to an index has happened. Where time is in
     /// the data: a transaction that changed a row whose entry was missing has observed that, in a
-    /// node or in a unit of the index; all that come later find the entry. A transaction that deleted
-    /// a row and did not know of the index has left its time in the table.
+    /// node or in a unit of the index; all that come later find the entry. A transaction that
+    /// deleted a row and did not know of the index has left its time in the table.
     fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
         let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));
         seen.max(P::time(&self.inner.engine.clock))
@@ -158,7 +170,8 @@ impl<P: Protocol> Work<'_, P> {
         if time == 0 || mutant(Mutant::PartedAtOnce) {
             return Ok(());
         }
-        // Nodes first: what is linked afterwards inherits it. Those that were divided meanwhile are met again.
+        // Nodes first: what is linked afterwards inherits it. Those that were divided meanwhile are
+        // met again.
         while session.see_nodes_until(core, time) {}
         self.each_batch(session, index, core, &|tx, state, record| {
             state.reach(tx.engine, core, time)?;
@@ -169,14 +182,16 @@ impl<P: Protocol> Work<'_, P> {
     /// Removes all entries of an index that is not kept any more, as far as that is possible.
     fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
         if self.inner.engine.epochs.wait_for_others().is_ok() {
-            // What is left would be looked over, and removed, if an index of this name were made again.
+            // What is left would be looked over, and removed, if an index of this name were made
+            // again.
             let _ = self.each_batch(session, index, &index.entries, &|tx, state, entry| {
                 state.delete_unit(tx.engine, index.entries.layout.at(entry, Unit::ROW))
             });
         }
     }
 
-    /// Calls `each` with every record of the table, or of the index, that was linked in the beginning, a few in each transaction.
+    /// Calls `each` with every record of the table, or of the index, that was linked in the
+    /// beginning, a few in each transaction.
     fn each_batch(
         &self,
         session: &mut Session<P>,
@@ -197,9 +212,10 @@ impl<P: Protocol> Work<'_, P> {
                 })
             });
             batch.map_err(|abort| match abort {
-                Abort::NotUnique => {
-                    Error::NotUnique { table: self.table.name.to_string(), index: index.name.to_string() }
-                }
+                Abort::NotUnique => Error::NotUnique {
+                    table: self.table.name.to_string(),
+                    index: index.name.to_string(),
+                },
                 Abort::MemoryLimit => self.inner.engine.memory_limit_error(),
                 other => Error::Refused(other),
             })?;

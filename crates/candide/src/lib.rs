@@ -1,14 +1,17 @@
-//! Main-memory transactions for Rust programs: closures over typed tables, serializable, from every core.
+//! Main-memory transactions for Rust programs: closures over typed tables, serializable, from every
+//! core.
 //!
-//! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as many threads as it
-//! likes. Each closure happens as if it were alone: all of it or nothing, in some order that everybody agrees on. Nothing
-//! is written to disk.
+//! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as
+//! many threads as it likes. Each closure happens as if it were alone: all of it or nothing, in
+//! some order that everybody agrees on. Nothing is written to disk.
 //!
-//! Contents: [a first program](#a-first-program), [keys](#keys), [rows and groups](#rows-and-groups), [reading](#reading),
-//! [writing](#writing), [updates and guards](#updates-and-guards), [errors](#errors), [scans](#scans), [secondary
-//! indexes](#secondary-indexes), [threads and sessions](#threads-and-sessions), [bulk load, export and
-//! import](#bulk-load-export-and-import), [watching it](#watching-it), [costs](#costs), [protocols](#protocols),
-//! [limits](#limits). Whole programs are in the folder `examples` of the crate: a ledger, an auction, an inventory.
+//! Contents: [a first program](#a-first-program), [keys](#keys), [rows and
+//! groups](#rows-and-groups), [reading](#reading), [writing](#writing), [updates and
+//! guards](#updates-and-guards), [errors](#errors), [scans](#scans), [secondary
+//! indexes](#secondary-indexes), [threads and sessions](#threads-and-sessions), [bulk load, export
+//! and import](#bulk-load-export-and-import), [watching it](#watching-it), [costs](#costs),
+//! [protocols](#protocols), [limits](#limits). Whole programs are in the folder `examples` of the
+//! crate: a ledger, an auction, an inventory.
 //!
 //! # A first program
 //! ```
@@ -44,16 +47,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until it commits. So closures have no
-//! effects outside the database; what is to happen once goes into [`Tx::on_commit`]. A closure may return any type of error
-//! that is made from an [`Abort`]; where nothing else says which, as in a closure that ends in `Ok(())`, it is named:
-//! `Ok::<_, Abort>(())`.
+//! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until it
+//! commits. So closures have no effects outside the database; what is to happen once goes into
+//! [`Tx::on_commit`]. A closure may return any type of error that is made from an [`Abort`]; where
+//! nothing else says which, as in a closure that ends in `Ok(())`, it is named: `Ok::<_,
+//! Abort>(())`.
 //!
 //! # Keys
-//! A row is found by its primary key. Keys are integers, `bool`, `char`, [`Text`], [`Bytes`], enums that derive
-//! [`Key`](macro@Key), options of one-word keys, and composites: several fields with `#[key]`, whose key is a tuple, or one
-//! field of a struct that derives `Key`. The order is that of the values; a composite is ordered by its first component,
-//! then by the second, and so on; `None` comes before every value, a text before what it is the beginning of.
+//! A row is found by its primary key. Keys are integers, `bool`, `char`, [`Text`], [`Bytes`], enums
+//! that derive [`Key`](macro@Key), options of one-word keys, and composites: several fields with
+//! `#[key]`, whose key is a tuple, or one field of a struct that derives `Key`. The order is that
+//! of the values; a composite is ordered by its first component, then by the second, and so on;
+//! `None` comes before every value, a text before what it is the beginning of.
 //!
 //! ```
 //! use candide::{Abort, Database, Key, Record, Text};
@@ -92,19 +97,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A key has at most 32 words of eight bytes: one for each component of up to 64 bits, more for texts and bytes, of which a
-//! text takes one for its length. A row keeps its key for life; to change it, delete the row and insert another.
+//! A key has at most 32 words of eight bytes: one for each component of up to 64 bits, more for
+//! texts and bytes, of which a text takes one for its length. A row keeps its key for life; to
+//! change it, delete the row and insert another.
 //!
 //! # Rows and groups
-//! A [`Record`](macro@Record) is plain data of a fixed size, kept inline in 64-bit words: the types are listed at
-//! [`Field`]. Its columns lie in *groups*, and the group is the unit of conflict: a transaction that has read a column runs
-//! again if, before it commits, somebody changes any column of the same group. If that was another column than the one it
-//! read, the conflict is *false*: nothing it knew has become wrong.
+//! A [`Record`](macro@Record) is plain data of a fixed size, kept inline in 64-bit words: the types
+//! are listed at [`Field`]. Its columns lie in *groups*, and the group is the unit of conflict: a
+//! transaction that has read a column runs again if, before it commits, somebody changes any column
+//! of the same group. If that was another column than the one it read, the conflict is *false*:
+//! nothing it knew has become wrong.
 //!
-//! To choose groups, put columns that are written together into one, and keep columns that many transactions write away
-//! from those that many only read. Without the attribute `#[group(name)]` a column is in the group `row`. Groups are not
-//! free: each adds a version of eight bytes to every row, and a read or a write of several groups does the work of each.
-//! One group for what seldom changes and one for each hot spot is usually enough.
+//! To choose groups, put columns that are written together into one, and keep columns that many
+//! transactions write away from those that many only read. Without the attribute `#[group(name)]` a
+//! column is in the group `row`. Groups are not free: each adds a version of eight bytes to every
+//! row, and a read or a write of several groups does the work of each. One group for what seldom
+//! changes and one for each hot spot is usually enough.
 //!
 //! ```
 //! # use candide::Record;
@@ -120,15 +128,18 @@
 //! ```
 //!
 //! # Reading
-//! A read names what it wants as a value, a *projection*: a [`Column`], a tuple of up to eight projections, a part of the
-//! key, [`Whole`] for the row as a struct, or `()` for nothing but whether the row is there. It observes exactly the groups
-//! that its columns lie in (for `()` and for parts of the key, the first group).
+//! A read names what it wants as a value, a *projection*: a [`Column`], a tuple of up to eight
+//! projections, a part of the key, [`Whole`] for the row as a struct, or `()` for nothing but
+//! whether the row is there. It observes exactly the groups that its columns lie in (for `()` and
+//! for parts of the key, the first group).
 //!
-//! [`Table::get`] gives an option and [`Table::read`] the outcome [`Abort::NotFound`]. [`Table::find`] gives a [`Row`],
-//! through which many operations on one row look it up once. [`Table::find_many`] finds the rows of an array of keys and
-//! waits for their cache misses all at once (of a longer list, give it a piece at a time). [`Table::get_now`] reads one row by itself, without a closure.
-//! [`Table::get_for_update`] also locks what it reads: for transactions that read a row everybody writes and then take
-//! their time, and would otherwise have to run again many times.
+//! [`Table::get`] gives an option and [`Table::read`] the outcome [`Abort::NotFound`].
+//! [`Table::find`] gives a [`Row`], through which many operations on one row look it up once.
+//! [`Table::find_many`] finds the rows of an array of keys and waits for their cache misses all at
+//! once (of a longer list, give it a piece at a time). [`Table::get_now`] reads one row by itself,
+//! without a closure. [`Table::get_for_update`] also locks what it reads: for transactions that
+//! read a row everybody writes and then take their time, and would otherwise have to run again many
+//! times.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -152,9 +163,9 @@
 //! ```
 //!
 //! # Writing
-//! What each operation does to a row that is there, and to one that is not, and what of it the transaction has observed, so
-//! that it runs again if somebody changes that. A transaction sees its own writes: a row that it has inserted is there, one
-//! that it has deleted is not.
+//! What each operation does to a row that is there, and to one that is not, and what of it the
+//! transaction has observed, so that it runs again if somebody changes that. A transaction sees its
+//! own writes: a row that it has inserted is there, one that it has deleted is not.
 //!
 //! | operation | the row is there | it is not | observes, in a table without secondary indexes |
 //! |---|---|---|---|
@@ -171,17 +182,19 @@
 //! | [`delete`](Table::delete) | deletes it | `NotFound` | whether the row is there |
 //! | [`delete_if_present`](Table::delete_if_present) | deletes it; `true` | `false` | whether the row is there |
 //!
-//! Outcomes are part of the transaction: whoever saw `NotFound` commits only if the row is still missing.
+//! Outcomes are part of the transaction: whoever saw `NotFound` commits only if the row is still
+//! missing.
 //!
 //! # Updates and guards
-//! An update is data. It is applied when the transaction commits, to the row as it is then; since it reads nothing before,
-//! transactions that only update the same counter do not make each other run again. There are [`set`](Column::set),
-//! [`add`](Column::add), [`sub`](Column::sub), [`max`](Column::max) and [`min`](Column::min), the guards
-//! [`at_least`](ColumnUpdate::at_least) and [`at_most`](ColumnUpdate::at_most) on the result, and tuples of up to six
-//! updates. A failed guard ends the whole transaction in [`Abort::Guard`], a result outside the column's type in
+//! An update is data. It is applied when the transaction commits, to the row as it is then; since
+//! it reads nothing before, transactions that only update the same counter do not make each other
+//! run again. There are [`set`](Column::set), [`add`](Column::add), [`sub`](Column::sub),
+//! [`max`](Column::max) and [`min`](Column::min), the guards [`at_least`](ColumnUpdate::at_least)
+//! and [`at_most`](ColumnUpdate::at_most) on the result, and tuples of up to six updates. A failed
+//! guard ends the whole transaction in [`Abort::Guard`], a result outside the column's type in
 //! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. Guards are asked first: of an unsigned
-//! column, `sub(n).at_least(0)` ends in `Guard`. What cannot be said so is an [`Updater`] of one's own, or a
-//! [`modify`](Table::modify).
+//! column, `sub(n).at_least(0)` ends in `Guard`. What cannot be said so is an [`Updater`] of one's
+//! own, or a [`modify`](Table::modify).
 //!
 //! ```
 //! use candide::{Abort, Column, Database, Record, Refused, Updater};
@@ -226,15 +239,17 @@
 //! ```
 //!
 //! # Errors
-//! Within transactions there is one error type, [`Abort`], of three kinds. *Conflicts* doom the attempt: `run` runs the
-//! closure again, whatever the closure has made of the error. *Outcomes* are definite answers: `NotFound`, `Duplicate`,
-//! `NotUnique`, `Guard`, `Overflow`; a closure may match on the first three and go on, the last two end the transaction.
-//! *Refusals* are limits and misuse. Setting up has an error type of its own, [`Error`].
+//! Within transactions there is one error type, [`Abort`], of three kinds. *Conflicts* doom the
+//! attempt: `run` runs the closure again, whatever the closure has made of the error. *Outcomes*
+//! are definite answers: `NotFound`, `Duplicate`, `NotUnique`, `Guard`, `Overflow`; a closure may
+//! match on the first three and go on, the last two end the transaction. *Refusals* are limits and
+//! misuse. Setting up has an error type of its own, [`Error`].
 //!
-//! A closure returns any error type that converts from [`Abort`]. If it returns an error, the transaction has no effect,
-//! and `run` returns that error once it is certain that what it was based on is true in the serial order; until then it
-//! runs the closure again. The same goes for panics. An update that fails has failed when it was made: if the closure ends in an error
-//! or a panic later on, `run` returns the update's `Guard` or `Overflow` instead.
+//! A closure returns any error type that converts from [`Abort`]. If it returns an error, the
+//! transaction has no effect, and `run` returns that error once it is certain that what it was
+//! based on is true in the serial order; until then it runs the closure again. The same goes for
+//! panics. An update that fails has failed when it was made: if the closure ends in an error or a
+//! panic later on, `run` returns the update's `Guard` or `Overflow` instead.
 //!
 //! ```
 //! use candide::{Abort, Database, Record};
@@ -278,18 +293,19 @@
 //! ([`RunOptions::on_conflict`]). [`Tx::attempt`] says which attempt it is.
 //!
 //! # Scans
-//! Ordered tables are scanned by ranges of keys and by [`Prefix`]es (the first components of a composite, or `Prefix("smi")` where the
-//! key is a text), forwards ([`Table::scan`]) and backwards
-//! ([`Table::scan_rev`]); every table can be gone through whole ([`Table::iter`], in no order if it is hashed). A scan is
-//! an iterator of `Result<(key, columns), Abort>`: a limit is [`take`](Iterator::take), and rows that are not asked for are
-//! not looked at.
+//! Ordered tables are scanned by ranges of keys and by [`Prefix`]es (the first components of a
+//! composite, or `Prefix("smi")` where the key is a text), forwards ([`Table::scan`]) and backwards
+//! ([`Table::scan_rev`]); every table can be gone through whole ([`Table::iter`], in no order if it
+//! is hashed). A scan is an iterator of `Result<(key, columns), Abort>`: a limit is
+//! [`take`](Iterator::take), and rows that are not asked for are not looked at.
 //!
-//! A scan sees the transaction **as it was when the scan was made**, so rows can be inserted, changed and deleted while it
-//! goes on, its own included. What it has gone through, gaps included, is observed: if somebody inserts a row there (a
-//! *phantom*), the transaction does not commit but runs again. Absence is observed by the leaf of the tree (in a hash
-//! table, by the bucket), so an insert close by can be a false conflict. Each component of a composite key has trees of its
-//! own: once two rows share a prefix, their leaves hold nothing else, and inserts under other prefixes do not disturb a
-//! scan of them.
+//! A scan sees the transaction **as it was when the scan was made**, so rows can be inserted,
+//! changed and deleted while it goes on, its own included. What it has gone through, gaps included,
+//! is observed: if somebody inserts a row there (a *phantom*), the transaction does not commit but
+//! runs again. Absence is observed by the leaf of the tree (in a hash table, by the bucket), so an
+//! insert close by can be a false conflict. Each component of a composite key has trees of its own:
+//! once two rows share a prefix, their leaves hold nothing else, and inserts under other prefixes
+//! do not disturb a scan of them.
 //!
 //! ```
 //! use candide::{Abort, Database, Prefix, Record};
@@ -338,11 +354,12 @@
 //! ```
 //!
 //! # Secondary indexes
-//! A secondary index finds rows by other columns. Transactions keep it along with the table, so what it finds is what a
-//! search through all rows would. `#[index]` and `#[unique]` declare indexes of one column, `#[index(columns(a, b))]` of
-//! several; [`Table::index`] gives the handle. [`Table::create_index`] adds one while transactions run, and
-//! [`Table::drop_index`] drops such a one. In a unique index no two rows have the same key (nor, unlike in SQL, are there
-//! two rows that have none): writing a second one is the outcome [`Abort::NotUnique`].
+//! A secondary index finds rows by other columns. Transactions keep it along with the table, so
+//! what it finds is what a search through all rows would. `#[index]` and `#[unique]` declare
+//! indexes of one column, `#[index(columns(a, b))]` of several; [`Table::index`] gives the handle.
+//! [`Table::create_index`] adds one while transactions run, and [`Table::drop_index`] drops such a
+//! one. In a unique index no two rows have the same key (nor, unlike in SQL, are there two rows
+//! that have none): writing a second one is the outcome [`Abort::NotUnique`].
 //!
 //! ```
 //! use candide::{Abort, Database, IndexOptions, Prefix, Record, Text};
@@ -380,16 +397,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What an index costs writers: an insert and a delete of a row write one entry more for each index; so does a change of an
-//! indexed column, twice. Such writes also observe the groups of the indexed columns, where in a table without indexes they
-//! would observe nothing of the row. Changes of other columns cost nothing more. An indexed column has no commit-time
-//! updates: for one that a declaration indexes that is an error of compilation, after `create_index` it is the refusal
+//! What an index costs writers: an insert and a delete of a row write one entry more for each
+//! index; so does a change of an indexed column, twice. Such writes also observe the groups of the
+//! indexed columns, where in a table without indexes they would observe nothing of the row. Changes
+//! of other columns cost nothing more. An indexed column has no commit-time updates: for one that a
+//! declaration indexes that is an error of compilation, after `create_index` it is the refusal
 //! [`Abort::Indexed`].
 //!
 //! # Threads and sessions
-//! Handles ([`Database`], [`Table`], [`Index`]) are cheap to clone, and threads share them freely. A thread that runs many
-//! transactions makes itself a [`Session`]; [`Database::run`] keeps one for every thread that uses it, and looks it up each
-//! time. A transaction belongs to its thread and cannot be held across an `.await`.
+//! Handles ([`Database`], [`Table`], [`Index`]) are cheap to clone, and threads share them freely.
+//! A thread that runs many transactions makes itself a [`Session`]; [`Database::run`] keeps one for
+//! every thread that uses it, and looks it up each time. A transaction belongs to its thread and
+//! cannot be held across an `.await`.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -409,15 +428,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A closure must not call `run` of the same database on its thread ([`Abort::Nested`]), and should not wait for other
-//! threads' transactions: after a conflict an attempt may lock, before its closure runs, the rows that the attempt before has read for
-//! update, so such a transaction may never end. Another session's transaction may run in it, but not on a row that the closure's own transaction has read
-//! for update, nor once others give way to that, after 32 conflicts: it would wait for itself, and is [`Abort::Nested`], too.
+//! A closure must not call `run` of the same database on its thread ([`Abort::Nested`]), and should
+//! not wait for other threads' transactions: after a conflict an attempt may lock, before its
+//! closure runs, the rows that the attempt before has read for update, so such a transaction may
+//! never end. Another session's transaction may run in it, but not on a row that the closure's own
+//! transaction has read for update, nor once others give way to that, after 32 conflicts: it would
+//! wait for itself, and is [`Abort::Nested`], too.
 //!
 //! # Bulk load, export and import
-//! [`Table::insert_many`] inserts rows in one transaction, and in an ordered table keeps its place between neighbours.
-//! [`Table::load`] inserts any number, in many transactions and from several threads. [`Table::export`] writes a table to a
-//! stream while no transaction runs; [`Table::import`] reads it into a table of the same row type, which is recognized by
+//! [`Table::insert_many`] inserts rows in one transaction, and in an ordered table keeps its place
+//! between neighbours. [`Table::load`] inserts any number, in many transactions and from several
+//! threads. [`Table::export`] writes a table to a stream while no transaction runs;
+//! [`Table::import`] reads it into a table of the same row type, which is recognized by
 //! [`Record::SCHEMA`].
 //!
 //! ```
@@ -438,11 +460,12 @@
 //! ```
 //!
 //! # Watching it
-//! [`Database::stats`] and [`Session::stats`] count what became of transactions. [`Tx::last_conflict`] tells a closure why
-//! it is run again, [`Session::last_conflict`] tells afterwards, [`RunOptions::on_conflict`] tells of each; a [`Conflict`] names
-//! the table, and unless it was about an absent key also group and key.
-//! [`Database::health`] says how much garbage there is and which session keeps it from being freed, [`Database::tables`]
-//! what each table takes (the entries of secondary indexes are tables there, named like `customers.by_email`),
+//! [`Database::stats`] and [`Session::stats`] count what became of transactions.
+//! [`Tx::last_conflict`] tells a closure why it is run again, [`Session::last_conflict`] tells
+//! afterwards, [`RunOptions::on_conflict`] tells of each; a [`Conflict`] names the table, and
+//! unless it was about an absent key also group and key. [`Database::health`] says how much garbage
+//! there is and which session keeps it from being freed, [`Database::tables`] what each table takes
+//! (the entries of secondary indexes are tables there, named like `customers.by_email`),
 //! [`Table::versions_of`] how many versions of a row there are.
 //!
 //! ```
@@ -465,33 +488,39 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With the cargo feature `tracing` (off by default; nothing of it is compiled then) conflicts are events of the crate of
-//! that name: one for each at level `DEBUG`, target `candide::conflict`, with the fields `cause`, `table`, `group`, `key`
-//! and `attempt`; and one at level `WARN`, target `candide::token`, with `session` and `conflicts`, when a transaction has
-//! met so many that others have to give way to it. They come when the attempt is over and holds nothing, so a subscriber
+//! With the cargo feature `tracing` (off by default; nothing of it is compiled then) conflicts are
+//! events of the crate of that name: one for each at level `DEBUG`, target `candide::conflict`,
+//! with the fields `cause`, `table`, `group`, `key` and `attempt`; and one at level `WARN`, target
+//! `candide::token`, with `session` and `conflicts`, when a transaction has met so many that others
+//! have to give way to it. They come when the attempt is over and holds nothing, so a subscriber
 //! may use the database (with another session).
 //!
 //! # Costs
 //! In a table that does not fit into the processor's caches, time is cache misses.
 //!
-//! * **Hash or ordered?** A lookup by hash takes two misses: the bucket, and the record with its key and first columns. An
-//!   ordered table has a tree for each word of the key, with nodes of 256 bytes and up to 15 children: a lookup goes down
-//!   its levels, of which the upper ones are in the cache, and then to the record. Use `ordered` where keys are scanned,
-//!   `hash` otherwise.
-//! * **Reading** copies the words of the projection and no others, so name columns rather than [`Whole`] where rows are
-//!   large; and looks at each group's version again at commit. A transaction of one read of one group looks at nothing
-//!   again; by [`Table::get_now`] it is most often hardly more than the lookup.
-//! * **Writing** locks each group at commit, and stores what changes. A delete leaves a record that is removed milliseconds
-//!   later. An insert takes memory from the session's own store, and the index writes one slot.
-//! * **A row** takes its key, its columns, and eight bytes for each group (sixteen under [`TicToc`] and [`Mvcc`], more under [`Mvto`]),
-//!   rounded up to a multiple of 16 bytes, of 64 if it is longer than a cache line. A bucket of the hash index takes 64 bytes for up to six rows; an entry of a secondary
-//!   index is a row with the index key and the primary key.
-//! * **Long transactions.** One that reads what others keep writing runs again and again; after 32 conflicts it gets a
-//!   token to which others give way. While any transaction runs, what is deleted meanwhile cannot be freed. So cut bulk
-//!   work into many transactions, and lock what is hot with [`Table::get_for_update`].
-//! * **Memory** of deleted rows is free again within a few milliseconds of the last transaction that could see them, also
-//!   while their session is idle. It serves the same table; it does not go back to the operating system before the database
-//!   is dropped. [`Builder::memory_limit`] bounds what tables and indexes take, and shows as [`Abort::MemoryLimit`].
+//! * **Hash or ordered?** A lookup by hash takes two misses: the bucket, and the record with its
+//!   key and first columns. An ordered table has a tree for each word of the key, with nodes of 256
+//!   bytes and up to 15 children: a lookup goes down its levels, of which the upper ones are in the
+//!   cache, and then to the record. Use `ordered` where keys are scanned, `hash` otherwise.
+//! * **Reading** copies the words of the projection and no others, so name columns rather than
+//!   [`Whole`] where rows are large; and looks at each group's version again at commit. A
+//!   transaction of one read of one group looks at nothing again; by [`Table::get_now`] it is most
+//!   often hardly more than the lookup.
+//! * **Writing** locks each group at commit, and stores what changes. A delete leaves a record that
+//!   is removed milliseconds later. An insert takes memory from the session's own store, and the
+//!   index writes one slot.
+//! * **A row** takes its key, its columns, and eight bytes for each group (sixteen under [`TicToc`]
+//!   and [`Mvcc`], more under [`Mvto`]), rounded up to a multiple of 16 bytes, of 64 if it is
+//!   longer than a cache line. A bucket of the hash index takes 64 bytes for up to six rows; an
+//!   entry of a secondary index is a row with the index key and the primary key.
+//! * **Long transactions.** One that reads what others keep writing runs again and again; after 32
+//!   conflicts it gets a token to which others give way. While any transaction runs, what is
+//!   deleted meanwhile cannot be freed. So cut bulk work into many transactions, and lock what is
+//!   hot with [`Table::get_for_update`].
+//! * **Memory** of deleted rows is free again within a few milliseconds of the last transaction
+//!   that could see them, also while their session is idle. It serves the same table; it does not
+//!   go back to the operating system before the database is dropped. [`Builder::memory_limit`]
+//!   bounds what tables and indexes take, and shows as [`Abort::MemoryLimit`].
 //!
 //! # Protocols
 //! | type | name | readers | writers | guarantee |
@@ -504,15 +533,18 @@
 //! | [`Serial`] by [`Exclusion::GlobalLock`] | `global-lock` | wait for all others | wait for all others | one after another |
 //! | [`Erased`] | | chosen at run time, by [`Builder::policy`] | | that of the chosen one |
 //!
-//! `Database::<Mvcc>::builder().build()?` chooses another than the default. Under `TicToc` and `Mvto`, and under `Occ`
-//! [if that is chosen](Builder::opaque), an attempt that is going to be repeated may see values of different times before it is; it
-//! never sees half of a write, and [`Tx::validate`] says whether all that it has seen belongs together. Under `TicToc` fewer
-//! have to be repeated: one may come before a transaction that had ended when it began, if no chain of data leads from
-//! the one to the other. Under `Mvcc` whoever only reads is repeated only where a
-//! commit in its way takes very long, or an ordered index is restructured under its scan, and not even then if
-//! [it says so](Session::run_read_only); under it and `Mvto` a database has [snapshots](Snapshot). Under `Mvto` updates that
-//! cannot fail, such as [`Column::wrapping_add`], and [updaters](Updater::TOTAL) that say so, are put off until somebody reads.
-//! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for each](protocols) why it keeps that.
+//! `Database::<Mvcc>::builder().build()?` chooses another than the default. Under `TicToc` and
+//! `Mvto`, and under `Occ` [if that is chosen](Builder::opaque), an attempt that is going to be
+//! repeated may see values of different times before it is; it never sees half of a write, and
+//! [`Tx::validate`] says whether all that it has seen belongs together. Under `TicToc` fewer have
+//! to be repeated: one may come before a transaction that had ended when it began, if no chain of
+//! data leads from the one to the other. Under `Mvcc` whoever only reads is repeated only where a
+//! commit in its way takes very long, or an ordered index is restructured under its scan, and not
+//! even then if [it says so](Session::run_read_only); under it and `Mvto` a database has
+//! [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as [`Column::wrapping_add`],
+//! and [updaters](Updater::TOTAL) that say so, are put off until somebody reads.
+//! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for
+//! each](protocols) why it keeps that.
 //!
 //! # Limits
 //! | | at most |
@@ -527,9 +559,9 @@
 //! | projections in a tuple, updates in a tuple | 8, 6 |
 //! | an [`Updater`] | 48 bytes |
 //!
-//! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory. Nothing is kept beyond
-//! the process. Forking a process with open databases is not supported. `panic = "abort"` turns the panic of a doomed
-//! attempt into the end of the process.
+//! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
+//! Nothing is kept beyond the process. Forking a process with open databases is not supported.
+//! `panic = "abort"` turns the panic of a doomed attempt into the end of the process.
 
 #![warn(missing_docs)]
 
@@ -570,12 +602,13 @@ pub use factor::Factor;
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use protocol::recorded as history;
 pub use protocol::{
-    Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Versioned,
+    Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial,
+    TicToc, Versioned,
 };
 pub use record::{
-    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder, IndexKind, IndexOf,
-    IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered, Prefix, Projection, Record, Refused,
-    Text, TextTooLong, Updatable, Update, Updater, Whole,
+    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder,
+    IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered,
+    Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater, Whole,
 };
 pub use scan::Scan;
 pub use secondary::{Index, IndexOptions, IndexScan};
@@ -587,7 +620,8 @@ pub use table::{Row, Table};
 pub use timestamps::Timestamps;
 pub use txn::{Conflict, RunOptions, Tx};
 
-/// A page for each protocol: what it guarantees, where it comes from, its phases and invariants, why it is serializable, and what it costs.
+/// A page for each protocol: what it guarantees, where it comes from, its phases and invariants,
+/// why it is serializable, and what it costs.
 pub mod protocols {
     pub use crate::protocol::{mvcc, mvto, occ, serial, tictoc};
 }

@@ -27,7 +27,8 @@ pub(crate) fn for_each_row<P: Protocol>(
     let mut image = vec![0; Unit::ROW.image_range(table.groups).1];
     let (mut count, mut failed) = (0, false);
     table.index.for_each(&mut |record| {
-        // An attempt for each record, over before `each` sees it: nothing piles up, nothing is held.
+        // An attempt for each record, over before `each` sees it: nothing piles up, nothing is
+        // held.
         let is_there = P::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
             let copy = &mut |unit: Unit, from: Words<'_>| {
@@ -54,7 +55,8 @@ pub(crate) fn for_each_row<P: Protocol>(
     if failed { Err(Error::NotQuiescent) } else { Ok(count) }
 }
 
-/// A pinned session for raw iteration, during which the advancer collects no garbage of the database.
+/// A pinned session for raw iteration, during which the advancer collects no garbage of the
+/// database.
 struct Visitor<'a, P: Protocol> {
     inner: &'a Inner<P>,
     core: Option<Core<P>>,

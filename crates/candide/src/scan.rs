@@ -6,23 +6,26 @@ use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::protocol::{Missing, Protocol, TableCore};
 use crate::record::{
-    Edge, InOrder, KeyRange, PlacedUnits, Projection, Record, RecordAt, Unit, Units, WordRange, Words,
+    Edge, InOrder, KeyRange, PlacedUnits, Projection, Record, RecordAt, Unit, Units, WordRange,
+    Words,
 };
 use crate::table::Table;
 use crate::txn::{Mark, State, Tx};
 
 /// The rows of a range of keys, or of a whole table, with some of their columns.
 ///
-/// Gives `Ok((key, columns))` for every row there was when the scan was made, the transaction's own inserts, updates and
-/// deletes included; what the transaction does afterwards, to rows still to come too, does not show. After an error,
-/// one of [those of every operation](Table#errors-of-every-operation), it gives nothing more.
+/// Gives `Ok((key, columns))` for every row there was when the scan was made, the transaction's own
+/// inserts, updates and deletes included; what the transaction does afterwards, to rows still to
+/// come too, does not show. After an error, one of [those of every
+/// operation](Table#errors-of-every-operation), it gives nothing more.
 ///
-/// Rows are looked for as they are asked for, so a scan that is given up after some rows has observed the table up to
-/// there and no further. What it has gone through, rows and the gaps between them, is part of what the transaction has
-/// read: nobody else's insert can come in between.
+/// Rows are looked for as they are asked for, so a scan that is given up after some rows has
+/// observed the table up to there and no further. What it has gone through, rows and the gaps
+/// between them, is part of what the transaction has read: nobody else's insert can come in
+/// between.
 ///
-/// It holds no borrow of the transaction's internals: rows of any table can be read and written between two of its
-/// rows.
+/// It holds no borrow of the transaction's internals: rows of any table can be read and written
+/// between two of its rows.
 pub struct Scan<'t, R: Record, P: Protocol, Pr> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
@@ -53,9 +56,19 @@ pub(crate) struct Way {
 impl Way {
     /// Begins a way through a range of an index, as the transaction is now.
     #[inline(always)]
-    pub(crate) fn new<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore, range: WordRange, direction: Direction) -> Way {
+    pub(crate) fn new<P: Protocol>(
+        tx: &Tx<'_, P>,
+        table: &TableCore,
+        range: WordRange,
+        direction: Direction,
+    ) -> Way {
         let state = &mut *tx.state.borrow_mut();
-        let number = P::scan(&mut state.attempt, table.number, &range, table.index.is_ordered().then_some(direction));
+        let number = P::scan(
+            &mut state.attempt,
+            table.number,
+            &range,
+            table.index.is_ordered().then_some(direction),
+        );
         let cursor = Some(table.index.cursor(range, direction));
         Way {
             cursor,
@@ -108,7 +121,12 @@ impl Way {
 
     /// As [`Way::next`]; what it fails by is noted, so that what it gives is one word.
     #[inline(always)]
-    fn step<P: Protocol>(&mut self, tx: &Tx<'_, P>, state: &mut State<P>, table: &TableCore) -> Option<RecordAt> {
+    fn step<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
+    ) -> Option<RecordAt> {
         // A way that is over has nothing at hand.
         let Some(record) = Cursor::at_hand(&mut self.cursor) else {
             return self.look_for_next(tx, state, table);
@@ -123,7 +141,13 @@ impl Way {
 
     /// Takes note of a record that it gives.
     #[inline(always)]
-    fn note<P: Protocol>(&mut self, tx: &Tx<'_, P>, state: &mut State<P>, table: &TableCore, record: RecordAt) {
+    fn note<P: Protocol>(
+        &mut self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) {
         if P::STOWS {
             self.last = Some(record);
         }
@@ -170,7 +194,9 @@ impl Way {
             if begun.is_none() {
                 self.skip_absent(tx, state, table, units);
             }
-            let next = begun.take().or_else(|| self.step(tx, state, table).map(|record| (record, units.all)))?;
+            let next = begun
+                .take()
+                .or_else(|| self.step(tx, state, table).map(|record| (record, units.all)))?;
             match state.read_units_at_mark(tx.engine, table, next, self.mark, copy) {
                 Ok(true) => return Some(next.0),
                 Ok(false) => {}
@@ -277,7 +303,10 @@ impl Way {
         let advance = loop {
             let advance = table.index.advance(cursor, &mut |node, version| {
                 if observed.is_ok() {
-                    observed = state.absent(tx.engine, Missing { table: table.number, key: None, node, version });
+                    observed = state.absent(
+                        tx.engine,
+                        Missing { table: table.number, key: None, node, version },
+                    );
                 }
             });
             if advance != Advance::Doomed || !state.is_looking_back(tx.engine) {
@@ -287,15 +316,26 @@ impl Way {
         observed.map(|()| advance)
     }
 
-    /// Looking back: having come to a record of the index, or to the end, puts with it and what else is at hand what it may have seen of the
-    /// attic between the last one given and these, though not more than some at once; and gives the first of all.
+    /// Looking back: having come to a record of the index, or to the end, puts with it and what
+    /// else is at hand what it may have seen of the attic between the last one given and these,
+    /// though not more than some at once; and gives the first of all.
     #[cold]
     #[inline(never)]
-    fn merge<P: Protocol>(&mut self, state: &State<P>, table: &TableCore, advance: Advance) -> Advance {
-        let Some(attic) = table.attic.as_ref().filter(|attic| !attic.is_empty()) else { return advance };
-        let Some((range, direction)) = self.cursor.as_ref().and_then(Cursor::ordered_range) else { return advance };
+    fn merge<P: Protocol>(
+        &mut self,
+        state: &State<P>,
+        table: &TableCore,
+        advance: Advance,
+    ) -> Advance {
+        let Some(attic) = table.attic.as_ref().filter(|attic| !attic.is_empty()) else {
+            return advance;
+        };
+        let Some((range, direction)) = self.cursor.as_ref().and_then(Cursor::ordered_range) else {
+            return advance;
+        };
         let count = table.layout.key_words();
-        let edge = |at: RecordAt, included| Edge::at(at.key_words(count).as_slice(), count, 0, included);
+        let edge =
+            |at: RecordAt, included| Edge::at(at.key_words(count).as_slice(), count, 0, included);
         let order = |one: RecordAt, other: RecordAt| {
             let order = one.key_words(count).as_slice().cmp(other.key_words(count).as_slice());
             if direction == Direction::Forward { order } else { order.reverse() }
@@ -314,18 +354,22 @@ impl Way {
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
         }
-        let is_whole = attic.list(range, direction, &mut self.merged, |record| state.is_older(table, record));
+        let is_whole =
+            attic.list(range, direction, &mut self.merged, |record| state.is_older(table, record));
         let Some(&until) = self.merged.last() else { return advance };
         let at_hand = std::iter::from_fn(|| Cursor::at_hand(&mut self.cursor));
         let place = self.waiting.len();
         self.waiting.extend(at_hand);
         self.waiting[place..].reverse();
         self.waiting.extend(first);
-        while let Some(next) = self.waiting.pop_if(|&mut next| is_whole || order(next, until).is_le()) {
+        while let Some(next) =
+            self.waiting.pop_if(|&mut next| is_whole || order(next, until).is_le())
+        {
             self.merged.push(next);
         }
         self.merged.sort_by(|&one, &other| order(other, one));
-        // Of each key what was in the attic: that in the index came later, or is the same, on its way.
+        // Of each key what was in the attic: that in the index came later, or is the same, on its
+        // way.
         self.merged.dedup_by(|one, before| order(*one, *before).is_eq());
         self.merged.pop().map_or(Advance::End, Advance::Next)
     }
@@ -334,8 +378,8 @@ impl Way {
 impl<R: Record, P: Protocol> Table<R, P> {
     /// All rows, in the order of their keys if the table is ordered, otherwise in none.
     ///
-    /// As in any transaction nothing of what it goes through may have changed when it commits, so for a large table under
-    /// load this is not the way to look at everything.
+    /// As in any transaction nothing of what it goes through may have changed when it commits, so
+    /// for a large table under load this is not the way to look at everything.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -348,7 +392,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// assert_eq!(total, 30);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn iter<'t, Pr: Projection<R>>(&'t self, tx: &'t Tx<'_, P>, projection: Pr) -> Scan<'t, R, P, Pr> {
+    pub fn iter<'t, Pr: Projection<R>>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        projection: Pr,
+    ) -> Scan<'t, R, P, Pr> {
         let words = self.core().layout.key_words();
         self.scan_words(tx, WordRange::beginning_with(&[], words), Direction::Forward, projection)
     }
@@ -362,7 +410,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         projection: Pr,
     ) -> Scan<'t, R, P, Pr> {
         let units = self.core().layout.placed_units_of(projection.groups());
-        Scan { table: self, tx, projection, units, way: Way::new(tx, self.core(), range, direction) }
+        Scan {
+            table: self,
+            tx,
+            projection,
+            units,
+            way: Way::new(tx, self.core(), range, direction),
+        }
     }
 }
 
@@ -428,7 +482,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         let Some(record) = self.way.step(self.tx, state, core) else { return Step::Over };
         let Some(placed) = &self.units.only else { return Step::Intricate(record) };
         let mut words = Pr::EMPTY;
-        match state.read_at_once(placed.of(record), |from| self.projection.copy_all(placed.start(), from, &mut words)) {
+        match state.read_at_once(placed.of(record), |from| {
+            self.projection.copy_all(placed.start(), from, &mut words)
+        }) {
             Some(true) => {
                 let key = core.layout.key_of(record);
                 let columns = self.projection.value(&key, &words);
@@ -450,7 +506,8 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
             return self.go_on_with(Some((record, units)), words);
         }
         let copy = |unit, from: Words<'_>| self.projection.copy(unit, from, &mut words);
-        let is_there = self.tx.state.borrow_mut().read_units_at_once(core, record, &mut units, copy);
+        let is_there =
+            self.tx.state.borrow_mut().read_units_at_once(core, record, &mut units, copy);
         match is_there {
             Some(true) => {
                 let key = core.layout.key_of(record);
@@ -498,6 +555,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> std::iter::FusedIterator for Sca
 
 impl<R: Record, P: Protocol, Pr> std::fmt::Debug for Scan<'_, R, P, Pr> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scan").field("table", &self.table).field("way", &self.way).finish_non_exhaustive()
+        f.debug_struct("Scan")
+            .field("table", &self.table)
+            .field("way", &self.way)
+            .finish_non_exhaustive()
     }
 }

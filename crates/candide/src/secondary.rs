@@ -5,10 +5,12 @@
 use crate::error::{Abort, Error};
 use crate::index::{Direction, Found};
 use crate::indexing::{create, drop_made};
-use crate::protocol::{DefaultProtocol, IndexCore, IndexPlan, KeyOrigin, Missing, Protocol, Stage, TableCore};
+use crate::protocol::{
+    DefaultProtocol, IndexCore, IndexPlan, KeyOrigin, Missing, Protocol, Stage, TableCore,
+};
 use crate::record::{
-    Hashed, InOrder, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection, Record, RecordAt, Unit,
-    Units, WordRange, Words,
+    Hashed, InOrder, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection,
+    Record, RecordAt, Unit, Units, WordRange, Words,
 };
 use crate::scan::Way;
 use crate::sync::{Mutant, Ordering, mutant};
@@ -17,14 +19,17 @@ use crate::txn::{Mark, State, Tx};
 use std::any::TypeId;
 use std::marker::PhantomData;
 
-/// A secondary index of a table: finds rows of type `R` by keys of type `K` that are made of other columns.
+/// A secondary index of a table: finds rows of type `R` by keys of type `K` that are made of other
+/// columns.
 ///
-/// Transactions keep it along with the table; what it finds is what a search through all rows would. A row type that has
-/// indexes names them ([`Table::index`]); others are made while transactions run ([`Table::create_index`]).
+/// Transactions keep it along with the table; what it finds is what a search through all rows
+/// would. A row type that has indexes names them ([`Table::index`]); others are made while
+/// transactions run ([`Table::create_index`]).
 ///
-/// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with [`Abort::NoIndex`]; should an
-/// index of the same name, columns and kind be made again, that one is meant. Its other errors are [those of every
-/// operation](Table#errors-of-every-operation) of a table.
+/// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with
+/// [`Abort::NoIndex`]; should an index of the same name, columns and kind be made again, that one
+/// is meant. Its other errors are [those of every operation](Table#errors-of-every-operation) of a
+/// table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
@@ -39,13 +44,20 @@ impl<R, K, I, P: Protocol> Clone for Index<R, K, I, P> {
 
 impl<R: Record, K, I, P: Protocol> std::fmt::Debug for Index<R, K, I, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Index").field("table", &self.table).field("name", &self.core().name).finish_non_exhaustive()
+        f.debug_struct("Index")
+            .field("table", &self.table)
+            .field("name", &self.core().name)
+            .finish_non_exhaustive()
     }
 }
 
 impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
     fn core(&self) -> &IndexCore {
-        self.table.core().indexes.get(self.number).expect("a handle is made for an index that was added")
+        self.table
+            .core()
+            .indexes
+            .get(self.number)
+            .expect("a handle is made for an index that was added")
     }
 
     #[cfg(test)]
@@ -76,8 +88,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.core().unique
     }
 
-    /// The rows with this key, with some of their columns; of a unique index, one or none. As with [`Table::scan`], they are
-    /// those there were when the call was made.
+    /// The rows with this key, with some of their columns; of a unique index, one or none. As with
+    /// [`Table::scan`], they are those there were when the call was made.
     ///
     /// In an ordered index they come in the order of their primary keys.
     pub fn rows<'t, Pr: Projection<R>>(
@@ -86,11 +98,16 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         key: &K,
         projection: Pr,
     ) -> IndexScan<'t, R, K, I, P, Pr> {
-        self.scan_words(tx, WordRange::beginning_with(key.words().as_ref(), K::WORDS), Direction::Forward, projection)
+        self.scan_words(
+            tx,
+            WordRange::beginning_with(key.words().as_ref(), K::WORDS),
+            Direction::Forward,
+            projection,
+        )
     }
 
-    /// A handle on the row with this key in a unique index, or on the first one that is found; `None` if there is none,
-    /// which is part of what the transaction has observed.
+    /// A handle on the row with this key in a unique index, or on the first one that is found;
+    /// `None` if there is none, which is part of what the transaction has observed.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
@@ -104,19 +121,31 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Ok(Some(self.table.row_of(tx, key, record)))
     }
 
-    /// Reads columns of the row with this key in a unique index, or of the first one that is found; `None` if there is none.
+    /// Reads columns of the row with this key in a unique index, or of the first one that is found;
+    /// `None` if there is none.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
-    pub fn get<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &K, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+    pub fn get<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &K,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
         self.rows(tx, key, projection).next().transpose().map(|row| row.map(|(_, columns)| columns))
     }
 
     /// As [`Index::get`], for a row that must be there.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NoIndex`] if the index has been dropped.
-    pub fn read<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &K, projection: Pr) -> Result<Pr::Value, Abort> {
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NoIndex`] if the index has
+    /// been dropped.
+    pub fn read<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &K,
+        projection: Pr,
+    ) -> Result<Pr::Value, Abort> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
     }
 
@@ -124,7 +153,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
     }
 
-    /// The entries of a range of keys, whose words a unique index's entries have, and others' begin with.
+    /// The entries of a range of keys, whose words a unique index's entries have, and others' begin
+    /// with.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
         range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
@@ -178,12 +208,15 @@ fn next_row<P: Protocol>(
     // Relaxed: it was written before the index became readable (E18).
     state.reach(tx.engine, table, index.since.load(Ordering::Relaxed))?;
     while let Some(entry) = way.next(tx, state, &index.entries)? {
-        let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else { continue };
+        let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else {
+            continue;
+        };
         return match state.find(tx.engine, table, primary.as_slice())? {
             Found::Record(record) => Ok(Some(Met { entry, record })),
             // Entry and row come and go together, so the transaction has seen two different times.
             Found::Nothing { node, version } => {
-                let missing = Missing { table: table.number, key: Some(primary.as_slice()), node, version };
+                let missing =
+                    Missing { table: table.number, key: Some(primary.as_slice()), node, version };
                 state.absent(tx.engine, missing)?;
                 Err(state.torn(tx.engine, index.entries.layout.at(entry, Unit::ROW)))
             }
@@ -204,7 +237,8 @@ fn read_next<P: Protocol>(
     let state = &mut *tx.state.borrow_mut();
     let met = next_row(tx, state, table, index, way).and_then(|met| {
         let Some(Met { record, .. }) = met else { return Ok(None) };
-        let is_there = state.read_units_at_mark(tx.engine, table, (record, units), way.mark(), copy)?;
+        let is_there =
+            state.read_units_at_mark(tx.engine, table, (record, units), way.mark(), copy)?;
         // As in `next_row`.
         if is_there { Ok(met) } else { Err(state.torn(tx.engine, table.layout.first_of(record))) }
     });
@@ -244,8 +278,9 @@ pub(crate) fn primary_key<P: Protocol>(
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
-    /// The rows whose keys in this index lie in a range, in their order, and with equal keys in the order of their primary
-    /// keys. As with [`Table::scan`], they are those there were when the call was made.
+    /// The rows whose keys in this index lie in a range, in their order, and with equal keys in the
+    /// order of their primary keys. As with [`Table::scan`], they are those there were when the
+    /// call was made.
     pub fn scan<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -272,7 +307,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 }
 
-/// Rows found through a secondary index, with some of their columns: see [`Scan`](crate::Scan), which goes for this too.
+/// Rows found through a secondary index, with some of their columns: see [`Scan`](crate::Scan),
+/// which goes for this too.
 pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
     index: &'t Index<R, K, I, P>,
     tx: &'t Tx<'t, P>,
@@ -289,7 +325,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'_, R, K, I, P,
     }
 }
 
-impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator for IndexScan<'_, R, K, I, P, Pr> {
+impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator
+    for IndexScan<'_, R, K, I, P, Pr>
+{
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -300,7 +338,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator f
         let mut words = Pr::EMPTY;
         let units = core.layout.units_of(projection.groups());
         let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
-        let met = read_next(self.tx, (core, self.index.core()), &mut self.way, units, copy).transpose()?;
+        let met = read_next(self.tx, (core, self.index.core()), &mut self.way, units, copy)
+            .transpose()?;
         Some(met.map(|Met { entry, record }| {
             self.last = Some(entry);
             let key = core.layout.key_of(record);
@@ -317,7 +356,10 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> std::iter:
 
 impl<R: Record, K, I, P: Protocol, Pr> std::fmt::Debug for IndexScan<'_, R, K, I, P, Pr> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexScan").field("index", &self.index).field("way", &self.way).finish_non_exhaustive()
+        f.debug_struct("IndexScan")
+            .field("index", &self.index)
+            .field("way", &self.way)
+            .finish_non_exhaustive()
     }
 }
 
@@ -336,7 +378,8 @@ impl IndexOptions<Ordered> {
 }
 
 impl IndexOptions<Hashed> {
-    /// A hash index. It finds rows by their whole key only; meant for keys that few rows have in common.
+    /// A hash index. It finds rows by their whole key only; meant for keys that few rows have in
+    /// common.
     pub fn hashed() -> IndexOptions<Hashed> {
         IndexOptions { unique: false, kind: PhantomData }
     }
@@ -351,20 +394,24 @@ impl<I> IndexOptions<I> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Adds a secondary index over the columns of a projection, while transactions run: `customers.create_index("by_city",
-    /// Customer::CITY, IndexOptions::ordered())`. Returns when the index can be read.
+    /// Adds a secondary index over the columns of a projection, while transactions run:
+    /// `customers.create_index("by_city", Customer::CITY, IndexOptions::ordered())`. Returns when
+    /// the index can be read.
     ///
-    /// From early on all transactions keep the index; one that changes an indexed column by [`Table::update`] is refused with
-    /// [`Abort::Indexed`] from then on. Rows that are there are entered a few at a time, by transactions of this thread; their keys
-    /// are listed before that, which takes memory beside the limit.
+    /// From early on all transactions keep the index; one that changes an indexed column by
+    /// [`Table::update`] is refused with [`Abort::Indexed`] from then on. Rows that are there are
+    /// entered a few at a time, by transactions of this thread; their keys are listed before that,
+    /// which takes memory beside the limit.
     ///
     /// # Errors
-    /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`], [`Error::TooManyIndexes`],
-    /// [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have the same key in a unique index, [`Error::Busy`] if transactions of
-    /// this process, of other databases too, that began before do not end within ten seconds, for which it waits up to three times (this
-    /// thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if the keys would be too long, [`Error::SecondSession`]. In every
-    /// case there is no index afterwards; but for a unique one that may have refused a transaction which does not end within ten seconds:
-    /// that is kept until [`Table::drop_index`], and refuses nobody.
+    /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],
+    /// [`Error::TooManyIndexes`], [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have
+    /// the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
+    /// databases too, that began before do not end within ten seconds, for which it waits up to
+    /// three times (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if the
+    /// keys would be too long, [`Error::SecondSession`]. In every case there is no index
+    /// afterwards; but for a unique one that may have refused a transaction which does not end
+    /// within ten seconds: that is kept until [`Table::drop_index`], and refuses nobody.
     ///
     /// # Panics
     /// With the panic of what makes the keys; there is no index then.
@@ -405,13 +452,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Index::new(self.clone(), number))
     }
 
-    /// Drops a secondary index that was made by [`Table::create_index`]: its handles are refused from now on. Its memory is
-    /// kept for an index of the same name.
+    /// Drops a secondary index that was made by [`Table::create_index`]: its handles are refused
+    /// from now on. Its memory is kept for an index of the same name.
     ///
     /// # Errors
-    /// [`Error::NoIndex`] if the table has no such index or the row type names it, [`Error::Busy`] if transactions that may have read
-    /// it, or been refused by it, do not end within ten seconds; the index cannot be read then, but is still kept, and a unique one may
-    /// still refuse: drop it again. [`Error::SecondSession`].
+    /// [`Error::NoIndex`] if the table has no such index or the row type names it, [`Error::Busy`]
+    /// if transactions that may have read it, or been refused by it, do not end within ten seconds;
+    /// the index cannot be read then, but is still kept, and a unique one may still refuse: drop it
+    /// again. [`Error::SecondSession`].
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         drop_made(self.inner(), self.core(), name, R::INDEXES.len())
     }

@@ -17,11 +17,13 @@ use std::sync::{Arc, Weak};
 
 /// One thread's way into a database: runs its transactions, keeps its memory, counts what it did.
 ///
-/// A session can move to another thread between transactions. While it is idle, and when it is dropped (by a panic or the
-/// end of its thread, too), it holds nothing back: no lock, no pin, no garbage.
+/// A session can move to another thread between transactions. While it is idle, and when it is
+/// dropped (by a panic or the end of its thread, too), it holds nothing back: no lock, no pin, no
+/// garbage.
 pub struct Session<P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
-    /// On cache lines of its own: sessions are often made one after another and used by different threads.
+    /// On cache lines of its own: sessions are often made one after another and used by different
+    /// threads.
     core: Box<CachePadded<Core<P>>>,
 }
 
@@ -31,17 +33,20 @@ impl<P: Protocol> Session<P> {
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
 
-    /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an error.
+    /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an
+    /// error.
     ///
-    /// `body` may run any number of times; only the last run counts, and effects outside the database belong into
-    /// [`Tx::on_commit`]. What it returns is shown only if everything it was based on is true in the serial order: that goes
-    /// for values, for errors, and for panics (whose message may have been printed before the attempt was found to be
-    /// doomed and repeated).
+    /// `body` may run any number of times; only the last run counts, and effects outside the
+    /// database belong into [`Tx::on_commit`]. What it returns is shown only if everything it was
+    /// based on is true in the serial order: that goes for values, for errors, and for panics
+    /// (whose message may have been printed before the attempt was found to be doomed and
+    /// repeated).
     ///
     /// # Errors
-    /// The error of `body`, after which the transaction has had no effect. From the engine, by `E::from`:
-    /// [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at the end; also if `body` ends in an error or a panic of its
-    /// own, which came after the update. What has failed first is what counts:
+    /// The error of `body`, after which the transaction has had no effect. From the engine, by
+    /// `E::from`: [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at the end;
+    /// also if `body` ends in an error or a panic of its own, which came after the update. What has
+    /// failed first is what counts:
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -60,10 +65,14 @@ impl<P: Protocol> Session<P> {
     /// ```
     ///
     /// # Panics
-    /// With the panic of `body` or of an updater, whichever came first; the transaction has had no effect then. With `panic = "abort"` the
-    /// process ends at the first panic, even of an attempt that was doomed.
+    /// With the panic of `body` or of an updater, whichever came first; the transaction has had no
+    /// effect then. With `panic = "abort"` the process ends at the first panic, even of an attempt
+    /// that was doomed.
     #[inline]
-    pub fn run<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+    pub fn run<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.run_as(const { &RunOptions::new() }, LookBack::No, body)
     }
 
@@ -95,7 +104,10 @@ impl<P: Protocol> Session<P> {
 
     /// As [`Session::run`], for what takes long in any case: all such closures share this code.
     #[inline(never)]
-    pub(crate) fn run_body(&mut self, body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>) -> Result<(), Abort> {
+    pub(crate) fn run_body(
+        &mut self,
+        body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
         self.run(body)
     }
 
@@ -103,7 +115,10 @@ impl<P: Protocol> Session<P> {
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
-    pub fn run_read_only<T, E: From<Abort>>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+    pub fn run_read_only<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
@@ -123,24 +138,30 @@ impl<P: Protocol> Session<P> {
         &self.inner
     }
 
-    /// The keys of all records that are linked all the time that this takes, one after another, present or not.
+    /// The keys of all records that are linked all the time that this takes, one after another,
+    /// present or not.
     pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         let key_words = table.layout.key_words();
         let mut keys = Vec::new();
         epochs.pin(slot);
-        table.index.for_each(&mut |record| keys.extend_from_slice(record.key_words(key_words).as_slice()));
+        table
+            .index
+            .for_each(&mut |record| keys.extend_from_slice(record.key_words(key_words).as_slice()));
         epochs.unpin(slot);
         keys
     }
 
-    /// Up to when, as the protocol's time goes, anybody has seen what there is in a table, or is not.
+    /// Up to when, as the protocol's time goes, anybody has seen what there is in a table, or is
+    /// not.
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
         let clock = &self.inner.clone().engine.clock;
         let (mut nodes, mut units) = (0, 0);
-        self.go_through(table, &mut |node| nodes = P::node_seen_until(clock, node).max(nodes), &mut |record| {
-            units = P::seen_until(clock, table.layout.first_of(record)).max(units)
-        });
+        self.go_through(
+            table,
+            &mut |node| nodes = P::node_seen_until(clock, node).max(nodes),
+            &mut |record| units = P::seen_until(clock, table.layout.first_of(record)).max(units),
+        );
         nodes.max(units)
     }
 
@@ -148,19 +169,33 @@ impl<P: Protocol> Session<P> {
     pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
         let clock = &self.inner.clone().engine.clock;
         let mut any = false;
-        self.go_through(table, &mut |node| any |= P::see_node_until(clock, node, time), &mut |_| ());
+        self.go_through(
+            table,
+            &mut |node| any |= P::see_node_until(clock, node, time),
+            &mut |_| (),
+        );
         any
     }
 
-    fn go_through(&self, table: &TableCore, node: &mut dyn FnMut(NodeAt), record: &mut dyn FnMut(RecordAt)) {
+    fn go_through(
+        &self,
+        table: &TableCore,
+        node: &mut dyn FnMut(NodeAt),
+        record: &mut dyn FnMut(RecordAt),
+    ) {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         epochs.pin(slot);
         table.index.go_through(table.layout.key_words(), node, record);
         epochs.unpin(slot);
     }
 
-    /// How many versions there are of the row with this key, in the longest chain of its units; `None` if there is no row.
-    pub(crate) fn versions_of(&mut self, table: &TableCore, key: &[u64]) -> Result<Option<usize>, Abort> {
+    /// How many versions there are of the row with this key, in the longest chain of its units;
+    /// `None` if there is no row.
+    pub(crate) fn versions_of(
+        &mut self,
+        table: &TableCore,
+        key: &[u64],
+    ) -> Result<Option<usize>, Abort> {
         let engine = &self.inner.engine;
         let core: &mut Core<P> = &mut self.core;
         P::enter(&engine.clock, None)?;
@@ -168,8 +203,12 @@ impl<P: Protocol> Session<P> {
         let attempt = &core.state.get_mut().attempt;
         let versions = match table.index.find(key) {
             Found::Record(record) => {
-                let mut lengths = table.layout.cells(record).map(|at| P::chain_length(&engine.clock, attempt, at));
-                // The first unit says whether there is a row. Others may have been deleted with it since.
+                let mut lengths = table
+                    .layout
+                    .cells(record)
+                    .map(|at| P::chain_length(&engine.clock, attempt, at));
+                // The first unit says whether there is a row. Others may have been deleted with it
+                // since.
                 lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
             }
             // The key had no record at one moment of this call, and so no row.
@@ -185,8 +224,8 @@ impl<P: Protocol> Session<P> {
         &self.core
     }
 
-    /// The session's number, by which [`Health`](crate::Health) and [histories](crate::history) name it. No other session of the database has
-    /// or had it.
+    /// The session's number, by which [`Health`](crate::Health) and [histories](crate::history)
+    /// name it. No other session of the database has or had it.
     pub fn number(&self) -> u64 {
         self.core.public.session
     }
@@ -196,8 +235,8 @@ impl<P: Protocol> Session<P> {
         self.core.public.counters.read()
     }
 
-    /// Where the session's last conflict was, in whichever transaction; `None` if it never had one. While a transaction runs,
-    /// [`Tx::last_conflict`] says what ended its attempt before.
+    /// Where the session's last conflict was, in whichever transaction; `None` if it never had one.
+    /// While a transaction runs, [`Tx::last_conflict`] says what ended its attempt before.
     pub fn last_conflict(&self) -> Option<Conflict> {
         let note = self.core.state.borrow().last_conflict?;
         Some(Conflict::named(&self.inner.engine, note))
@@ -221,7 +260,8 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
     }
 }
 
-/// A session that a thread keeps for `Database::run`. It knows its database only weakly, so that it keeps nothing alive.
+/// A session that a thread keeps for `Database::run`. It knows its database only weakly, so that it
+/// keeps nothing alive.
 struct Cached<P: Protocol> {
     inner: Weak<Inner<P>>,
     core: Box<CachePadded<Core<P>>>,
@@ -253,8 +293,8 @@ thread_local! {
     static CACHED: RefCell<List> = const { RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 }) };
 }
 
-/// How many of a thread's sessions are looked at after each transaction: one more than may come with it, so that those of
-/// databases that are gone do not pile up.
+/// How many of a thread's sessions are looked at after each transaction: one more than may come
+/// with it, so that those of databases that are gone do not pile up.
 const LOOKED_AT: usize = 2;
 
 /// What a thread's list has to offer.
@@ -337,15 +377,20 @@ impl<P: Protocol> Drop for Lent<P> {
     }
 }
 
-/// Makes sure that the thread's list has an entry for a database, which says that the session is in use.
+/// Makes sure that the thread's list has an entry for a database, which says that the session is in
+/// use.
 fn announce<P: Protocol>(database: u64) {
-    let is_alive =
-        |session: &dyn Any| session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0);
+    let is_alive = |session: &dyn Any| {
+        session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0)
+    };
     // Without a list (the thread is ending) the session is used once and dropped.
-    let _ = CACHED.try_with(|list| list.borrow_mut().entries.insert(database, Entry { session: None, is_alive }));
+    let _ = CACHED.try_with(|list| {
+        list.borrow_mut().entries.insert(database, Entry { session: None, is_alive })
+    });
 }
 
-/// Drops sessions of databases that are gone, if they are among the next few in the thread's list, outside its borrow.
+/// Drops sessions of databases that are gone, if they are among the next few in the thread's list,
+/// outside its borrow.
 #[inline(never)]
 fn drop_stale() {
     let stale = CACHED.try_with(|list| list.borrow_mut().next_stale());
@@ -356,10 +401,15 @@ impl List {
     /// Takes out those of the next few entries whose databases are gone.
     fn next_stale(&mut self) -> [Option<Entry>; LOOKED_AT] {
         std::array::from_fn(|_| {
-            let next = self.entries.range(self.looked_to + 1..).next().or_else(|| self.entries.iter().next());
+            let next = self
+                .entries
+                .range(self.looked_to + 1..)
+                .next()
+                .or_else(|| self.entries.iter().next());
             let (&database, entry) = next?;
             self.looked_to = database;
-            let is_stale = entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
+            let is_stale =
+                entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
             if is_stale { self.entries.remove(&database) } else { None }
         })
     }
@@ -375,14 +425,18 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_looks_at_few_sessions_of_its_thread_and_forgets_those_whose_databases_are_gone() {
+    fn a_transaction_looks_at_few_sessions_of_its_thread_and_forgets_those_whose_databases_are_gone()
+     {
         let is_alive = |session: &dyn Any| {
             LOOKED_AT_SO_FAR.set(LOOKED_AT_SO_FAR.get() + 1);
             session.downcast_ref() != Some(&"gone")
         };
         let entry = |session: &'static str| Entry { session: Some(Box::new(session)), is_alive };
         let mut list = List { entries: BTreeMap::new(), looked_to: 0 };
-        list.entries.extend((1..=1_000).map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))));
+        list.entries.extend(
+            (1..=1_000)
+                .map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))),
+        );
         list.entries.insert(1_001, Entry { session: None, is_alive });
         let gone = |list: &mut List| list.next_stale().into_iter().flatten().count();
         let dropped: usize = (0..400).map(|_| gone(&mut list)).sum();

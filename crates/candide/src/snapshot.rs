@@ -17,17 +17,22 @@ use std::sync::Arc;
 /// Rows that [`Snapshot::for_each`] and its like look at without a pause.
 const ROWS_AT_ONCE: usize = 256;
 
-/// The database as it was when the snapshot was made: all of its tables and indexes, consistent, for as long as it is kept.
+/// The database as it was when the snapshot was made: all of its tables and indexes, consistent,
+/// for as long as it is kept.
 ///
-/// Reading by it never fails because of what others do, is never repeated, and writes nothing that others look at; but for updates that
-/// [`Mvto`](crate::Mvto) has put off, which whoever needs the row applies, so that for a moment others do not get at it. It may wait for
-/// a commit that is just going on. It sees every transaction that had ended when it was made, those of the session that
-/// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an index from snapshots, too.
+/// Reading by it never fails because of what others do, is never repeated, and writes nothing that
+/// others look at; but for updates that [`Mvto`](crate::Mvto) has put off, which whoever needs the
+/// row applies, so that for a moment others do not get at it. It may wait for a commit that is just
+/// going on. It sees every transaction that had ended when it was made, those of the session that
+/// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an
+/// index from snapshots, too.
 ///
-/// It owns its hold on the database, can be sent to another thread and used by several. While it exists, the versions that it
-/// sees are kept, one at most of each group of a row (under [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory, of what was
-/// changed first, of more, and of all that was); nothing else is held back by it while nobody reads in it, and what it has kept comes back when
-/// it is dropped. [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of one that was forgotten.
+/// It owns its hold on the database, can be sent to another thread and used by several. While it
+/// exists, the versions that it sees are kept, one at most of each group of a row (under
+/// [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory, of what was changed
+/// first, of more, and of all that was); nothing else is held back by it while nobody reads in it,
+/// and what it has kept comes back when it is dropped.
+/// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of one that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:
 ///
@@ -41,7 +46,8 @@ pub struct Snapshot<P: Versioned> {
 }
 
 impl<P: Versioned> Database<P> {
-    /// A snapshot of the database as it is now. Takes a lock for a moment that only snapshots and collecting take.
+    /// A snapshot of the database as it is now. Takes a lock for a moment that only snapshots and
+    /// collecting take.
     ///
     /// ```
     /// use candide::{Abort, Database, Mvcc, Record};
@@ -91,20 +97,26 @@ impl<P: Versioned> Snapshot<P> {
         Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, since), since }
     }
 
-    /// Which moment it is of: of two snapshots of one database the later one has the same timestamp, or a greater one.
+    /// Which moment it is of: of two snapshots of one database the later one has the same
+    /// timestamp, or a greater one.
     pub fn timestamp(&self) -> u64 {
         self.ts
     }
 
-    /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables and of indexes. Memory that
-    /// others free waits until `body` is over, so long reports are better read in several calls, or by [`Snapshot::for_each`]; versions
-    /// that no snapshot sees leave their rows all the same.
+    /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables
+    /// and of indexes. Memory that others free waits until `body` is over, so long reports are
+    /// better read in several calls, or by [`Snapshot::for_each`]; versions that no snapshot sees
+    /// leave their rows all the same.
     ///
     /// # Errors
-    /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock, [`Abort::NoIndex`] from an index that
-    /// is younger than the snapshot, [`Abort::Nested`] if this thread is inside `run` of the same database already
-    /// ([`Session::run_at`] can be used there).
-    pub fn run<T, E: From<Abort>>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, E>) -> Result<T, E> {
+    /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock,
+    /// [`Abort::NoIndex`] from an index that is younger than the snapshot, [`Abort::Nested`] if
+    /// this thread is inside `run` of the same database already ([`Session::run_at`] can be used
+    /// there).
+    pub fn run<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
         run_cached(&self.inner, const { &RunOptions::new() }, LookBack::To(self.ts), body)
     }
 
@@ -114,8 +126,9 @@ impl<P: Versioned> Snapshot<P> {
         self.run(body)
     }
 
-    /// Calls `each` with every row of a range of keys in their order; gives their number. Holds nothing back but the snapshot's
-    /// versions: it reads some rows at a time, and `each` runs in between, outside of any transaction.
+    /// Calls `each` with every row of a range of keys in their order; gives their number. Holds
+    /// nothing back but the snapshot's versions: it reads some rows at a time, and `each` runs in
+    /// between, outside of any transaction.
     ///
     /// # Errors
     /// As [`Snapshot::run`]; what has been read before goes to `each`.
@@ -132,7 +145,10 @@ impl<P: Versioned> Snapshot<P> {
         Pr: Projection<R>,
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
-            let rows: Vec<_> = table.scan(tx, rest.clone(), projection).take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            let rows: Vec<_> = table
+                .scan(tx, rest.clone(), projection)
+                .take(ROWS_AT_ONCE)
+                .collect::<Result<_, _>>()?;
             rows.last().inspect(|(last, _)| rest.0.begin_after(last.words().as_ref()));
             Ok(rows)
         };
@@ -156,16 +172,18 @@ impl<P: Versioned> Snapshot<P> {
         Pr: Projection<R>,
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
-            let rows: Vec<_> =
-                table.scan_rev(tx, rest.clone(), projection).take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            let rows: Vec<_> = table
+                .scan_rev(tx, rest.clone(), projection)
+                .take(ROWS_AT_ONCE)
+                .collect::<Result<_, _>>()?;
             rows.last().inspect(|(last, _)| rest.0.end_before(last.words().as_ref()));
             Ok(rows)
         };
         self.in_parts(range.word_range(), &some, each)
     }
 
-    /// As [`Snapshot::for_each`], with the rows whose keys in an ordered index lie in a range, in their order, and with equal keys
-    /// in the order of their primary keys.
+    /// As [`Snapshot::for_each`], with the rows whose keys in an ordered index lie in a range, in
+    /// their order, and with equal keys in the order of their primary keys.
     ///
     /// # Errors
     /// As [`Snapshot::for_each`].
@@ -215,8 +233,8 @@ impl<P: Versioned> Snapshot<P> {
         self.in_parts(index.entry_range(&range.word_range()), &some, each)
     }
 
-    /// As [`Snapshot::for_each`], with all rows of a hashed table, in no order. It lists the keys of the table first, which takes their
-    /// memory beside the limit.
+    /// As [`Snapshot::for_each`], with all rows of a hashed table, in no order. It lists the keys
+    /// of the table first, which takes their memory beside the limit.
     ///
     /// # Errors
     /// As [`Snapshot::for_each`].
@@ -240,8 +258,13 @@ impl<P: Versioned> Snapshot<P> {
         for keys in keys.chunks(ROWS_AT_ONCE) {
             let mut rows = Vec::new();
             self.run_body(&mut |tx| {
-                let read = |&key: &R::Key| table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)));
-                rows = keys.iter().filter_map(|key| read(key).transpose()).collect::<Result<_, Abort>>()?;
+                let read = |&key: &R::Key| {
+                    table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)))
+                };
+                rows = keys
+                    .iter()
+                    .filter_map(|key| read(key).transpose())
+                    .collect::<Result<_, Abort>>()?;
                 Ok(())
             })?;
             count += rows.len();

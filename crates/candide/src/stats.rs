@@ -13,13 +13,15 @@ use std::sync::Arc;
 pub struct Stats {
     /// Transactions that committed.
     pub commits: u64,
-    /// Transactions that ended in an error or a panic of their closure, or in the panic of an updater.
+    /// Transactions that ended in an error or a panic of their closure, or in the panic of an
+    /// updater.
     pub user_errors: u64,
     /// Attempts that were made because the one before met a conflict.
     pub retries: u64,
-    /// In the order of [`Abort::ALL`]: attempts that ended in each conflict, and in [`Abort::Guard`] or [`Abort::Overflow`] of an
-    /// update; transactions given up by [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`]; and refusals of the engine itself to
-    /// begin or commit. An outcome that a closure returns is one of the `user_errors`.
+    /// In the order of [`Abort::ALL`]: attempts that ended in each conflict, and in
+    /// [`Abort::Guard`] or [`Abort::Overflow`] of an update; transactions given up by
+    /// [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`]; and refusals of the engine itself
+    /// to begin or commit. An outcome that a closure returns is one of the `user_errors`.
     pub aborts: [u64; Abort::ALL.len()],
 }
 
@@ -29,9 +31,15 @@ impl Stats {
         Abort::ALL.iter().map(|abort| abort.name()).zip(self.aborts)
     }
 
-    /// Attempts that met a conflict, whatever kind it was of. Outcomes and refusals are not among them.
+    /// Attempts that met a conflict, whatever kind it was of. Outcomes and refusals are not among
+    /// them.
     pub fn total_aborts(&self) -> u64 {
-        Abort::ALL.iter().zip(self.aborts).filter(|(abort, _)| abort.is_conflict()).map(|(_, count)| count).sum()
+        Abort::ALL
+            .iter()
+            .zip(self.aborts)
+            .filter(|(abort, _)| abort.is_conflict())
+            .map(|(_, count)| count)
+            .sum()
     }
 
     pub(crate) fn add(&mut self, other: &Stats) {
@@ -44,7 +52,8 @@ impl Stats {
     }
 }
 
-/// A session's counters, on cache lines of their own: written by its thread alone, read by anyone, a little late.
+/// A session's counters, on cache lines of their own: written by its thread alone, read by anyone,
+/// a little late.
 #[derive(Debug)]
 pub(crate) struct Counters(CachePadded<Words>);
 
@@ -128,14 +137,17 @@ impl Tally {
     /// The number, with some of the changes under way.
     pub(crate) fn sum(&self) -> u64 {
         let parts = lock(&self.0);
-        let sum = parts.present.values().fold(parts.past, |sum, part| sum.wrapping_add(part.read()));
-        // Parts are read one after another: what came in one and went in another may be seen going only.
+        let sum =
+            parts.present.values().fold(parts.past, |sum, part| sum.wrapping_add(part.read()));
+        // Parts are read one after another: what came in one and went in another may be seen going
+        // only.
         if sum > i64::MAX as u64 { 0 } else { sum }
     }
 }
 
 impl TallyPart {
-    /// Adds one, or takes one away. A part may fall below zero and wrap; only the sum means something.
+    /// Adds one, or takes one away. A part may fall below zero and wrap; only the sum means
+    /// something.
     #[inline]
     pub(crate) fn count(&self, up: bool) {
         self.0.store(self.read().wrapping_add(if up { 1 } else { u64::MAX }), Ordering::Relaxed);

@@ -47,7 +47,9 @@ impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StreamError::Io(error) => write!(f, "the stream failed: {error}"),
-            StreamError::Format(problem) => write!(f, "the stream is damaged or no export of a table: {problem}"),
+            StreamError::Format(problem) => {
+                write!(f, "the stream is damaged or no export of a table: {problem}")
+            }
             StreamError::Schema { difference: Some(difference), .. } => {
                 write!(
                     f,
@@ -89,10 +91,11 @@ impl From<Error> for StreamError {
     }
 }
 
-/// The checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits would not reach the lower ones of the sum, and two
-/// damages could make up for one another.
+/// The checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits would not
+/// reach the lower ones of the sum, and two damages could make up for one another.
 fn checksum(words: &[u64]) -> u64 {
-    let add = |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    let add =
+        |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
     words.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
@@ -100,7 +103,8 @@ fn write_words(to: &mut dyn Write, words: &[u64]) -> io::Result<()> {
     words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
 }
 
-/// Writes a line that begins with `count`: its words, of which the first is to be that, and their checksum.
+/// Writes a line that begins with `count`: its words, of which the first is to be that, and their
+/// checksum.
 fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<()> {
     line[0] = count as u64;
     write_words(to, line)?;
@@ -126,9 +130,11 @@ fn read_word(from: &mut dyn Read) -> io::Result<u64> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Writes all rows to a stream, in no particular order; gives their number. No transaction may run meanwhile.
+    /// Writes all rows to a stream, in no particular order; gives their number. No transaction may
+    /// run meanwhile.
     ///
-    /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones of them.
+    /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones
+    /// of them.
     ///
     /// # Format
     /// Numbers are 64-bit words in little-endian order.
@@ -139,34 +145,38 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// | 0 | number of rows in all | checksum |
     /// ```
     ///
-    /// Keys are as [`Key::words`](crate::Key::words) gives them, other words as [`Record::store`] does; the schema is
-    /// [`Record::SCHEMA`]. The two together say what the words mean: a stream can be read as long as the row type keeps its fields'
-    /// names, types and groups, whatever compiler and machine it was written by. The texts are those of [`Record::FIELDS`], each with a
-    /// newline after it, and zeros up to a whole word. A stream that begins with `"candide\x02"` ends its first line before them. Another format would begin otherwise. A checksum
-    /// is of all that stands before it on its line: from `0xcbf29ce484222325`, for each word
-    /// `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
+    /// Keys are as [`Key::words`](crate::Key::words) gives them, other words as [`Record::store`]
+    /// does; the schema is [`Record::SCHEMA`]. The two together say what the words mean: a stream
+    /// can be read as long as the row type keeps its fields' names, types and groups, whatever
+    /// compiler and machine it was written by. The texts are those of [`Record::FIELDS`], each with
+    /// a newline after it, and zeros up to a whole word. A stream that begins with `"candide\x02"`
+    /// ends its first line before them. Another format would begin otherwise. A checksum is of all
+    /// that stands before it on its line: from `0xcbf29ce484222325`, for each word `sum =
+    /// rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
     ///
     /// # Errors
-    /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of writing. What has been written
-    /// is worthless then, and import refuses it.
+    /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of
+    /// writing. What has been written is worthless then, and import refuses it.
     pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
         export(self.inner(), self.core(), &Shape::of::<R>(), to)
     }
 
-    /// Inserts the rows of a stream that [`Table::export`] has written, in the format described there; gives their number. They are inserted in many
-    /// transactions, each piece of the stream after its checksum has been found right.
+    /// Inserts the rows of a stream that [`Table::export`] has written, in the format described
+    /// there; gives their number. They are inserted in many transactions, each piece of the stream
+    /// after its checksum has been found right.
     ///
-    /// The stream is read in pieces of some kilobytes and single words between them; a [`BufReader`](std::io::BufReader) makes large
-    /// ones of all.
+    /// The stream is read in pieces of some kilobytes and single words between them; a
+    /// [`BufReader`](std::io::BufReader) makes large ones of all.
     ///
     /// # Errors
-    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and [`Error::Load`] with the outcome of inserting
-    /// (see [`Table::insert`]) and the number of all rows of the stream that have been inserted: those of the pieces before.
-    /// [`Error::SecondSession`].
+    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and [`Error::Load`]
+    /// with the outcome of inserting (see [`Table::insert`]) and the number of all rows of the
+    /// stream that have been inserted: those of the pieces before. [`Error::SecondSession`].
     ///
     /// # Panics
-    /// If the stream has been made by hand, or by a program in which types of the same names were others, and says of a value what none of
-    /// its type is: the checksum is no protection against that. Of a [`Text`](crate::Text) that is noticed only by whoever looks at it.
+    /// If the stream has been made by hand, or by a program in which types of the same names were
+    /// others, and says of a value what none of its type is: the checksum is no protection against
+    /// that. Of a [`Text`](crate::Text) that is noticed only by whoever looks at it.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let shape = Shape::of::<R>();
         let load = |row: &[u64]| {
@@ -174,7 +184,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
             R::load(&R::Key::from_words(key), words)
         };
         let row_words = shape.key_words + shape.row_words;
-        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_many(tx, rows.chunks_exact(row_words).map(load));
+        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| {
+            self.insert_many(tx, rows.chunks_exact(row_words).map(load))
+        };
         import(self.inner(), &shape, from, insert)
     }
 }
@@ -195,7 +207,8 @@ impl Shape {
         Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
     }
 
-    /// Says which field of a stream differs first from those of the row type, if that can be told by their texts.
+    /// Says which field of a stream differs first from those of the row type, if that can be told
+    /// by their texts.
     fn difference(&self, found: &str) -> Option<String> {
         let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
         if found.is_empty() || wanted.is_empty() {
@@ -212,7 +225,9 @@ impl Shape {
         let moved = || found.iter().zip(wanted).find(|(found, wanted)| found != wanted);
         match missing {
             Some(field) => Some(format!("the stream has no field {field:?}")),
-            None => moved().map(|(found, wanted)| format!("{found:?} in the stream where the table has {wanted:?}")),
+            None => moved().map(|(found, wanted)| {
+                format!("{found:?} in the stream where the table has {wanted:?}")
+            }),
         }
     }
 }
@@ -225,7 +240,13 @@ fn export<P: Protocol>(
     to: &mut dyn Write,
 ) -> Result<u64, StreamError> {
     let fields: String = shape.fields.iter().flat_map(|field| [field, "\n"]).collect();
-    let mut head = vec![MAGIC, shape.schema, shape.key_words as u64, shape.row_words as u64, fields.len() as u64];
+    let mut head = vec![
+        MAGIC,
+        shape.schema,
+        shape.key_words as u64,
+        shape.row_words as u64,
+        fields.len() as u64,
+    ];
     head.extend(fields.as_bytes().chunks(size_of::<u64>()).map(|bytes| {
         let mut word = [0; size_of::<u64>()];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -282,7 +303,9 @@ fn import<P: Protocol>(
             let claimed = line[1];
             return match claimed == total {
                 true => Ok(total),
-                false => Err(StreamError::Format(format!("it says it has {claimed} rows but had {total}"))),
+                false => Err(StreamError::Format(format!(
+                    "it says it has {claimed} rows but had {total}"
+                ))),
             };
         }
         let inserted = session.run_body(&mut |tx| insert(tx, &line[1..]));
@@ -302,10 +325,16 @@ fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     };
     let found = head[1];
     if found != shape.schema {
-        return Err(StreamError::Schema { wanted: shape.schema, found, difference: shape.difference(&fields) });
+        return Err(StreamError::Schema {
+            wanted: shape.schema,
+            found,
+            difference: shape.difference(&fields),
+        });
     }
     if head[2..4] != [shape.key_words as u64, shape.row_words as u64] {
-        return Err(StreamError::Format("its rows have another size than their schema says".into()));
+        return Err(StreamError::Format(
+            "its rows have another size than their schema says".into(),
+        ));
     }
     Ok(())
 }
@@ -315,14 +344,17 @@ fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, Strea
     let length = read_word(from)?;
     head.push(length);
     if length > FIELD_BYTES_MAX {
-        return Err(StreamError::Format(format!("texts of {length} bytes, where {FIELD_BYTES_MAX} is the most")));
+        return Err(StreamError::Format(format!(
+            "texts of {length} bytes, where {FIELD_BYTES_MAX} is the most"
+        )));
     }
     let (length, begin) = (length as usize, head.len());
     read_words(from, length.div_ceil(size_of::<u64>()), head)?;
     if read_word(from)? != checksum(head) {
         return Err(StreamError::Format("the checksum of its first line is wrong".into()));
     }
-    let bytes: Vec<u8> = head[begin..].iter().flat_map(|word| word.to_le_bytes()).take(length).collect();
+    let bytes: Vec<u8> =
+        head[begin..].iter().flat_map(|word| word.to_le_bytes()).take(length).collect();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -332,12 +364,17 @@ fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>,
     let mut line = vec![read_word(from)?];
     let count = line[0];
     if count > ROWS_AT_ONCE as u64 {
-        return Err(StreamError::Format(format!("a piece of {count} rows, where {ROWS_AT_ONCE} is the most")));
+        return Err(StreamError::Format(format!(
+            "a piece of {count} rows, where {ROWS_AT_ONCE} is the most"
+        )));
     }
     let words = if count == 0 { 1 } else { count as usize * (shape.key_words + shape.row_words) };
     read_words(from, words, &mut line)?;
     if read_word(from)? != checksum(&line) {
-        return Err(StreamError::Format(format!("the checksum after row {} is wrong", total + count)));
+        return Err(StreamError::Format(format!(
+            "the checksum after row {} is wrong",
+            total + count
+        )));
     }
     Ok(line)
 }
@@ -361,11 +398,18 @@ mod tests {
                 &[id, "a: i32 (group row)", b][..],
                 r#""a: i32 (group row)" in the stream, "a: i64 (group row)" in the table"#,
             ),
-            (&[id, a, "b: u8 (group cold)"], r#""b: u8 (group cold)" in the stream, "b: u8 (group row)" in the table"#),
+            (
+                &[id, a, "b: u8 (group cold)"],
+                r#""b: u8 (group cold)" in the stream, "b: u8 (group row)" in the table"#,
+            ),
             (&[id, a, b, "c: bool (group row)"], r#"the table has no field "c: bool (group row)""#),
             (&[id, a], r#"the stream has no field "b: u8 (group row)""#),
-            (&[id, b, a], r#""b: u8 (group row)" in the stream where the table has "a: i64 (group row)""#),
-            // A type of the same name that lies otherwise in words; and a stream, or a row type, that says nothing.
+            (
+                &[id, b, a],
+                r#""b: u8 (group row)" in the stream where the table has "a: i64 (group row)""#,
+            ),
+            // A type of the same name that lies otherwise in words; and a stream, or a row type,
+            // that says nothing.
             (&[id, a, b], ""),
             (&[], ""),
         ] {

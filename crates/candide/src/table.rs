@@ -8,8 +8,8 @@ use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::quiescent::for_each_row;
 use crate::record::{
-    Buffer, ImageSink, Key, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update, Updater, Words,
-    store_in,
+    Buffer, ImageSink, Key, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update,
+    Updater, Words, store_in,
 };
 use crate::session::Session;
 use crate::txn::{FreeColumnsOnly, Home, Stager, State, Tx};
@@ -18,18 +18,21 @@ use std::sync::Arc;
 
 /// A table of rows of type `R`, in a database of protocol `P`.
 ///
-/// A handle: clones are the same table, and threads share them freely. Every operation takes the transaction it belongs
-/// to.
+/// A handle: clones are the same table, and threads share them freely. Every operation takes the
+/// transaction it belongs to.
 ///
 /// # Errors of every operation
 /// What an operation names under *Errors* is what it adds to these:
 ///
 /// * conflicts, which `?` passes on to [`run`](crate::Session::run);
 /// * [`Abort::ForeignTable`] if transaction and table are not of the same database;
-/// * where it reads columns that the transaction has updated, [`Abort::Guard`] or [`Abort::Overflow`] if that update fails; from then
-///   on every operation may give this, since it is what the transaction ends in;
-/// * where it writes or locks, [`Abort::ReadOnly`] if the transaction [only reads](crate::RunOptions::read_only), and
-///   [`Abort::MemoryLimit`] if the [limit](crate::Builder::memory_limit) leaves no room for a record, an entry of an index, or a version.
+/// * where it reads columns that the transaction has updated, [`Abort::Guard`] or
+///   [`Abort::Overflow`] if that update fails; from then on every operation may give this, since it
+///   is what the transaction ends in;
+/// * where it writes or locks, [`Abort::ReadOnly`] if the transaction [only
+///   reads](crate::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
+///   [limit](crate::Builder::memory_limit) leaves no room for a record, an entry of an index, or a
+///   version.
 pub struct Table<R, P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
@@ -44,7 +47,10 @@ impl<R, P: Protocol> Clone for Table<R, P> {
 
 impl<R, P: Protocol> std::fmt::Debug for Table<R, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Table").field("name", &self.core.name).field("row", &self.core.row_type).finish_non_exhaustive()
+        f.debug_struct("Table")
+            .field("name", &self.core.name)
+            .field("row", &self.core.row_type)
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,13 +64,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.core.name
     }
 
-    /// Bytes the table has taken for its records, for versions apart from them, and for the buckets of its index.
+    /// Bytes the table has taken for its records, for versions apart from them, and for the buckets
+    /// of its index.
     pub fn memory_bytes(&self) -> usize {
         self.core.records.reserved_bytes() + self.core.version_bytes() + self.core.index.bytes()
     }
 
-    /// About how many rows there are: how many keys the index holds, which include those of inserts under way and those
-    /// deleted in the last few milliseconds. Exact once no transaction has run for a while.
+    /// About how many rows there are: how many keys the index holds, which include those of inserts
+    /// under way and those deleted in the last few milliseconds. Exact once no transaction has run
+    /// for a while.
     pub fn len_estimate(&self) -> u64 {
         self.core.linked.sum()
     }
@@ -81,10 +89,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Row { table: self, tx, key: *key, found })
     }
 
-    /// Handles on the places of many keys, whose cache misses overlap: in a hash table all buckets are asked for at once, then all
-    /// records; in an ordered one the lookups go down a node each in turn.
+    /// Handles on the places of many keys, whose cache misses overlap: in a hash table all buckets
+    /// are asked for at once, then all records; in an ordered one the lookups go down a node each
+    /// in turn.
     ///
-    /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them is read.
+    /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them
+    /// is read.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -108,7 +118,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 *found = self.in_words(key, |words| state.look_back(&self.core, words, *found));
             }
         }
-        Ok(std::array::from_fn(|number| Row { table: self, tx, key: keys[number], found: found[number] }))
+        Ok(std::array::from_fn(|number| Row {
+            table: self,
+            tx,
+            key: keys[number],
+            found: found[number],
+        }))
     }
 
     /// Reads columns of a row; `None` if there is no row with this key.
@@ -129,9 +144,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
     ///
-    /// The same as [`Session::run`] with a closure of one [`get`](Table::get), and less work where there is nothing to begin or to commit:
-    /// under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there.
-    /// The columns belong together, whatever others do meanwhile; what two calls give need not.
+    /// The same as [`Session::run`] with a closure of one [`get`](Table::get), and less work where
+    /// there is nothing to begin or to commit: under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc)
+    /// and [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there. The columns
+    /// belong together, whatever others do meanwhile; what two calls give need not.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, Whole};
@@ -147,8 +163,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Abort::ForeignTable`] if session and table are not of the same database, and [`Abort::Nested`] if the session would wait for
-    /// this very thread. Conflicts are retried.
+    /// [`Abort::ForeignTable`] if session and table are not of the same database, and
+    /// [`Abort::Nested`] if the session would wait for this very thread. Conflicts are retried.
     #[inline]
     pub fn get_now<Pr: Projection<R>>(
         &self,
@@ -159,7 +175,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
             let mut words = Pr::EMPTY;
             let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
-            if let Some(is_there) = self.in_words(key, |key| session.read_alone(&self.core, key, unit, copy)) {
+            if let Some(is_there) =
+                self.in_words(key, |key| session.read_alone(&self.core, key, unit, copy))
+            {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
         }
@@ -190,28 +208,37 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key.
     #[inline]
-    pub fn read<Pr: Projection<R>>(&self, tx: &Tx<'_, P>, key: &R::Key, projection: Pr) -> Result<Pr::Value, Abort> {
+    pub fn read<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Pr::Value, Abort> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
     }
 
-    /// As [`Table::get`], for a transaction that means to write what it reads: takes the write locks of the columns' groups
-    /// now instead of at commit, so that nobody else can write them before the transaction has ended.
+    /// As [`Table::get`], for a transaction that means to write what it reads: takes the write
+    /// locks of the columns' groups now instead of at commit, so that nobody else can write them
+    /// before the transaction has ended.
     ///
-    /// What it gives: whoever reads a row everybody writes (a counter, the head of a queue) and computes for a while is not
-    /// made to run again because the row has changed meanwhile. What it costs: other writers of the row wait for a moment and
-    /// then run again themselves, as long as this transaction lasts. Reads of others pass, and commit.
+    /// What it gives: whoever reads a row everybody writes (a counter, the head of a queue) and
+    /// computes for a while is not made to run again because the row has changed meanwhile. What it
+    /// costs: other writers of the row wait for a moment and then run again themselves, as long as
+    /// this transaction lasts. Reads of others pass, and commit.
     ///
-    /// The locks are given back when the attempt ends, however it does: by a commit (whether or not it wrote the row), an
-    /// error or panic of the closure, a conflict. A row that is not there is observed like by `get`, and not locked; nor are
-    /// groups of which the transaction itself has set every column, which it locks at commit. Waiting is bounded, so
-    /// transactions that lock rows in opposite orders do not stop each other for ever: one meets a conflict, gives
-    /// back what it has, and runs again.
+    /// The locks are given back when the attempt ends, however it does: by a commit (whether or not
+    /// it wrote the row), an error or panic of the closure, a conflict. A row that is not there is
+    /// observed like by `get`, and not locked; nor are groups of which the transaction itself has
+    /// set every column, which it locks at commit. Waiting is bounded, so transactions that lock
+    /// rows in opposite orders do not stop each other for ever: one meets a conflict, gives back
+    /// what it has, and runs again.
     ///
-    /// A closure that holds a row and then waits for somebody who wants to write that row (another session's transaction,
-    /// run inside the closure, or another thread) waits for ever, unless the other has a limit on attempts or time.
+    /// A closure that holds a row and then waits for somebody who wants to write that row (another
+    /// session's transaction, run inside the closure, or another thread) waits for ever, unless the
+    /// other has a limit on attempts or time.
     ///
-    /// Protocols under which transactions run one after another have nothing to lock; there this is `get`. Without timestamp
-    /// splitting the whole row is one group.
+    /// Protocols under which transactions run one after another have nothing to lock; there this is
+    /// `get`. Without timestamp splitting the whole row is one group.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -231,8 +258,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     ///
     /// # Errors
-    /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict, if somebody else holds one of the
-    /// groups.
+    /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict,
+    /// if somebody else holds one of the groups.
     pub fn get_for_update<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
@@ -258,18 +285,23 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row.
     ///
     /// # Errors
-    /// [`Abort::Duplicate`] if there is a row with this key, [`Abort::NotUnique`] if a unique index has another row with
-    /// the same key, [`Abort::MemoryLimit`].
+    /// [`Abort::Duplicate`] if there is a row with this key, [`Abort::NotUnique`] if a unique index
+    /// has another row with the same key, [`Abort::MemoryLimit`].
     pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
 
-    /// Inserts rows, one after another; in an ordered table, rows whose keys are neighbours without searching anew.
+    /// Inserts rows, one after another; in an ordered table, rows whose keys are neighbours without
+    /// searching anew.
     ///
     /// # Errors
-    /// As [`Table::insert`], for the first row that is refused. A closure that goes on after an outcome goes on with the rows
-    /// before that one inserted.
-    pub fn insert_many(&self, tx: &Tx<'_, P>, rows: impl IntoIterator<Item = R>) -> Result<(), Abort> {
+    /// As [`Table::insert`], for the first row that is refused. A closure that goes on after an
+    /// outcome goes on with the rows before that one inserted.
+    pub fn insert_many(
+        &self,
+        tx: &Tx<'_, P>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Result<(), Abort> {
         let mut place = Place::default();
         for row in rows {
             if !self.insert_near(tx, &row, &mut place)? {
@@ -288,7 +320,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let key = row.key();
         let home = match self.core.layout.packing::<R::Key>() {
             None => state.link(tx.engine, &self.core, key.words().as_ref(), place)?,
-            Some(packing) => state.link_packed(tx.engine, &self.core, packing, key.words().as_ref(), place)?,
+            Some(packing) => {
+                state.link_packed(tx.engine, &self.core, packing, key.words().as_ref(), place)?
+            }
         };
         self.insert_at(tx, state, home, row)
     }
@@ -296,7 +330,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row unless there is one with this key; says whether it did.
     ///
     /// # Errors
-    /// [`Abort::NotUnique`] if a unique index has another row with the same key, [`Abort::MemoryLimit`].
+    /// [`Abort::NotUnique`] if a unique index has another row with the same key,
+    /// [`Abort::MemoryLimit`].
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         let home = self.record_for(tx, state, &row.key())?;
@@ -305,7 +340,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Inserts a row in its record unless it is there; says whether it did.
     #[inline(always)]
-    fn insert_at(&self, tx: &Tx<'_, P>, state: &mut State<P>, home: Home, row: &R) -> Result<bool, Abort> {
+    fn insert_at(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        home: Home,
+        row: &R,
+    ) -> Result<bool, Abort> {
         if !home.is_new {
             return self.insert_again(tx, state, home.record, row);
         }
@@ -318,7 +359,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// As [`Table::insert_at`], where there was a record before.
     #[inline(never)]
-    fn insert_again(&self, tx: &Tx<'_, P>, state: &mut State<P>, record: RecordAt, row: &R) -> Result<bool, Abort> {
+    fn insert_again(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        record: RecordAt,
+        row: &R,
+    ) -> Result<bool, Abort> {
         state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
@@ -331,14 +378,20 @@ impl<R: Record, P: Protocol> Table<R, P> {
         record: RecordAt,
         row: &R,
     ) -> Result<bool, Abort> {
-        state.enter_unless_there(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
+        state.enter_unless_there(
+            tx.engine,
+            &self.core,
+            record,
+            store_in(row, &mut { R::Image::ZERO }),
+        )
     }
 
-    /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has secondary indexes: then it
-    /// observes the columns that were indexed before.
+    /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has
+    /// secondary indexes: then it observes the columns that were indexed before.
     ///
     /// # Errors
-    /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the same key.
+    /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the
+    /// same key.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
         let words = store_in(&row, &mut image);
@@ -346,8 +399,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
     }
 
-    /// Inserts `row` if there is none with its key, otherwise applies `update` to the one there is; says whether it
-    /// inserted.
+    /// Inserts `row` if there is none with its key, otherwise applies `update` to the one there is;
+    /// says whether it inserted.
     ///
     /// # Errors
     /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
@@ -362,12 +415,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Updates columns of a row when the transaction commits, without looking at them.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if [`Table::create_index`] has made an index
-    /// of one of the columns. A failed guard or an overflow shows when the transaction reads the row's group again or
-    /// commits. Under protocols with versions [`Abort::MemoryLimit`], if there is no room for one: then that is what the transaction ends
-    /// in, whatever the closure makes of it.
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if
+    /// [`Table::create_index`] has made an index of one of the columns. A failed guard or an
+    /// overflow shows when the transaction reads the row's group again or commits. Under protocols
+    /// with versions [`Abort::MemoryLimit`], if there is no room for one: then that is what the
+    /// transaction ends in, whatever the closure makes of it.
     #[inline]
-    pub fn update(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<(), Abort> {
+    pub fn update(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        update: impl Update<R>,
+    ) -> Result<(), Abort> {
         self.find(tx, key)?.update(update)
     }
 
@@ -375,7 +434,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// As [`Table::update`], but for [`Abort::NotFound`].
-    pub fn update_if_present(&self, tx: &Tx<'_, P>, key: &R::Key, update: impl Update<R>) -> Result<bool, Abort> {
+    pub fn update_if_present(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        update: impl Update<R>,
+    ) -> Result<bool, Abort> {
         self.find(tx, key)?.update_if_present(update)
     }
 
@@ -386,20 +450,26 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Panics
     /// If the updater's target spans several groups.
-    pub fn update_with(&self, tx: &Tx<'_, P>, key: &R::Key, updater: impl Updater<R>) -> Result<(), Abort> {
+    pub fn update_with(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        updater: impl Updater<R>,
+    ) -> Result<(), Abort> {
         self.find(tx, key)?.update_with(updater)
     }
 
-    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change` gives. This is the way
-    /// to change columns that indexes keep.
+    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change`
+    /// gives. This is the way to change columns that indexes keep.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index has another row with
-    /// the key that this one would get, [`Abort::MemoryLimit`] if there is no room for an entry of an index, or for a version, as
-    /// [`Table::update`].
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index
+    /// has another row with the key that this one would get, [`Abort::MemoryLimit`] if there is no
+    /// room for an entry of an index, or for a version, as [`Table::update`].
     ///
     /// # Panics
-    /// If `change` gives a [`Whole`](crate::Whole) row, or a [`KeyColumn`](crate::KeyColumn), another key; nothing has been changed then.
+    /// If `change` gives a [`Whole`](crate::Whole) row, or a [`KeyColumn`](crate::KeyColumn),
+    /// another key; nothing has been changed then.
     pub fn modify<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
@@ -451,13 +521,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(keys)
     }
 
-    /// Calls `each` with every row, in no particular order, reading records directly instead of by key; gives their
-    /// number. Meant for checks: it agrees with what transactions see only while none runs.
+    /// Calls `each` with every row, in no particular order, reading records directly instead of by
+    /// key; gives their number. Meant for checks: it agrees with what transactions see only while
+    /// none runs.
     ///
     /// # Errors
     /// [`Error::NotQuiescent`] if a transaction is running.
     pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
-        for_each_row(&self.inner, &self.core, &mut |key, words| each(&R::load(&R::Key::from_words(key), words)))
+        for_each_row(&self.inner, &self.core, &mut |key, words| {
+            each(&R::load(&R::Key::from_words(key), words))
+        })
     }
 
     pub(crate) fn core(&self) -> &TableCore {
@@ -469,7 +542,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// A handle on a record that has been found.
-    pub(crate) fn row_of<'t>(&'t self, tx: &'t Tx<'_, P>, key: R::Key, record: RecordAt) -> Row<'t, R, P> {
+    pub(crate) fn row_of<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: R::Key,
+        record: RecordAt,
+    ) -> Row<'t, R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
@@ -571,14 +649,21 @@ impl<R: Record, P: Protocol> Table<R, P> {
             Found::Record(record) => Ok(Some(record)),
             Found::Nothing { node, version } => {
                 let table = self.core.number;
-                self.in_words(key, |key| state.absent(tx.engine, Missing { table, key: Some(key), node, version }))?;
+                self.in_words(key, |key| {
+                    state.absent(tx.engine, Missing { table, key: Some(key), node, version })
+                })?;
                 Ok(None)
             }
         }
     }
 
     /// The record of a key, linked absent if there is none.
-    fn record_for(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<Home, Abort> {
+    fn record_for(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+    ) -> Result<Home, Abort> {
         self.in_words(key, |key| state.record_for(tx.engine, &self.core, key))
     }
 
@@ -593,16 +678,28 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     #[inline(always)]
-    fn find_found(&self, tx: &Tx<'_, P>, state: &mut State<P>, key: &R::Key) -> Result<Found, Abort> {
+    fn find_found(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+    ) -> Result<Found, Abort> {
         // Not `in_words`: lookups of keys taken as they are get code of their own, at each call.
         match self.core.layout.packing::<R::Key>() {
             None => state.find(tx.engine, &self.core, key.words().as_ref()),
-            Some(packing) => state.find_packed(tx.engine, &self.core, packing, key.words().as_ref()),
+            Some(packing) => {
+                state.find_packed(tx.engine, &self.core, packing, key.words().as_ref())
+            }
         }
     }
 
     #[inline(always)]
-    fn stager<'a>(&'a self, tx: &Tx<'a, P>, state: &'a mut State<P>, record: RecordAt) -> Stager<'a, R, P> {
+    fn stager<'a>(
+        &'a self,
+        tx: &Tx<'a, P>,
+        state: &'a mut State<P>,
+        record: RecordAt,
+    ) -> Stager<'a, R, P> {
         Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
     }
 }
@@ -616,7 +713,8 @@ fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
     }
 }
 
-/// The place of a key, found once: operations on it look nothing up again. It lives as long as its transaction.
+/// The place of a key, found once: operations on it look nothing up again. It lives as long as its
+/// transaction.
 pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
@@ -657,12 +755,14 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                 continue;
             }
             at.prefetch_cell();
-            projection.runs(unit, &mut |first, count| P::prefetch(&self.tx.engine.clock, at, first, count));
+            projection.runs(unit, &mut |first, count| {
+                P::prefetch(&self.tx.engine.clock, at, first, count)
+            });
         }
     }
 
-    /// The record that is there now: where a lookup found nothing, this transaction may have inserted
-    /// since. None, and the absence observed, if there is none.
+    /// The record that is there now: where a lookup found nothing, this transaction may have
+    /// inserted since. None, and the absence observed, if there is none.
     #[inline(always)]
     fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {
@@ -674,7 +774,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[cold]
     #[inline(never)]
     fn look_again(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
-        self.table.in_words(&self.key, |key| state.look_again(self.tx.engine, &self.table.core, key))
+        self.table
+            .in_words(&self.key, |key| state.look_again(self.tx.engine, &self.table.core, key))
     }
 
     /// Reads columns; `None` if there is no row.
@@ -686,7 +787,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         let state = &mut *self.tx.state.borrow_mut();
         state.enter(self.tx.engine)?;
         match self.found {
-            Found::Record(record) => self.table.get_record(self.tx, state, (&self.key, record), projection),
+            Found::Record(record) => {
+                self.table.get_record(self.tx, state, (&self.key, record), projection)
+            }
             Found::Nothing { .. } => self.get_again(state, projection),
         }
     }
@@ -694,7 +797,11 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Row::get`], where a lookup found nothing.
     #[cold]
     #[inline(never)]
-    fn get_again<Pr: Projection<R>>(&self, state: &mut State<P>, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+    fn get_again<Pr: Projection<R>>(
+        &self,
+        state: &mut State<P>,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
         match self.look_again(state)? {
             Some(record) => self.table.get_slowly(self.tx, state, (&self.key, record), projection),
             None => Ok(None),
@@ -714,7 +821,10 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     ///
     /// # Errors
     /// As [`Table::get_for_update`].
-    pub fn get_for_update<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+    pub fn get_for_update<Pr: Projection<R>>(
+        &self,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
         // Before it is looked for: the refusal must not tell whether it is there.
         state.enter(self.tx.engine)?;
@@ -823,7 +933,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// # Errors
     /// [`Abort::NotFound`] if there is no row.
     pub fn delete(&self) -> Result<(), Abort> {
-        self.staging(|Stager { state, engine, table, record, .. }| state.delete_row(engine, table, *record))
+        self.staging(|Stager { state, engine, table, record, .. }| {
+            state.delete_row(engine, table, *record)
+        })
     }
 
     /// As [`Table::delete_if_present`].
@@ -836,7 +948,10 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
 
     /// Stages changes of the record; `NotFound`, observed, if the key has none.
     #[inline(always)]
-    fn staging(&self, stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>) -> Result<(), Abort> {
+    fn staging(
+        &self,
+        stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
         let state = &mut *self.tx.state.borrow_mut();
         // Before the row is looked at: the refusal must not tell whether it is there.
         state.admit_write()?;

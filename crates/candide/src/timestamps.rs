@@ -5,8 +5,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a protocol that draws timestamps takes them from, if it leaves a choice ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)).
-/// Whatever is chosen, the guarantees are the same.
+/// Where a protocol that draws timestamps takes them from, if it leaves a choice
+/// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)). Whatever is chosen, the guarantees are
+/// the same.
 ///
 /// ```
 /// use candide::{Database, Error, Mvto, Occ, Timestamps};
@@ -20,14 +21,15 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Timestamps {
-    /// One counter, which every writing commit adds one to: cheap where few threads commit at a time, and a line that all of
-    /// them want where many do.
+    /// One counter, which every writing commit adds one to: cheap where few threads commit at a
+    /// time, and a line that all of them want where many do.
     #[default]
     Counter,
-    /// The system's monotonic clock in ticks of 64 ns, which no thread writes: a transaction reads it once, and twice more if it writes,
-    /// with a full fence each for beginning and for committing; and a commit does not end before the tick does in which it began.
-    /// A database lasts for nine years: then its transactions panic. All of it rests on that clock never going back, wherever it is
-    /// read, as [`Instant`](std::time::Instant) promises.
+    /// The system's monotonic clock in ticks of 64 ns, which no thread writes: a transaction reads
+    /// it once, and twice more if it writes, with a full fence each for beginning and for
+    /// committing; and a commit does not end before the tick does in which it began. A database
+    /// lasts for nine years: then its transactions panic. All of it rests on that clock never going
+    /// back, wherever it is read, as [`Instant`](std::time::Instant) promises.
     Clock,
 }
 
@@ -88,7 +90,8 @@ mod in_tests {
         BY_THE_CLOCK.get()
     }
 
-    /// Databases that `body` builds on this thread take their timestamps from the clock, if their protocols can.
+    /// Databases that `body` builds on this thread take their timestamps from the clock, if their
+    /// protocols can.
     pub(crate) fn by_the_clock<T>(body: impl FnOnce() -> T) -> T {
         BY_THE_CLOCK.set(true);
         let result = body();

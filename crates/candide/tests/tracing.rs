@@ -44,7 +44,8 @@ impl Subscriber for Listening {
         Interest::sometimes()
     }
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("candide::") && LISTENER.with(|listener| listener.borrow().is_some())
+        metadata.target().starts_with("candide::")
+            && LISTENER.with(|listener| listener.borrow().is_some())
     }
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
@@ -55,7 +56,8 @@ impl Subscriber for Listening {
         let mut line = Line(event.metadata().target().to_string());
         event.record(&mut line);
         // Taken out, so that what it does may cause events, too.
-        let mut listener = LISTENER.with(|slot| slot.borrow_mut().take()).expect("asked in `enabled`");
+        let mut listener =
+            LISTENER.with(|slot| slot.borrow_mut().take()).expect("asked in `enabled`");
         listener(*event.metadata().level(), line.0);
         LISTENER.with(|slot| *slot.borrow_mut() = Some(listener));
     }
@@ -66,7 +68,8 @@ impl Subscriber for Listening {
 /// Runs `body` with `listener` hearing this thread's events.
 fn listening<T>(listener: impl FnMut(Level, String) + 'static, body: impl FnOnce() -> T) -> T {
     static SUBSCRIBED: Once = Once::new();
-    SUBSCRIBED.call_once(|| tracing::subscriber::set_global_default(Listening).expect("the only one"));
+    SUBSCRIBED
+        .call_once(|| tracing::subscriber::set_global_default(Listening).expect("the only one"));
     LISTENER.with(|slot| *slot.borrow_mut() = Some(Box::new(listener)));
     let result = body();
     LISTENER.with(|slot| slot.borrow_mut().take());
@@ -85,7 +88,8 @@ fn hear(level: Level, line: String) {
 fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
-    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 }))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
     let mut session = db.session().unwrap();
     let number = session.number();
     let listener = {
@@ -133,7 +137,8 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
 fn a_subscriber_that_panics_leaves_nothing_behind() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
-    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 }))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
     let mut session = db.session().unwrap();
     let caught = listening(
         |_, line| panic!("deliberate: {line}"),

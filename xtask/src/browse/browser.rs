@@ -1,7 +1,9 @@
-//! Chromium without a window, told what to do in the DevTools protocol over two pipes: no port, no other library.
+//! Chromium without a window, told what to do in the DevTools protocol over two pipes: no port, no
+//! other library.
 //!
-//! Messages are JSON and end in a zero byte. The browser reads them from file descriptor 3 and writes to 4; a shell puts our
-//! pipes there, since the standard library only knows the first three.
+//! Messages are JSON and end in a zero byte. The browser reads them from file descriptor 3 and
+//! writes to 4; a shell puts our pipes there, since the standard library only knows the first
+//! three.
 
 use std::env;
 use std::fs;
@@ -53,13 +55,21 @@ pub(super) struct View {
 impl Browser {
     /// Starts the browser that `CANDIDE_BROWSER` names, or else the first there is.
     pub(super) fn start() -> Result<Browser, String> {
-        let program = find().ok_or("there is no Chromium; install it, or name a browser in CANDIDE_BROWSER")?;
+        let program = find()
+            .ok_or("there is no Chromium; install it, or name a browser in CANDIDE_BROWSER")?;
         let profile = env::temp_dir().join(format!("candide-browse-{}", std::process::id()));
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null", "sh"])
             .arg(&program)
-            // The pages are our own files; its sandbox does not work for root, and needs what containers do not have.
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"])
+            // The pages are our own files; its sandbox does not work for root, and needs what
+            // containers do not have.
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+            ])
             .args([
                 "--no-first-run",
                 "--disable-background-networking",
@@ -88,8 +98,14 @@ impl Browser {
 
     /// Opens a file and waits until it is there.
     pub(super) fn open(&mut self, url: &str, view: View) -> Result<Page<'_>, String> {
-        let target = text(&self.order("", "Target.createTarget", json!({ "url": "about:blank" }))?["targetId"]);
-        let attached = self.order("", "Target.attachToTarget", json!({ "targetId": target, "flatten": true }))?;
+        let target = text(
+            &self.order("", "Target.createTarget", json!({ "url": "about:blank" }))?["targetId"],
+        );
+        let attached = self.order(
+            "",
+            "Target.attachToTarget",
+            json!({ "targetId": target, "flatten": true }),
+        )?;
         let mut page = Page {
             session: text(&attached["sessionId"]),
             target,
@@ -150,7 +166,9 @@ impl Browser {
     fn message(&mut self, waiting_for: &str) -> Result<Value, String> {
         self.messages.recv_timeout(PATIENCE).map_err(|error| match error {
             RecvTimeoutError::Timeout => format!("{} does not answer: {waiting_for}", self.program),
-            RecvTimeoutError::Disconnected => format!("{} has ended, or never was: {waiting_for}", self.program),
+            RecvTimeoutError::Disconnected => {
+                format!("{} has ended, or never was: {waiting_for}", self.program)
+            }
         })
     }
 }
@@ -160,7 +178,8 @@ impl Drop for Browser {
         // It may have ended by itself, and then there is nothing to be done.
         let _ = self.order("", "Browser.close", json!({}));
         let asked = Instant::now();
-        while matches!(self.child.try_wait(), Ok(None)) && asked.elapsed() < Duration::from_secs(5) {
+        while matches!(self.child.try_wait(), Ok(None)) && asked.elapsed() < Duration::from_secs(5)
+        {
             thread::sleep(Duration::from_millis(10));
         }
         let _ = self.child.kill();
@@ -172,22 +191,31 @@ impl Drop for Browser {
 impl Page<'_> {
     /// Has the page evaluate an expression.
     pub(super) fn evaluate(&mut self, script: &str) -> Result<Value, String> {
-        let answer = self.order("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }))?;
+        let answer =
+            self.order("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }))?;
         match &answer["exceptionDetails"] {
             Value::Null => Ok(answer["result"]["value"].clone()),
-            thrown => Err(format!("the check does not run: {}", thrown["exception"]["description"])),
+            thrown => {
+                Err(format!("the check does not run: {}", thrown["exception"]["description"]))
+            }
         }
     }
 
     /// The page as a picture, all of it: a PNG, in base 64.
     pub(super) fn picture(&mut self) -> Result<String, String> {
-        let answer = self.order("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }))?;
+        let answer = self.order(
+            "Page.captureScreenshot",
+            json!({ "format": "png", "captureBeyondViewport": true }),
+        )?;
         Ok(text(&answer["data"]))
     }
 
     /// The page as it is printed: a PDF, in base 64.
     pub(super) fn print(&mut self) -> Result<String, String> {
-        let answer = self.order("Page.printToPDF", json!({ "preferCSSPageSize": true, "printBackground": true }))?;
+        let answer = self.order(
+            "Page.printToPDF",
+            json!({ "preferCSSPageSize": true, "printBackground": true }),
+        )?;
         Ok(text(&answer["data"]))
     }
 
@@ -203,11 +231,14 @@ impl Page<'_> {
     }
 
     fn wait_until_loaded(&mut self) -> Result<(), String> {
-        // The order to navigate is answered before the page is there, and what comes in between is looked at here.
+        // The order to navigate is answered before the page is there, and what comes in between is
+        // looked at here.
         loop {
             let event = self.browser.message("Page.loadEventFired")?;
             self.note(&event);
-            if event["sessionId"] == self.session.as_str() && event["method"] == "Page.loadEventFired" {
+            if event["sessionId"] == self.session.as_str()
+                && event["method"] == "Page.loadEventFired"
+            {
                 return Ok(());
             }
         }
@@ -230,7 +261,9 @@ impl Page<'_> {
             Some("Log.entryAdded") if parameters["entry"]["level"] == "error" => {
                 format!("logs an error: {}", parameters["entry"]["text"])
             }
-            Some("Network.requestWillBeSent") if parameters["request"]["url"] != self.url.as_str() => {
+            Some("Network.requestWillBeSent")
+                if parameters["request"]["url"] != self.url.as_str() =>
+            {
                 format!("asks for {}", parameters["request"]["url"])
             }
             _ => return,

@@ -1,4 +1,5 @@
-//! Whether the check can fail: a page that is right is damaged in every way that it is meant to notice.
+//! Whether the check can fail: a page that is right is damaged in every way that it is meant to
+//! notice.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +29,9 @@ const DAMAGES: &[Damage] = &[
         name: "a number of the JSON that no table has",
         complaint: "data/p95_us is shown nowhere",
         inflict: |page| {
-            edit_after(page, "\"transactions\": {", |rest| format!("\"data\": {{ \"p95_us\": 3 }}, {rest}"))
+            edit_after(page, "\"transactions\": {", |rest| {
+                format!("\"data\": {{ \"p95_us\": 3 }}, {rest}")
+            })
         },
     },
     Damage {
@@ -49,7 +52,11 @@ const DAMAGES: &[Damage] = &[
     Damage {
         name: "an axis that does not start at zero",
         complaint: "does not start at zero",
-        inflict: |page| edit_after(page, "data-axis=\"y\" data-value=\"0\"", |rest| rest.replacen(">0<", ">90k<", 1)),
+        inflict: |page| {
+            edit_after(page, "data-axis=\"y\" data-value=\"0\"", |rest| {
+                rest.replacen(">0<", ">90k<", 1)
+            })
+        },
     },
     Damage {
         name: "a marker in the wrong place",
@@ -64,7 +71,9 @@ const DAMAGES: &[Damage] = &[
     Damage {
         name: "a bar in the wrong colour",
         complaint: "filled otherwise",
-        inflict: |page| edit_after(page, "<circle class=\"mark\"", |rest| format!(" style=\"fill: red\"{rest}")),
+        inflict: |page| {
+            edit_after(page, "<circle class=\"mark\"", |rest| format!(" style=\"fill: red\"{rest}"))
+        },
     },
     Damage {
         name: "two protocols in one colour",
@@ -85,21 +94,27 @@ const DAMAGES: &[Damage] = &[
         name: "a page that throws",
         complaint: "throws",
         inflict: |page| {
-            edit_after(page, "<main>", |rest| format!("<script>throw new Error('on purpose')</script>{rest}"))
+            edit_after(page, "<main>", |rest| {
+                format!("<script>throw new Error('on purpose')</script>{rest}")
+            })
         },
     },
     Damage {
         name: "a page that complains",
         complaint: "writes to the console",
         inflict: |page| {
-            edit_after(page, "<main>", |rest| format!("<script>console.error('on purpose')</script>{rest}"))
+            edit_after(page, "<main>", |rest| {
+                format!("<script>console.error('on purpose')</script>{rest}")
+            })
         },
     },
     Damage {
         name: "a page that fetches",
         complaint: "asks for \"http://localhost:9/picture.png\"",
         inflict: |page| {
-            edit_after(page, "<main>", |rest| format!("<img src=\"http://localhost:9/picture.png\">{rest}"))
+            edit_after(page, "<main>", |rest| {
+                format!("<img src=\"http://localhost:9/picture.png\">{rest}")
+            })
         },
     },
 ];
@@ -109,7 +124,8 @@ pub(super) fn refuse_all(browser: &mut Browser, file: &Path) -> Result<(), Strin
     let page = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let damaged = file.with_extension("damaged.html");
     for Damage { name, complaint, inflict } in DAMAGES {
-        let text = inflict(&page).ok_or_else(|| format!("{} has nothing to damage for {name:?}", file.display()))?;
+        let text = inflict(&page)
+            .ok_or_else(|| format!("{} has nothing to damage for {name:?}", file.display()))?;
         fs::write(&damaged, text).map_err(|error| format!("{}: {error}", damaged.display()))?;
         let found = problems(browser, &damaged, VIEWS[0])?.problems;
         let noticed = found.iter().find(|problem| problem.contains(complaint));

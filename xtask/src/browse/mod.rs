@@ -1,6 +1,7 @@
-//! Whether a report of the command is what it should be, in a real browser, on a large screen and on a phone: no errors, nothing
-//! fetched, nothing that makes the page scroll sideways, every number of its JSON shown, every axis from zero, everything drawn in
-//! its place and in its protocol's colour. What exactly is looked at is in `check.js`.
+//! Whether a report of the command is what it should be, in a real browser, on a large screen and
+//! on a phone: no errors, nothing fetched, nothing that makes the page scroll sideways, every
+//! number of its JSON shown, every axis from zero, everything drawn in its place and in its
+//! protocol's colour. What exactly is looked at is in `check.js`.
 
 mod browser;
 mod damage;
@@ -34,7 +35,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         [option] if *option == "--self-test" => {
             files.iter().try_for_each(|file| damage::refuse_all(&mut browser, file))
         }
-        [option] if *option == "--pictures" => files.iter().try_for_each(|file| pictures(&mut browser, file)),
+        [option] if *option == "--pictures" => {
+            files.iter().try_for_each(|file| pictures(&mut browser, file))
+        }
         _ => Err(format!("`browse` does not know {options:?}")),
     }
 }
@@ -44,7 +47,11 @@ fn approve(browser: &mut Browser, file: &Path) -> Result<(), String> {
         let found = problems(browser, file, view)?;
         if !found.problems.is_empty() {
             let many = found.problems.len();
-            found.problems.iter().take(20).for_each(|problem| println!("{}: {}: {problem}", file.display(), view.name));
+            found
+                .problems
+                .iter()
+                .take(20)
+                .for_each(|problem| println!("{}: {}: {problem}", file.display(), view.name));
             return Err(format!("{} has {many} problems on a {}", file.display(), view.name));
         }
         println!(
@@ -75,12 +82,15 @@ fn problems(browser: &mut Browser, file: &Path, view: View) -> Result<Found, Str
     Ok(Found { problems, numbers: checked["numbers"].clone(), marks: checked["marks"].clone() })
 }
 
-/// Pictures of the whole page beside the file: both views in light and in dark, and as it is printed.
+/// Pictures of the whole page beside the file: both views in light and in dark, and as it is
+/// printed.
 fn pictures(browser: &mut Browser, file: &Path) -> Result<(), String> {
     let write = |name: String, content: &str| {
         let path = file.with_extension(name);
         println!("{}", path.display());
-        let bytes = BASE64_STANDARD.decode(content).map_err(|error| format!("the browser's picture: {error}"))?;
+        let bytes = BASE64_STANDARD
+            .decode(content)
+            .map_err(|error| format!("the browser's picture: {error}"))?;
         fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
     };
     for view in VIEWS {

@@ -114,7 +114,8 @@ impl Budget {
         }
         let mut limits: Vec<Limit> = Vec::new();
         for (number, line) in lines {
-            let limit = Limit::parse(line).map_err(|problem| format!("line {number}: {problem}"))?;
+            let limit =
+                Limit::parse(line).map_err(|problem| format!("line {number}: {problem}"))?;
             let mut of_profile = limits.iter().filter(|known| known.profile == limit.profile);
             if of_profile.any(|known| known.quantity == limit.quantity) {
                 let (quantity, profile) = (&limit.quantity, &limit.profile);

@@ -3,7 +3,8 @@
 use super::measure::Cost;
 use std::collections::BTreeMap;
 
-/// How much more an operation may take than it did, as a factor; and how much less before somebody should note it down.
+/// How much more an operation may take than it did, as a factor; and how much less before somebody
+/// should note it down.
 const GROWTH_MAX: f64 = 1.05;
 const SHRINKAGE_MAX: f64 = 0.95;
 
@@ -21,14 +22,17 @@ impl Baseline {
     pub(super) fn of(compiler: &str, costs: &[Cost]) -> Baseline {
         // As they are written, so that a count compared with itself is the same.
         let rounded = |cost: &Cost| (cost.counts.instructions * 10.0).round() / 10.0;
-        let costs = costs.iter().map(|cost| ((cost.protocol.clone(), cost.operation.clone()), rounded(cost)));
+        let costs = costs
+            .iter()
+            .map(|cost| ((cost.protocol.clone(), cost.operation.clone()), rounded(cost)));
         Baseline { compiler: compiler.to_string(), costs: costs.collect() }
     }
 
     pub(super) fn parse(text: &str) -> Result<Baseline, String> {
         let mut lines = text.lines();
         let compiler = lines.next().and_then(|line| line.strip_prefix(COMPILER));
-        let compiler = compiler.ok_or("the first line does not say which compiler it was")?.to_string();
+        let compiler =
+            compiler.ok_or("the first line does not say which compiler it was")?.to_string();
         if lines.next() != Some(HEAD) {
             return Err(format!("the second line is not `{HEAD}`"));
         }
@@ -39,8 +43,9 @@ impl Baseline {
             let operation = operation.strip_prefix('"')?.strip_suffix('"')?;
             Some(((protocol.to_string(), operation.to_string()), count.parse().ok()?))
         };
-        let costs =
-            lines.map(|line| cost(line).ok_or_else(|| format!("`{line}` is no count"))).collect::<Result<_, _>>()?;
+        let costs = lines
+            .map(|line| cost(line).ok_or_else(|| format!("`{line}` is no count")))
+            .collect::<Result<_, _>>()?;
         Ok(Baseline { compiler, costs })
     }
 
@@ -62,16 +67,21 @@ pub(super) struct Verdict {
     pub(super) notes: Vec<String>,
 }
 
-/// Compares what was counted `now` with what was counted `before`. Counts of different compilers are compared and never
-/// fail.
+/// Compares what was counted `now` with what was counted `before`. Counts of different compilers
+/// are compared and never fail.
 pub(super) fn compare(before: &Baseline, now: &Baseline) -> Verdict {
     let mut verdict = Verdict::default();
     for ((protocol, operation), &count) in &before.costs {
         let Some(&new) = now.costs.get(&(protocol.clone(), operation.clone())) else {
-            verdict.failures.push(format!("{protocol}: {operation}: was {count:.1}, and is not counted any more"));
+            verdict.failures.push(format!(
+                "{protocol}: {operation}: was {count:.1}, and is not counted any more"
+            ));
             continue;
         };
-        let change = format!("{protocol}: {operation}: {count:.1} before, {new:.1} now{}", percentage(count, new));
+        let change = format!(
+            "{protocol}: {operation}: {count:.1} before, {new:.1} now{}",
+            percentage(count, new)
+        );
         if new > count * GROWTH_MAX {
             verdict.failures.push(change);
         } else if new < count * SHRINKAGE_MAX {
@@ -79,7 +89,9 @@ pub(super) fn compare(before: &Baseline, now: &Baseline) -> Verdict {
         }
     }
     for (protocol, operation) in now.costs.keys().filter(|key| !before.costs.contains_key(*key)) {
-        verdict.failures.push(format!("{protocol}: {operation}: is counted, and not in the baseline"));
+        verdict
+            .failures
+            .push(format!("{protocol}: {operation}: is counted, and not in the baseline"));
     }
     if before.compiler != now.compiler {
         let reported = verdict.failures.drain(..).map(|failure| format!("would fail: {failure}"));
@@ -101,7 +113,9 @@ mod tests {
     use super::*;
 
     fn baseline(compiler: &str, costs: &[(&str, f64)]) -> Baseline {
-        let costs = costs.iter().map(|(operation, count)| (("occ".to_string(), operation.to_string()), *count));
+        let costs = costs
+            .iter()
+            .map(|(operation, count)| (("occ".to_string(), operation.to_string()), *count));
         Baseline { compiler: compiler.to_string(), costs: costs.collect() }
     }
 
@@ -111,7 +125,10 @@ mod tests {
 
     #[test]
     fn growth_beyond_the_limit_fails_and_names_both_counts() {
-        let verdict = compared(&[("get, hash", 200.0), ("put", 10.0)], &[("get, hash", 212.0), ("put", 10.0)]);
+        let verdict = compared(
+            &[("get, hash", 200.0), ("put", 10.0)],
+            &[("get, hash", 212.0), ("put", 10.0)],
+        );
         assert_eq!(verdict.failures, ["occ: get, hash: 200.0 before, 212.0 now (+6.0 %)"]);
         assert_eq!(verdict.notes, [""; 0]);
     }
@@ -147,7 +164,12 @@ mod tests {
         let verdict = compare(&before, &baseline("rustc 2", &[("get", 300.0)]));
         assert_eq!(verdict.failures, [""; 0]);
         assert_eq!(verdict.notes.iter().filter(|note| note.starts_with("would fail: ")).count(), 2);
-        assert!(verdict.notes.last().is_some_and(|note| note.contains("rustc 1") && note.contains("rustc 2")));
+        assert!(
+            verdict
+                .notes
+                .last()
+                .is_some_and(|note| note.contains("rustc 1") && note.contains("rustc 2"))
+        );
     }
 
     #[test]

@@ -15,7 +15,8 @@ use std::process::{Command, Stdio};
 pub(super) enum Scale {
     /// By the release profile, with caches, over tables larger than those.
     Full,
-    /// As the checks of a change build what they run, so that nothing is compiled twice; instructions alone.
+    /// As the checks of a change build what they run, so that nothing is compiled twice;
+    /// instructions alone.
     Small,
 }
 
@@ -39,12 +40,17 @@ impl Scale {
         }
     }
 
-    /// What to count: the caches are those that a core has for itself, so that what leaves them shows.
+    /// What to count: the caches are those that a core has for itself, so that what leaves them
+    /// shows.
     fn counted(self) -> &'static [&'static str] {
         match self {
-            Scale::Full => {
-                &["--dump-instr=yes", "--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"]
-            }
+            Scale::Full => &[
+                "--dump-instr=yes",
+                "--cache-sim=yes",
+                "--I1=32768,8,64",
+                "--D1=49152,12,64",
+                "--LL=2097152,16,64",
+            ],
             Scale::Small => &[],
         }
     }
@@ -81,8 +87,9 @@ impl Tools {
         let verbose = output(Command::new(rustc).arg("-vV"))?;
         let release = verbose.lines().next().unwrap_or_default();
         let host = verbose.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
-        let valgrind = output(Command::new("valgrind").arg("--version"))
-            .map_err(|problem| format!("{problem}; install Valgrind, for instance by `apt-get install valgrind`"))?;
+        let valgrind = output(Command::new("valgrind").arg("--version")).map_err(|problem| {
+            format!("{problem}; install Valgrind, for instance by `apt-get install valgrind`")
+        })?;
         Ok(Tools { compiler: format!("{release}, {host}"), valgrind: valgrind.trim().to_string() })
     }
 }
@@ -103,9 +110,13 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
         valgrind.arg("--dump-before=costs::divide");
         valgrind.arg(format!("--callgrind-out-file={}", profile.display()));
         let labels = output(valgrind.arg(&program).args([protocol, scale.name()]))?;
-        let text = fs::read_to_string(&profile).map_err(|error| format!("{}: {error}", profile.display()))?;
+        let text = fs::read_to_string(&profile)
+            .map_err(|error| format!("{}: {error}", profile.display()))?;
         let parts = profile::parts(&text)?;
-        costs.extend(join(protocol, &labels, parts).map_err(|problem| format!("{}: {problem}", profile.display()))?);
+        costs.extend(
+            join(protocol, &labels, parts)
+                .map_err(|problem| format!("{}: {problem}", profile.display()))?,
+        );
         progress.step();
     }
     Ok(Measured { costs, program })
@@ -113,17 +124,31 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
 
 fn build(root: &Path, scale: Scale) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root).args(["build", "--release", "--package", "candide-measure", "--bin", "costs"]);
+    cargo.current_dir(root).args([
+        "build",
+        "--release",
+        "--package",
+        "candide-measure",
+        "--bin",
+        "costs",
+    ]);
     cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
-    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CARGO_PROFILE_RELEASE_")) {
+    for (name, _) in env::vars_os()
+        .filter(|(name, _)| name.to_string_lossy().starts_with("CARGO_PROFILE_RELEASE_"))
+    {
         cargo.env_remove(name);
     }
     let messages = output(cargo.envs(scale.profile().iter().copied()))?;
     let mut executables = messages.lines().filter_map(|message| {
         let message: Value = serde_json::from_str(message).ok()?;
-        message["executable"].as_str().filter(|_| message["target"]["name"] == "costs").map(PathBuf::from)
+        message["executable"]
+            .as_str()
+            .filter(|_| message["target"]["name"] == "costs")
+            .map(PathBuf::from)
     });
-    executables.next_back().ok_or_else(|| "cargo built the program and did not say where".to_string())
+    executables
+        .next_back()
+        .ok_or_else(|| "cargo built the program and did not say where".to_string())
 }
 
 /// What a command prints, if it succeeds.
@@ -148,9 +173,11 @@ fn join(protocol: &str, labels: &str, parts: Vec<Part>) -> Result<Vec<Cost>, Str
     let mut operations: Vec<(&str, Sizes)> = Vec::new();
     for (label, part) in labels.into_iter().zip(parts) {
         let mut fields = label.split('\t');
-        let (Some(name), Some(Ok(size)), Some(Ok(times))) =
-            (fields.next(), fields.next().map(str::parse::<f64>), fields.next().map(str::parse::<f64>))
-        else {
+        let (Some(name), Some(Ok(size)), Some(Ok(times))) = (
+            fields.next(),
+            fields.next().map(str::parse::<f64>),
+            fields.next().map(str::parse::<f64>),
+        ) else {
             return Err(format!("`{label}` announces no part"));
         };
         if part.totals.instructions == 0.0 {
@@ -161,7 +188,8 @@ fn join(protocol: &str, labels: &str, parts: Vec<Part>) -> Result<Vec<Cost>, Str
         }
         let counts = part.totals.map(|count| count / times);
         let places = part.places.into_iter().map(|(place, count)| (place, count as f64 / times));
-        let index = operations.iter().position(|(known, _)| *known == name).unwrap_or(operations.len());
+        let index =
+            operations.iter().position(|(known, _)| *known == name).unwrap_or(operations.len());
         if index == operations.len() {
             operations.push((name, Vec::new()));
         }
@@ -177,10 +205,16 @@ fn join(protocol: &str, labels: &str, parts: Vec<Part>) -> Result<Vec<Cost>, Str
     let cost = |(name, sizes): (&str, Sizes)| {
         let (counts, places) = match sizes.as_slice() {
             [(_, counts, places)] => (*counts, places.clone()),
-            [(few, of_few, _), (several, of_several, _)] => {
-                (of_several.zip(*of_few, |more, less| (more - less) / (several - few)), BTreeMap::new())
+            [(few, of_few, _), (several, of_several, _)] => (
+                of_several.zip(*of_few, |more, less| (more - less) / (several - few)),
+                BTreeMap::new(),
+            ),
+            _ => {
+                return Err(format!(
+                    "`{name}` comes in {} sizes; two at most make a difference",
+                    sizes.len()
+                ));
             }
-            _ => return Err(format!("`{name}` comes in {} sizes; two at most make a difference", sizes.len())),
         };
         Ok(Cost { protocol: protocol.to_string(), operation: name.to_string(), counts, places })
     };
@@ -202,18 +236,31 @@ mod tests {
 
     #[test]
     fn a_cost_is_a_mean_or_a_difference() {
-        let labels = "get\t2\t10\nget\t8\t10\n\t0\t1\nempty\t0\t4\nbury\t1\t1\nbury\t1\t1\nbury\t3\t1\n";
+        let labels =
+            "get\t2\t10\nget\t8\t10\n\t0\t1\nempty\t0\t4\nbury\t1\t1\nbury\t1\t1\nbury\t3\t1\n";
         let parts = [500.0, 1700.0, 1.0, 400.0, 3.0, 4.0, 27.0].map(part).to_vec();
-        let expected = [("get", 20.0), ("empty", 100.0), ("bury", 10.0)].map(|(name, cost)| (name.to_string(), cost));
+        let expected = [("get", 20.0), ("empty", 100.0), ("bury", 10.0)]
+            .map(|(name, cost)| (name.to_string(), cost));
         assert_eq!(instructions(labels, parts), Ok(expected.to_vec()));
     }
 
     #[test]
     fn parts_that_do_not_fit_what_was_announced_are_refused() {
-        assert!(instructions("get\t2\t10\n", vec![part(1.0), part(2.0)]).is_err_and(|error| error.contains("1 parts")));
-        assert!(instructions("get\t2\n", vec![part(1.0)]).is_err_and(|error| error.contains("announces")));
-        assert!(instructions("get\t2\t1\n", vec![part(0.0)]).is_err_and(|error| error.contains("nothing")));
+        assert!(
+            instructions("get\t2\t10\n", vec![part(1.0), part(2.0)])
+                .is_err_and(|error| error.contains("1 parts"))
+        );
+        assert!(
+            instructions("get\t2\n", vec![part(1.0)])
+                .is_err_and(|error| error.contains("announces"))
+        );
+        assert!(
+            instructions("get\t2\t1\n", vec![part(0.0)])
+                .is_err_and(|error| error.contains("nothing"))
+        );
         let three = "get\t1\t1\nget\t2\t1\nget\t3\t1\n";
-        assert!(instructions(three, vec![part(1.0); 3]).is_err_and(|error| error.contains("3 sizes")));
+        assert!(
+            instructions(three, vec![part(1.0); 3]).is_err_and(|error| error.contains("3 sizes"))
+        );
     }
 }

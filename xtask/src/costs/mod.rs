@@ -1,8 +1,10 @@
-//! What each operation costs: instructions and cache misses, counted by callgrind, so that nothing depends on the machine.
+//! What each operation costs: instructions and cache misses, counted by callgrind, so that nothing
+//! depends on the machine.
 //!
-//! The program that is run is `crates/candide-measure/src/bin/costs.rs`; it also knows the protocols. By default the tables
-//! of `docs/cost-model.md` are written anew. `--check` is for the checks of a change: it runs less, and compares instructions with
-//! `docs/costs.csv`, which `--renew` writes.
+//! The program that is run is `crates/candide-measure/src/bin/costs.rs`; it also knows the
+//! protocols. By default the tables of `docs/cost-model.md` are written anew. `--check` is for the
+//! checks of a change: it runs less, and compares instructions with `docs/costs.csv`, which
+//! `--renew` writes.
 
 mod baseline;
 mod measure;
@@ -37,19 +39,22 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
 
 /// What is counted today, in the way of the check.
 fn today(root: &Path) -> Result<Baseline, String> {
-    let tools = Tools::find().map_err(|problem| format!("{problem}, or set {SKIP}=1 to go without this check"))?;
+    let tools = Tools::find()
+        .map_err(|problem| format!("{problem}, or set {SKIP}=1 to go without this check"))?;
     Ok(Baseline::of(&tools.compiler, &measure::run(root, Scale::Small)?.costs))
 }
 
 fn renew(root: &Path) -> Result<(), String> {
     let now = today(root)?;
-    fs::write(root.join(BASELINE), now.to_text()).map_err(|error| format!("{BASELINE}: {error}"))?;
+    fs::write(root.join(BASELINE), now.to_text())
+        .map_err(|error| format!("{BASELINE}: {error}"))?;
     println!("costs: {BASELINE} has {} counts", now.costs.len());
     Ok(())
 }
 
 fn check(root: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(root.join(BASELINE)).map_err(|error| format!("{BASELINE}: {error}; see {RENEW}"))?;
+    let text = fs::read_to_string(root.join(BASELINE))
+        .map_err(|error| format!("{BASELINE}: {error}; see {RENEW}"))?;
     let before = Baseline::parse(&text).map_err(|problem| format!("{BASELINE}: {problem}"))?;
     let now = today(root)?;
     let verdict = compare(&before, &now);
@@ -76,11 +81,15 @@ mod tests {
 
     #[test]
     fn all_protocols_are_counted() {
-        let registry = fs::read_to_string(crate::root().join(tidy::REGISTRY)).expect("the registry");
+        let registry =
+            fs::read_to_string(crate::root().join(tidy::REGISTRY)).expect("the registry");
         let program = crate::root().join("crates/candide-measure/src/bin/costs.rs");
         let program = fs::read_to_string(program).expect("the program");
         for protocol in tidy::protocols_in(&registry) {
-            assert!(program.contains(&format!("all::<{protocol}>")), "{protocol} is missing in PROTOCOLS of costs.rs");
+            assert!(
+                program.contains(&format!("all::<{protocol}>")),
+                "{protocol} is missing in PROTOCOLS of costs.rs"
+            );
         }
     }
 }

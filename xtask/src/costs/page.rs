@@ -1,4 +1,5 @@
-//! The generated part of `docs/cost-model.md`: tables between two marks, with what was written by hand around them.
+//! The generated part of `docs/cost-model.md`: tables between two marks, with what was written by
+//! hand around them.
 
 use super::measure::{Cost, Measured, Tools};
 use super::profile::Counts;
@@ -40,8 +41,10 @@ pub(super) fn write(root: &Path, tools: &Tools, measured: &Measured) -> Result<(
 
 /// The page with other tables.
 fn replaced(page: &str, tables: &str) -> Result<String, String> {
-    let marks = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = marks.ok_or_else(|| format!("{PAGE} does not have the marks {BEGIN:?} and {END:?}"))?;
+    let marks =
+        page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) =
+        marks.ok_or_else(|| format!("{PAGE} does not have the marks {BEGIN:?} and {END:?}"))?;
     Ok(format!("{before}{BEGIN}{tables}{END}{after}"))
 }
 
@@ -62,22 +65,39 @@ fn tables(tools: &Tools, costs: &[Cost]) -> String {
     let find = |protocol: &str, operation: &str| {
         costs.iter().find(|cost| cost.protocol == protocol && cost.operation == operation)
     };
-    let mut text = format!("\nCounted with {} and {}.\n\n### Instructions\n\n", tools.compiler, tools.valgrind);
+    let mut text = format!(
+        "\nCounted with {} and {}.\n\n### Instructions\n\n",
+        tools.compiler, tools.valgrind
+    );
     row(&mut text, "", protocols.iter().map(|name| format!("`{name}`")));
     rule(&mut text, protocols.len());
     for operation in &operations {
-        let count = |cost: Option<&Cost>| cost.map_or("–".to_string(), |cost| figure(cost.counts.instructions));
-        row(&mut text, operation, protocols.iter().map(|protocol| count(find(protocol, operation))));
+        let count = |cost: Option<&Cost>| {
+            cost.map_or("–".to_string(), |cost| figure(cost.counts.instructions))
+        };
+        row(
+            &mut text,
+            operation,
+            protocols.iter().map(|protocol| count(find(protocol, operation))),
+        );
     }
     for protocol in &protocols {
         write!(text, "\n### All counts of `{protocol}`\n\n").expect("strings take all");
-        row(&mut text, "", ["instructions", "data references", "D1 misses", "LL misses"].map(str::to_string));
+        row(
+            &mut text,
+            "",
+            ["instructions", "data references", "D1 misses", "LL misses"].map(str::to_string),
+        );
         rule(&mut text, 4);
         for operation in &operations {
             let Some(Cost { counts, .. }) = find(protocol, operation) else { continue };
             let Counts { instructions, references, d1_misses, ll_misses } = *counts;
             let misses = [d1_misses, ll_misses].map(|misses| format!("{:.2}", misses + 0.0));
-            row(&mut text, operation, [figure(instructions), figure(references)].into_iter().chain(misses));
+            row(
+                &mut text,
+                operation,
+                [figure(instructions), figure(references)].into_iter().chain(misses),
+            );
         }
     }
     text
@@ -87,7 +107,9 @@ fn tables(tools: &Tools, costs: &[Cost]) -> String {
 fn differences(first: &BTreeMap<Function, f64>, second: &BTreeMap<Function, f64>) -> String {
     let mut functions: BTreeMap<&Function, [f64; 2]> = BTreeMap::new();
     for (which, counts) in [first, second].into_iter().enumerate() {
-        counts.iter().for_each(|(function, count)| functions.entry(function).or_default()[which] += count);
+        counts
+            .iter()
+            .for_each(|(function, count)| functions.entry(function).or_default()[which] += count);
     }
     let difference = |counts: &[f64; 2]| counts[0] - counts[1];
     let (mut large, small): (Vec<_>, Vec<_>) =
@@ -104,8 +126,13 @@ fn differences(first: &BTreeMap<Function, f64>, second: &BTreeMap<Function, f64>
     let mut counts = |head: &str, counts: [f64; 2]| {
         row(&mut text, head, [counts[0], counts[1], difference(&counts)].map(figure));
     };
-    large.iter().for_each(|((file, name), of_both)| counts(&format!("`{file}`: `{name}`"), *of_both));
-    counts(&format!("{} others, which differ by less than {DIFFERENCE_MIN} each", small.len()), of_small);
+    large
+        .iter()
+        .for_each(|((file, name), of_both)| counts(&format!("`{file}`: `{name}`"), *of_both));
+    counts(
+        &format!("{} others, which differ by less than {DIFFERENCE_MIN} each", small.len()),
+        of_small,
+    );
     counts("all", [of_large[0] + of_small[0], of_large[1] + of_small[1]]);
     text
 }
@@ -157,13 +184,20 @@ mod tests {
     #[test]
     fn differences_add_up() {
         let split = |engine: f64, library: f64| {
-            let counts = [(("db.rs", "run"), engine), (("libc.so.6", ""), library), (("table.rs", "get"), 3.0)];
+            let counts = [
+                (("db.rs", "run"), engine),
+                (("libc.so.6", ""), library),
+                (("table.rs", "get"), 3.0),
+            ];
             counts.map(|((file, name), count)| ((file.to_string(), name.to_string()), count)).into()
         };
         let text = differences(&split(140.0, 60.0), &split(40.0, 171.0));
         assert!(text.contains("| `db.rs`: `run` | 140 | 40 | 100 |"), "{text}");
         assert!(text.contains("| `libc.so.6`: `` | 60 | 171 | -111 |"), "{text}");
-        assert!(text.contains("| 1 others, which differ by less than 100 each | 3.0 | 3.0 | 0.0 |"), "{text}");
+        assert!(
+            text.contains("| 1 others, which differ by less than 100 each | 3.0 | 3.0 | 0.0 |"),
+            "{text}"
+        );
         assert!(text.contains("| all | 203 | 214 | -11 |"), "{text}");
     }
 }

@@ -82,7 +82,9 @@ pub(super) fn parts(profile: &str) -> Result<Vec<Part>, String> {
             named(&mut names, name)?;
         } else if line.starts_with("calls=") {
             called = true;
-        } else if has_addresses && line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
+        } else if has_addresses
+            && line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first))
+        {
             let mut fields = line.splitn(3, ' ');
             address = moved(address, fields.next().unwrap_or_default())?;
             // The line after a call is about what was called, which has lines of its own.
@@ -158,7 +160,8 @@ totals: 99
     fn events_are_counted_once_and_where_they_happened() {
         let totals = Counts { instructions: 19.0, references: 8.0, d1_misses: 2.0, ll_misses: 0.0 };
         let places = [(("a", 0x10), 7), (("a", 0x13), 4), (("b", 0x20), 8)];
-        let places = places.map(|((object, address), count)| ((object.to_string(), address), count)).into();
+        let places =
+            places.map(|((object, address), count)| ((object.to_string(), address), count)).into();
         assert_eq!(parts(PROFILE), Ok(vec![Part { totals, places }]));
     }
 

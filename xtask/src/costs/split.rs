@@ -1,7 +1,9 @@
-//! Instructions by the engine's functions, wherever they have been inlined into and whatever they have inlined.
+//! Instructions by the engine's functions, wherever they have been inlined into and whatever they
+//! have inlined.
 //!
-//! An instruction belongs to the innermost function of the engine among those that it was inlined through: what a loop of
-//! `validate` takes of the standard library's iterators is `validate`'s. binutils' `addr2line` knows which those are.
+//! An instruction belongs to the innermost function of the engine among those that it was inlined
+//! through: what a loop of `validate` takes of the standard library's iterators is `validate`'s.
+//! binutils' `addr2line` knows which those are.
 
 use super::profile::Place;
 use std::collections::BTreeMap;
@@ -10,16 +12,21 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// A source file of the engine, from its folder, and a function in it; for others, what they belong to and their name.
+/// A source file of the engine, from its folder, and a function in it; for others, what they belong
+/// to and their name.
 pub(super) type Function = (String, String);
 
 /// Where the engine's source is.
 const ENGINE: &str = "/crates/candide/src/";
 
 /// The counts of a program's places by functions.
-pub(super) fn by_function(program: &Path, places: &BTreeMap<Place, f64>) -> Result<BTreeMap<Function, f64>, String> {
+pub(super) fn by_function(
+    program: &Path,
+    places: &BTreeMap<Place, f64>,
+) -> Result<BTreeMap<Function, f64>, String> {
     let is_own = |object: &str| Path::new(object) == program;
-    let addresses: Vec<u64> = places.keys().filter(|(object, _)| is_own(object)).map(|(_, address)| *address).collect();
+    let addresses: Vec<u64> =
+        places.keys().filter(|(object, _)| is_own(object)).map(|(_, address)| *address).collect();
     let mut functions: BTreeMap<Function, f64> = BTreeMap::new();
     let mut own = frames(program, &addresses)?.into_iter();
     for ((object, _), count) in places {
@@ -46,17 +53,22 @@ fn frames(program: &Path, addresses: &[u64]) -> Result<Vec<Vec<Frame>>, String> 
     let mut addr2line = Command::new("addr2line");
     addr2line.args(["--addresses", "--functions", "--inlines", "--demangle", "--exe"]).arg(program);
     let child = addr2line.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut child = child.map_err(|error| format!("addr2line (of binutils) does not start: {error}"))?;
+    let mut child =
+        child.map_err(|error| format!("addr2line (of binutils) does not start: {error}"))?;
     let mut input = child.stdin.take().expect("it is piped");
     let questions: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
     // It answers while it is asked.
     let asking = thread::spawn(move || input.write_all(questions.as_bytes()));
     let answers = child.wait_with_output().map_err(|error| format!("addr2line: {error}"))?;
-    asking.join().expect("writing does not panic").map_err(|error| format!("addr2line: {error}"))?;
+    asking
+        .join()
+        .expect("writing does not panic")
+        .map_err(|error| format!("addr2line: {error}"))?;
     Ok(answered(&String::from_utf8_lossy(&answers.stdout)))
 }
 
-/// For each address a line with it, and for each of its frames a line with the name and one with the place in the source.
+/// For each address a line with it, and for each of its frames a line with the name and one with
+/// the place in the source.
 fn answered(answers: &str) -> Vec<Vec<Frame>> {
     let mut frames: Vec<Vec<Frame>> = Vec::new();
     let mut lines = answers.lines();
@@ -74,7 +86,8 @@ fn answered(answers: &str) -> Vec<Vec<Frame>> {
 /// Whose an instruction is.
 fn function(frames: &[Frame]) -> Function {
     let engine = |frame: &Frame| frame.file.split_once(ENGINE).map(|(_, file)| file.to_string());
-    let own: Vec<(&Frame, String)> = frames.iter().filter_map(|frame| Some((frame, engine(frame)?))).collect();
+    let own: Vec<(&Frame, String)> =
+        frames.iter().filter_map(|frame| Some((frame, engine(frame)?))).collect();
     // A closure says less than the function around it.
     let named = own.iter().find(|(frame, _)| !frame.name.contains("{{closure}}")).or(own.first());
     if let Some((frame, file)) = named {
@@ -89,7 +102,9 @@ fn function(frames: &[Frame]) -> Function {
     let file = match last.name.strip_prefix("candide::") {
         Some(path) => {
             let parts: Vec<&str> = path.split("::").filter(|part| !is_hash(part)).collect();
-            let modules = parts[..parts.len() - 1].iter().take_while(|part| part.starts_with(char::is_lowercase));
+            let modules = parts[..parts.len() - 1]
+                .iter()
+                .take_while(|part| part.starts_with(char::is_lowercase));
             format!("{}.rs", modules.copied().collect::<Vec<_>>().join("/"))
         }
         None => "outside the engine".to_string(),
@@ -109,13 +124,17 @@ fn short(name: &str) -> String {
             is_outside
         })
         .collect();
-    let parts = plain.split("::").filter(|part| !part.is_empty() && *part != "{{closure}}" && !is_hash(part));
+    let parts = plain
+        .split("::")
+        .filter(|part| !part.is_empty() && *part != "{{closure}}" && !is_hash(part));
     parts.last().unwrap_or(name).to_string()
 }
 
 /// Whether this is what the compiler adds to a symbol.
 fn is_hash(part: &str) -> bool {
-    part.len() == 17 && part.starts_with('h') && part[1..].chars().all(|digit| digit.is_ascii_hexdigit())
+    part.len() == 17
+        && part.starts_with('h')
+        && part[1..].chars().all(|digit| digit.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

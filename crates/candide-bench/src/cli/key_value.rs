@@ -43,8 +43,8 @@ pub(crate) struct KeyValueArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
-    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
-    /// counts with --profile paper]
+    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in
+    /// `bench ycsb` [default: increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -54,7 +54,8 @@ pub(crate) struct KeyValueArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Preset {
-    /// STO's micro-benchmark of indexes: words, 20 operations, theta 0.8, four of five transactions only read
+    /// STO's micro-benchmark of indexes: words, 20 operations, theta 0.8, four of five transactions
+    /// only read
     Index,
     /// Cicada's single counter: every transaction reads and writes the same word
     Counter,
@@ -83,7 +84,9 @@ impl KeyValueArgs {
 
     fn with_knobs<L: Layout>(&self, published: Ycsb<L>) -> Ycsb<L> {
         let profile = match self.common.profile {
-            Profile::Strict => Ycsb { rows: published.rows.min(1_000_000), verify: Verify::Increment, ..published },
+            Profile::Strict => {
+                Ycsb { rows: published.rows.min(1_000_000), verify: Verify::Increment, ..published }
+            }
             Profile::Paper => published,
         };
         Ycsb {

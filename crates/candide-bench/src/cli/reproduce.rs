@@ -14,8 +14,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(value_enum)]
     pub(crate) figure: FigureName,
 
-    /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the cores there are; where the figure has
-    /// bars, as many as there are cores]
+    /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the cores there
+    /// are; where the figure has bars, as many as there are cores]
     #[arg(long, value_parser = threads, value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
 
@@ -31,8 +31,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_parser = duration, default_value = "500ms", allow_hyphen_values = true)]
     pub(crate) warmup: Duration,
 
-    /// How large tables are beside the published ones, from 0 to 1 [default: as large as fits into half of the memory
-    /// that is free and into 1 GiB for each core, so that loading takes seconds]
+    /// How large tables are beside the published ones, from 0 to 1 [default: as large as fits into
+    /// half of the memory that is free and into 1 GiB for each core, so that loading takes seconds]
     #[arg(long, value_name = "FRACTION", value_parser = fraction)]
     pub(crate) scale: Option<f64>,
 
@@ -56,7 +56,8 @@ pub(crate) struct ReproduceArgs {
 /// What can be reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
-    /// What each choice below the protocol is worth, in TPC-C: Figure 4 of "Opportunities for Optimism" (VLDB 2020)
+    /// What each choice below the protocol is worth, in TPC-C: Figure 4 of "Opportunities for
+    /// Optimism" (VLDB 2020)
     Factors,
     /// Deliveries with and without keys that keep districts apart: its Figure 6
     Delivery,
@@ -66,7 +67,8 @@ pub(crate) enum FigureName {
     HighContention,
     /// Commit-time updates and timestamp splitting, each alone and together: its Figure 12g
     SeparateEffects,
-    /// One timestamp to a row, and several: Figures 2 and 3 of the study of timestamp granularity (2018)
+    /// One timestamp to a row, and several: Figures 2 and 3 of the study of timestamp granularity
+    /// (2018)
     Granularity,
     /// TPC-C with as many warehouses as threads: Table 3 of MOCC (VLDB 2016)
     TpccMocc,

@@ -9,7 +9,8 @@ use super::{Common, Profile, Switch, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct RubisArgs {
-    /// Items for sale; each takes about a kilobyte with its bids [default: 100000, or 500000 with --profile paper]
+    /// Items for sale; each takes about a kilobyte with its bids [default: 100000, or 500000 with
+    /// --profile paper]
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     items: Option<u64>,
 
@@ -41,12 +42,13 @@ pub(crate) struct RubisArgs {
     #[arg(long, value_parser = weights::<3>, default_value = "30,20,50", allow_hyphen_values = true)]
     weights: [u32; 3],
 
-    /// Bids vary, so that they raise prices, which they do not in the published measurements [default: on, or off with --profile
-    /// paper]
+    /// Bids vary, so that they raise prices, which they do not in the published measurements
+    /// [default: on, or off with --profile paper]
     #[arg(long, value_enum)]
     vary_bids: Option<Switch>,
 
-    /// What is sold out is not sold, as it is in the published measurements [default: on, or off with --profile paper]
+    /// What is sold out is not sold, as it is in the published measurements [default: on, or off
+    /// with --profile paper]
     #[arg(long, value_enum)]
     refuse_sold_out: Option<Switch>,
 

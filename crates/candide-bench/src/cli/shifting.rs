@@ -22,8 +22,8 @@ pub(crate) struct ShiftingArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "ROWS", default_value_t = 20)]
     reads: usize,
 
-    /// How long a phase lasts, such as 100ms; the first of a run and every other one only read. A run lasts for 800ms, unless
-    /// --duration says otherwise
+    /// How long a phase lasts, such as 100ms; the first of a run and every other one only read. A
+    /// run lasts for 800ms, unless --duration says otherwise
     #[arg(long, value_parser = positive_duration, default_value = "100ms", allow_hyphen_values = true)]
     phase: Duration,
 
@@ -51,7 +51,8 @@ impl ShiftingArgs {
         }
     }
 
-    /// What it has in common with other workloads, with its own duration. Slices are those of its phases.
+    /// What it has in common with other workloads, with its own duration. Slices are those of its
+    /// phases.
     pub(crate) fn into_common(mut self) -> Common {
         self.common.duration.get_or_insert(DURATION);
         self.common.slice = None;

@@ -17,11 +17,13 @@ pub(crate) struct TpcBArgs {
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT", default_value_t = 100_000)]
     accounts: u64,
 
-    /// How many of a hundred customers come to a teller of another branch [default: 15, or 0 with --profile paper]
+    /// How many of a hundred customers come to a teller of another branch [default: 15, or 0 with
+    /// --profile paper]
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     remote: Option<u32>,
 
-    /// A transaction reads the account's balance after it has changed it [default: on, or off with --profile paper]
+    /// A transaction reads the account's balance after it has changed it [default: on, or off with
+    /// --profile paper]
     #[arg(long, value_enum)]
     observe_balance: Option<Switch>,
 

@@ -10,18 +10,21 @@ use super::{Common, Profile, Switch, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct TpccArgs {
-    /// Numbers of warehouses, separated by commas; each takes about 200 MB, and a kilobyte more for each new order
+    /// Numbers of warehouses, separated by commas; each takes about 200 MB, and a kilobyte more for
+    /// each new order
     #[arg(long, value_parser = whole::<u16>, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
     warehouses: Vec<u16>,
 
-    /// Whose TPC-C, in place of that of --profile: FOEDUS's, also measured for MOCC with as many warehouses as threads, or that
-    /// of DBx1000, which inserts nothing. Other options change it further
+    /// Whose TPC-C, in place of that of --profile: FOEDUS's, also measured for MOCC with as many
+    /// warehouses as threads, or that of DBx1000, which inserts nothing. Other options change it
+    /// further
     #[arg(long, value_name = "SYSTEM", value_enum)]
     like: Option<System>,
 
-    /// Mixes, separated by commas: `full` (45 % new-order, 43 % payment, 4 % each of order-status, delivery, stock-level),
-    /// `three` (49 % new-order, 47 % payment, 4 % order-status), `two` (51 % new-order, 49 % payment), `even` (50 % each),
-    /// `new-order` [default: full, or even with --like dbx1000]
+    /// Mixes, separated by commas: `full` (45 % new-order, 43 % payment, 4 % each of order-status,
+    /// delivery, stock-level), `three` (49 % new-order, 47 % payment, 4 % order-status), `two` (51
+    /// % new-order, 49 % payment), `even` (50 % each), `new-order` [default: full, or even with
+    /// --like dbx1000]
     #[arg(long, value_delimiter = ',')]
     mix: Vec<Mix>,
 
@@ -45,17 +48,19 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     rollbacks: Option<u32>,
 
-    /// Where numbers of orders come from: a counter outside the database asked by each attempt, or once for each transaction,
-    /// or the district's row [default: once, or per-attempt with --profile paper, or district with --like]
+    /// Where numbers of orders come from: a counter outside the database asked by each attempt, or
+    /// once for each transaction, or the district's row [default: once, or per-attempt with
+    /// --profile paper, or district with --like]
     #[arg(long, value_name = "SOURCE", value_enum)]
     order_ids: Option<OrderIdSource>,
 
-    /// Deliveries are queued for one thread of each warehouse (on), or made by whoever draws them (off) [default: on, or off
-    /// with --like foedus]
+    /// Deliveries are queued for one thread of each warehouse (on), or made by whoever draws them
+    /// (off) [default: on, or off with --like foedus]
     #[arg(long, value_enum)]
     delivery_queue: Option<Switch>,
 
-    /// A delivery looks for the next order where it found the last one (on), or from the beginning (off)
+    /// A delivery looks for the next order where it found the last one (on), or from the beginning
+    /// (off)
     #[arg(long, value_enum, default_value = "off")]
     delivery_hint: Switch,
 
@@ -67,15 +72,18 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_enum, default_value = "on")]
     hash_index: Switch,
 
-    /// How payments are kept: by customer, or in sequence [default: customer, or sequential with --profile paper]
+    /// How payments are kept: by customer, or in sequence [default: customer, or sequential with
+    /// --profile paper]
     #[arg(long, value_name = "ORDER", value_enum)]
     history_keys: Option<HistoryOrder>,
 
-    /// A payment reads the customer's balance after it has changed it [default: on, or off with --like foedus]
+    /// A payment reads the customer's balance after it has changed it [default: on, or off with
+    /// --like foedus]
     #[arg(long, value_enum)]
     payment_observes_balance: Option<Switch>,
 
-    /// Stock-level scans an empty range, as in published measurements [default: off, or on with --profile paper]
+    /// Stock-level scans an empty range, as in published measurements [default: off, or on with
+    /// --profile paper]
     #[arg(long, value_enum)]
     stock_level_empty_scan: Option<Switch>,
 
@@ -83,12 +91,13 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_name = "WAREHOUSES", value_enum, default_value = "range")]
     homes: HomeChoice,
 
-    /// After how many transactions a thread examines consistency conditions while others work; 0 is never [default: 10000, or 0
-    /// with --profile paper]
+    /// After how many transactions a thread examines consistency conditions while others work; 0 is
+    /// never [default: 10000, or 0 with --profile paper]
     #[arg(long, value_parser = whole::<u64>, value_name = "TRANSACTIONS")]
     audit: Option<u64>,
 
-    /// Find out where aborted attempts met which other transactions, and report that, too; costs some throughput
+    /// Find out where aborted attempts met which other transactions, and report that, too; costs
+    /// some throughput
     #[arg(long)]
     causes: bool,
 
@@ -124,7 +133,8 @@ enum HomeChoice {
 impl TpccArgs {
     /// One workload for each number of warehouses and each mix.
     pub(crate) fn workloads(&self) -> Vec<Tpcc> {
-        let chosen = if self.mix.is_empty() { vec![self.profile().mix] } else { each_once(&self.mix) };
+        let chosen =
+            if self.mix.is_empty() { vec![self.profile().mix] } else { each_once(&self.mix) };
         let mixes = |warehouses| chosen.iter().map(move |&mix| self.workload(warehouses, mix));
         each_once(&self.warehouses).into_iter().flat_map(mixes).collect()
     }

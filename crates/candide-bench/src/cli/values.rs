@@ -55,19 +55,25 @@ pub(super) fn fraction(text: &str) -> Result<f64, String> {
 
 /// Parses a time that may be none.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let duration = humantime::parse_duration(text).ok().filter(|duration| *duration <= DURATION_MAX);
-    duration.ok_or_else(|| "expected a time from 0s to 365d, with its unit, such as 5s or 200ms".to_string())
+    let duration =
+        humantime::parse_duration(text).ok().filter(|duration| *duration <= DURATION_MAX);
+    duration.ok_or_else(|| {
+        "expected a time from 0s to 365d, with its unit, such as 5s or 200ms".to_string()
+    })
 }
 
 /// Parses a time that is longer than none.
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text).ok().filter(|duration| !duration.is_zero());
-    duration.ok_or_else(|| "expected a time above 0s and up to 365d, with its unit, such as 5s or 200ms".to_string())
+    duration.ok_or_else(|| {
+        "expected a time above 0s and up to 365d, with its unit, such as 5s or 200ms".to_string()
+    })
 }
 
 /// Parses as many weights as there are transaction types.
 pub(super) fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
-    let weights: Option<Vec<u32>> = list.split(',').map(|weight| weight.trim().parse().ok()).collect();
+    let weights: Option<Vec<u32>> =
+        list.split(',').map(|weight| weight.trim().parse().ok()).collect();
     weights.and_then(|weights| weights.try_into().ok()).ok_or_else(|| {
         let example = ["15"; N].join(",");
         format!("expected {N} whole numbers separated by commas, such as {example}")
@@ -87,10 +93,17 @@ mod tests {
         assert_eq!((whole::<u32>("0"), whole::<u32>("-1")), (Ok(0), range("4294967295")));
         assert_eq!(whole::<u64>(&u64::MAX.to_string()), Ok(u64::MAX));
         assert_eq!(whole::<u64>("18446744073709551616"), range("18446744073709551615"));
-        assert_eq!(positive::<u16>("0"), Err("expected a whole number from 1 to 65535".to_string()));
+        assert_eq!(
+            positive::<u16>("0"),
+            Err("expected a whole number from 1 to 65535".to_string())
+        );
         assert_eq!((threads("1024"), threads("1")), (Ok(1_024), Ok(1)));
         for text in ["0", "-1", "1025", "", "two", "1.5"] {
-            assert_eq!(threads(text), Err("expected a whole number from 1 to 1024".to_string()), "{text}");
+            assert_eq!(
+                threads(text),
+                Err("expected a whole number from 1 to 1024".to_string()),
+                "{text}"
+            );
         }
         assert_eq!(percent("100"), Ok(100));
         assert_eq!(percent("101"), Err("expected a whole number from 0 to 100".to_string()));
@@ -102,11 +115,20 @@ mod tests {
 
     #[test]
     fn times_are_answered_with_their_range_and_unit() {
-        assert_eq!((duration("0s"), positive_duration("365d")), (Ok(Duration::ZERO), Ok(DURATION_MAX)));
+        assert_eq!(
+            (duration("0s"), positive_duration("365d")),
+            (Ok(Duration::ZERO), Ok(DURATION_MAX))
+        );
         for text in ["0", "0s", "5", "-5s", "366d", "s", "5x", "", "999999999999999999999s"] {
             let refused = positive_duration(text).expect_err(text);
-            assert!(refused.starts_with("expected a time above 0s and up to 365d, with its unit"), "{refused}");
+            assert!(
+                refused.starts_with("expected a time above 0s and up to 365d, with its unit"),
+                "{refused}"
+            );
         }
-        assert!(duration("5").is_err_and(|refused| refused.starts_with("expected a time from 0s to 365d")));
+        assert!(
+            duration("5")
+                .is_err_and(|refused| refused.starts_with("expected a time from 0s to 365d"))
+        );
     }
 }

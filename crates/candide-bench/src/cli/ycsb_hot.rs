@@ -10,8 +10,8 @@ use super::{Common, Profile, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbHotArgs {
-    /// How many operations of a transaction, its first ones, read a column and write another, from 0 to --operations,
-    /// separated by commas; the others read a column
+    /// How many operations of a transaction, its first ones, read a column and write another, from
+    /// 0 to --operations, separated by commas; the others read a column
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", value_delimiter = ',', default_value = "0,1,10")]
     rmws: Vec<usize>,
 
@@ -35,8 +35,8 @@ pub(crate) struct YcsbHotArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
-    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
-    /// counts with --profile paper]
+    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in
+    /// `bench ycsb` [default: increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 

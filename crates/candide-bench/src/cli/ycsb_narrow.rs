@@ -10,8 +10,9 @@ use super::{Common, Profile, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbNarrowArgs {
-    /// How much transactions conflict, separated by commas: `high` (16 operations, half of them writes, theta 0.9), `medium`
-    /// (16, one in ten, 0.8), `read-only` (2 uniform reads); with `--ts on,off` for what two timestamps are worth
+    /// How much transactions conflict, separated by commas: `high` (16 operations, half of them
+    /// writes, theta 0.9), `medium` (16, one in ten, 0.8), `read-only` (2 uniform reads); with
+    /// `--ts on,off` for what two timestamps are worth
     #[arg(long, value_delimiter = ',', default_value = "high")]
     contention: Vec<Contention>,
 
@@ -39,12 +40,13 @@ pub(crate) struct YcsbNarrowArgs {
     #[arg(long)]
     ordered: bool,
 
-    /// Transactions generated per thread beforehand, and replayed [default: 200000, or 1000000 with --profile paper]
+    /// Transactions generated per thread beforehand, and replayed [default: 200000, or 1000000 with
+    /// --profile paper]
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT")]
     transactions: Option<usize>,
 
-    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in `bench ycsb` [default: increment, or
-    /// counts with --profile paper]
+    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in
+    /// `bench ycsb` [default: increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -55,13 +57,21 @@ pub(crate) struct YcsbNarrowArgs {
 impl YcsbNarrowArgs {
     /// One workload for each contention.
     pub(crate) fn workloads(&self) -> Vec<Ycsb<Narrow>> {
-        each_once(&self.contention).into_iter().map(|contention| self.workload(contention)).collect()
+        each_once(&self.contention)
+            .into_iter()
+            .map(|contention| self.workload(contention))
+            .collect()
     }
 
     fn workload(&self, contention: Contention) -> Ycsb<Narrow> {
         let published = Ycsb::granularity(contention);
         let profile = match self.common.profile {
-            Profile::Strict => Ycsb { rows: 1_000_000, transactions: 200_000, verify: Verify::Increment, ..published },
+            Profile::Strict => Ycsb {
+                rows: 1_000_000,
+                transactions: 200_000,
+                verify: Verify::Increment,
+                ..published
+            },
             Profile::Paper => published,
         };
         Ycsb {

@@ -29,17 +29,22 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
     };
     let ycsb_title = "Figure 2, YCSB-like: 16 operations, half of them writes, theta 0.9";
     let tpcc_title = "Figure 3, TPC-C: new-order, payment and order-status, eight warehouses";
-    for (title, workload) in [(ycsb_title, Workload::Fixed(&ycsb)), (tpcc_title, Workload::Fixed(&tpcc_eight))] {
+    for (title, workload) in
+        [(ycsb_title, Workload::Fixed(&ycsb)), (tpcc_title, Workload::Fixed(&tpcc_eight))]
+    {
         let is_tpcc = title == tpcc_title;
         let panel = Panel { title, threads, workload };
         let mut base = None;
         for (ts, grain) in [(false, "coarse"), (true, "fine")] {
             for protocol in ["occ", "tictoc"] {
                 let published = match (is_tpcc, ts, protocol) {
-                    (true, false, "occ") => Published::aborted(0.1757, "17.57 % aborted at 64 threads, 30.91 % at 128"),
-                    (true, false, "tictoc") => {
-                        Published::aborted(0.0979, "9.79 % aborted at 64 threads; best at 96 threads")
+                    (true, false, "occ") => {
+                        Published::aborted(0.1757, "17.57 % aborted at 64 threads, 30.91 % at 128")
                     }
+                    (true, false, "tictoc") => Published::aborted(
+                        0.0979,
+                        "9.79 % aborted at 64 threads; best at 96 threads",
+                    ),
                     (true, true, "occ") => Published::aborted(
                         0.0175,
                         "1.75 % aborted at 128 threads; 1.37 times coarse tictoc at 96, 1.14 times fine tictoc at 128",
@@ -52,7 +57,8 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
                     _ => None,
                 };
                 let variant = Variant { cu: true, ts, ..plain(protocol) };
-                let line = outline.line(&panel, format!("{protocol}, {grain}"), &variant, base, published);
+                let line =
+                    outline.line(&panel, format!("{protocol}, {grain}"), &variant, base, published);
                 base = base.or(Some(line));
             }
         }
@@ -72,9 +78,9 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         .map(str::to_string),
     );
     if bounds.most() < WAREHOUSES {
-        outline
-            .deviations
-            .push(format!("{WAREHOUSES} warehouses are more than there are threads: orders of TPC-C hardly meet"));
+        outline.deviations.push(format!(
+            "{WAREHOUSES} warehouses are more than there are threads: orders of TPC-C hardly meet"
+        ));
     }
     outline
 }

@@ -1,4 +1,5 @@
-//! "Mostly-Optimistic Concurrency Control for Highly Contended Dynamic Workloads on a Thousand Cores" (VLDB 2016): Table 3.
+//! "Mostly-Optimistic Concurrency Control for Highly Contended Dynamic Workloads on a Thousand
+//! Cores" (VLDB 2016): Table 3.
 
 use candide_harness::Variant;
 use candide_harness::figure::{Outline, Panel, Published, Workload, plain};

@@ -1,4 +1,5 @@
-//! `candide reproduce`: the published figures that can be measured, with one file for each paper's, at a size that suits the machine.
+//! `candide reproduce`: the published figures that can be measured, with one file for each paper's,
+//! at a size that suits the machine.
 
 mod granularity;
 mod mocc;
@@ -47,8 +48,10 @@ impl Reproduction {
         }
         threads.sort_unstable();
         threads.dedup();
-        let bounds =
-            Bounds { threads, room: Room::new(free_memory().unwrap_or(FREE_UNKNOWN), cores.count(), args.scale) };
+        let bounds = Bounds {
+            threads,
+            room: Room::new(free_memory().unwrap_or(FREE_UNKNOWN), cores.count(), args.scale),
+        };
         let mut outline = match args.figure {
             FigureName::Factors => optimism::factors(&bounds),
             FigureName::Delivery => optimism::delivery(&bounds),
@@ -58,7 +61,11 @@ impl Reproduction {
             FigureName::Granularity => granularity::outline(&bounds),
             FigureName::TpccMocc => mocc::outline(&bounds),
         };
-        outline.cases.iter().try_for_each(|case| case.subject.validate()).map_err(Failure::Usage)?;
+        outline
+            .cases
+            .iter()
+            .try_for_each(|case| case.subject.validate())
+            .map_err(Failure::Usage)?;
         let (duration, runs) = (humantime::format_duration(args.duration), args.runs);
         let list = bounds.threads.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         outline.deviations.insert(

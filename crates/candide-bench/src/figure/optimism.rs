@@ -1,4 +1,5 @@
-//! "Opportunities for Optimism in Contended Main-Memory Multicore Transactions" (VLDB 2020): Figures 4, 6, 8 and 12.
+//! "Opportunities for Optimism in Contended Main-Memory Multicore Transactions" (VLDB 2020):
+//! Figures 4, 6, 8 and 12.
 
 use candide::Factor;
 use candide_harness::Variant;
@@ -11,14 +12,18 @@ use candide_workloads::ycsb::Mode;
 
 use super::Bounds;
 
-const MEASURED: &str =
-    "measured there with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
+const MEASURED: &str = "measured there with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
 
 /// The protocols, by their names here.
 const PROTOCOLS: [&str; 4] = ["occ", "tictoc", "mvto", "mvcc"];
 
 /// A figure of the paper without anything in it.
-fn empty(name: &'static str, title: &'static str, source: &'static str, bounds: &Bounds) -> Outline {
+fn empty(
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+    bounds: &Bounds,
+) -> Outline {
     let mut deviations = vec![
         "there the engine is STOv2 with rpmalloc and Masstree; here all is this engine's own: slabs, hash indexes that grow, \
          B+trees by the words of keys"
@@ -30,7 +35,15 @@ fn empty(name: &'static str, title: &'static str, source: &'static str, bounds: 
             bounds.most()
         ));
     }
-    Outline { name, title, source, measured: MEASURED, cases: Vec::new(), lines: Vec::new(), deviations }
+    Outline {
+        name,
+        title,
+        source,
+        measured: MEASURED,
+        cases: Vec::new(),
+        lines: Vec::new(),
+        deviations,
+    }
 }
 
 /// What protocols are here that are not what they are there.
@@ -90,14 +103,22 @@ pub(super) fn factors(bounds: &Bounds) -> Outline {
                 (Factor::NoBackoff, TPCC_ONE) => {
                     Published::words("varies much, and collapses at the highest contention")
                 }
-                (Factor::SystemAllocator, TPCC_ONE) => Published::ratio(1.0 / 1.6, 1.0 / 1.6, "1/1.6 (glibc)"),
+                (Factor::SystemAllocator, TPCC_ONE) => {
+                    Published::ratio(1.0 / 1.6, 1.0 / 1.6, "1/1.6 (glibc)")
+                }
                 (Factor::SystemAllocator, _) => Published::words("stops scaling (glibc)"),
                 (Factor::UnwindingAborts, TPCC_ONE) => {
                     Published::ratio(1.0 / 1.5, 1.0 / 1.2, "1/1.2 to 1/1.5 (C++ exceptions)")
                 }
-                (Factor::OrderedOnly, _) => Published::ratio(1.0 / 1.2, 1.0 / 1.2, "1/1.2 at any contention"),
-                (Factor::ContendedKeys, _) => Published::words("no great effect on the whole; see `delivery`"),
-                (Factor::SortedLocks, _) => Published::ratio(0.9, 0.9, "about 10 % (in the text only)"),
+                (Factor::OrderedOnly, _) => {
+                    Published::ratio(1.0 / 1.2, 1.0 / 1.2, "1/1.2 at any contention")
+                }
+                (Factor::ContendedKeys, _) => {
+                    Published::words("no great effect on the whole; see `delivery`")
+                }
+                (Factor::SortedLocks, _) => {
+                    Published::ratio(0.9, 0.9, "about 10 % (in the text only)")
+                }
                 _ => None,
             };
             let variant = Variant { factors: vec![factor], ..base.clone() };
@@ -175,7 +196,9 @@ pub(super) fn protocols(bounds: &Bounds) -> Outline {
                 }
                 (TPCC_EACH, "tictoc") => Published::words("slightly less"),
                 (TPCC_EACH, "mvto" | "mvcc") => Published::ratio(0.52, 0.52, "0.52"),
-                (YCSB_A, "mvto" | "mvcc") => Published::ratio(1.0 / 1.7, 1.0 / 1.5, "1/1.5 to 1/1.7"),
+                (YCSB_A, "mvto" | "mvcc") => {
+                    Published::ratio(1.0 / 1.7, 1.0 / 1.5, "1/1.5 to 1/1.7")
+                }
                 (YCSB_A..=RUBIS, "tictoc") => Published::words("no significant gain"),
                 _ => None,
             };
@@ -204,9 +227,9 @@ pub(super) fn high_contention(bounds: &Bounds) -> Outline {
                 (TPCC_ONE, "mvto" | "mvcc") => Published::ratio(3.38, 3.38, "3.38 at 64 threads"),
                 (TPCC_EACH, "mvto" | "mvcc") => Published::ratio(0.7, 0.7, "close to 30 % less"),
                 (TPCC_EACH, _) => Published::ratio(0.9, 0.9, "about 10 % less"),
-                (YCSB_A, "mvto" | "mvcc") => {
-                    Published::words("scales to 64 threads, and is ahead of the others beyond 12 cores")
-                }
+                (YCSB_A, "mvto" | "mvcc") => Published::words(
+                    "scales to 64 threads, and is ahead of the others beyond 12 cores",
+                ),
                 (YCSB_B, "mvto" | "mvcc") => Published::words("a small loss"),
                 (YCSB_B, _) => Published::words("a gain: fewer bytes are copied"),
                 (WIKIPEDIA, _) => Published::ratio(2.6, 3.5, "2.6 to 3.5 with many cores"),
@@ -236,13 +259,21 @@ pub(super) fn separate_effects(bounds: &Bounds) -> Outline {
         for protocol in ["occ", "mvto", "mvcc"] {
             let off = plain(protocol);
             let base = outline.line(panel, protocol, &off, None, None);
-            for (cu, ts, what) in [(true, false, "cu"), (false, true, "ts"), (true, true, "cu and ts")] {
+            for (cu, ts, what) in
+                [(true, false, "cu"), (false, true, "ts"), (true, true, "cu and ts")]
+            {
                 let published = match (index, protocol, what) {
-                    (TPCC_ONE, "mvto" | "mvcc", "cu and ts") => Published::ratio(3.38, 3.38, "3.38"),
+                    (TPCC_ONE, "mvto" | "mvcc", "cu and ts") => {
+                        Published::ratio(3.38, 3.38, "3.38")
+                    }
                     (TPCC_ONE, "mvto" | "mvcc", _) => Published::words("less than 1"),
                     (TPCC_ONE, "occ", "cu and ts") => Published::ratio(3.9, 3.9, "up to 3.9"),
-                    (WIKIPEDIA, "occ", "cu") => Published::words("the highest of all for this workload"),
-                    (WIKIPEDIA, _, "cu and ts") => Published::ratio(2.6, 3.5, "2.6 to 3.5 with many cores"),
+                    (WIKIPEDIA, "occ", "cu") => {
+                        Published::words("the highest of all for this workload")
+                    }
+                    (WIKIPEDIA, _, "cu and ts") => {
+                        Published::ratio(2.6, 3.5, "2.6 to 3.5 with many cores")
+                    }
                     (RUBIS, _, "cu and ts") => Published::ratio(1.2, 1.4, "1.2 to 1.4"),
                     _ => None,
                 };

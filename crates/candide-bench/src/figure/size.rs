@@ -20,7 +20,8 @@ pub(super) struct Room {
 /// What one core loads in some seconds.
 const CORE_BYTES: u64 = 1 << 30;
 
-/// Memory of one warehouse, of a wide row, a narrow one, an item with its bids, a page: with the versions that a protocol may keep.
+/// Memory of one warehouse, of a wide row, a narrow one, an item with its bids, a page: with the
+/// versions that a protocol may keep.
 const WAREHOUSE_BYTES: u64 = 250_000_000;
 const WIDE_BYTES: u64 = 2_600;
 const NARROW_BYTES: u64 = 700;
@@ -28,8 +29,8 @@ const ITEM_BYTES: u64 = 8_000;
 const PAGE_BYTES: u64 = 500_000;
 
 impl Room {
-    /// On a machine with so many cores, and bytes of memory that are free: a database may have half of those, but not more than the
-    /// cores load in some seconds.
+    /// On a machine with so many cores, and bytes of memory that are free: a database may have half
+    /// of those, but not more than the cores load in some seconds.
     pub(super) fn new(free: u64, cores: usize, fraction: Option<f64>) -> Self {
         let most = (free / 2).min(cores as u64 * CORE_BYTES);
         Room { most, fraction, reduced: RefCell::default() }
@@ -72,7 +73,9 @@ impl Room {
     fn rows<L: Layout>(&self, published: Ycsb<L>, bytes: u64) -> Ycsb<L> {
         let scale = self.scale(published.rows * bytes);
         let rows = scaled(published.rows, scale, 1_000);
-        self.note(scale, || format!("{} has {rows} rows, where there are {}", published.name, published.rows));
+        self.note(scale, || {
+            format!("{} has {rows} rows, where there are {}", published.name, published.rows)
+        });
         let transactions = replayed(published.transactions, rows);
         // The same work as published, and more looked at afterwards.
         Ycsb { rows, transactions, verify: Verify::Values, ..published }
@@ -81,19 +84,27 @@ impl Room {
     pub(super) fn rubis(&self) -> Rubis {
         let published = Rubis::published();
         let scale = self.scale(published.items * ITEM_BYTES);
-        let (items, users) = (scaled(published.items, scale, 100), scaled(published.users, scale, 20));
+        let (items, users) =
+            (scaled(published.items, scale, 100), scaled(published.users, scale, 20));
         self.note(scale, || {
             let (all_items, all_users) = (published.items, published.users);
             format!("RUBiS has {items} items and {users} users, where there are {all_items} and {all_users}")
         });
         let purchases = scaled(published.purchases, scale, 100);
-        Rubis { items, users, purchases, transactions: replayed(published.transactions, items), ..published }
+        Rubis {
+            items,
+            users,
+            purchases,
+            transactions: replayed(published.transactions, items),
+            ..published
+        }
     }
 
     pub(super) fn wikipedia(&self) -> Wikipedia {
         let published = Wikipedia::published();
         let scale = self.scale(published.pages * PAGE_BYTES);
-        let (pages, users) = (scaled(published.pages, scale, 10), scaled(published.users, scale, 20));
+        let (pages, users) =
+            (scaled(published.pages, scale, 10), scaled(published.users, scale, 20));
         self.note(scale, || {
             let (all_pages, all_users) = (published.pages, published.users);
             format!("Wikipedia has {pages} pages and {users} users, where there are {all_pages} and {all_users}")

@@ -1,11 +1,16 @@
 //! What clients know of a run: what they asked for and what they were told.
 
-/// One transaction as its client saw it, with operations on lists ([`ListOp`]) or on registers ([`RegisterOp`]).
+/// One transaction as its client saw it, with operations on lists ([`ListOp`]) or on registers
+/// ([`RegisterOp`]).
 ///
-/// Times are of one clock of all clients. A transaction `completed` before another was `invoked` only if it did so in real
-/// time; equal times say nothing.
+/// Times are of one clock of all clients. A transaction `completed` before another was `invoked`
+/// only if it did so in real time; equal times say nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "formats",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Transaction<O> {
     /// Its session, which runs one transaction at a time.
     pub session: u64,
@@ -21,13 +26,18 @@ pub struct Transaction<O> {
 
 /// How a transaction ended, as far as its client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(
+    feature = "formats",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum Outcome {
     /// It took effect, between `invoked` and `completed`.
     Committed,
     /// It had no effect and never will.
     Aborted,
-    /// Nobody knows: it took effect at some time after it was invoked, also after the client stopped waiting, or never.
+    /// Nobody knows: it took effect at some time after it was invoked, also after the client
+    /// stopped waiting, or never.
     Unknown,
 }
 

@@ -30,13 +30,23 @@ pub(super) struct Inference<'h, O> {
 
 impl<'h, O> Inference<'h, O> {
     pub(super) fn new(history: &'h [Transaction<O>]) -> Self {
-        let nodes = u32::try_from(history.len()).expect("a history of fewer than 2^32 transactions");
+        let nodes =
+            u32::try_from(history.len()).expect("a history of fewer than 2^32 transactions");
         let seen = vec![false; history.len()];
-        Self { history, seen, observations: Vec::new(), edges: Vec::new(), abouts: Vec::new(), nodes }
+        Self {
+            history,
+            seen,
+            observations: Vec::new(),
+            edges: Vec::new(),
+            abouts: Vec::new(),
+            nodes,
+        }
     }
 
     /// The transactions that committed as their clients know, whose reads count.
-    pub(super) fn committed(&self) -> impl Iterator<Item = (Place, &'h Transaction<O>)> + use<'h, O> {
+    pub(super) fn committed(
+        &self,
+    ) -> impl Iterator<Item = (Place, &'h Transaction<O>)> + use<'h, O> {
         (0..).zip(self.history).filter(|(_, transaction)| transaction.outcome == Outcome::Committed)
     }
 
@@ -59,9 +69,15 @@ impl<'h, O> Inference<'h, O> {
     }
 
     /// Something is wrong by itself. Only the first of each anomaly is kept.
-    pub(super) fn observe(&mut self, anomaly: Anomaly, parties: &[Place], observed: impl FnOnce() -> String) {
+    pub(super) fn observe(
+        &mut self,
+        anomaly: Anomaly,
+        parties: &[Place],
+        observed: impl FnOnce() -> String,
+    ) {
         if self.observations.iter().all(|known| known.anomaly != anomaly) {
-            let parties = parties.iter().map(|place| party(&self.history[*place as usize])).collect();
+            let parties =
+                parties.iter().map(|place| party(&self.history[*place as usize])).collect();
             let evidence = Evidence::Observation { parties, observed: observed() };
             self.observations.push(Violation { anomaly, evidence });
         }
@@ -120,7 +136,14 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    fn before_range(&mut self, from: Place, kind: Kind, before: Option<u64>, crowd: &Crowd, of: Range<usize>) {
+    fn before_range(
+        &mut self,
+        from: Place,
+        kind: Kind,
+        before: Option<u64>,
+        crowd: &Crowd,
+        of: Range<usize>,
+    ) {
         let count = crowd.members.len();
         let (mut low, mut high) = (of.start + count, of.end + count);
         let lead = |inference: &mut Self, node: usize| {
@@ -152,7 +175,9 @@ impl<'h, O> Inference<'h, O> {
             Anomaly::LostAppend,
             Anomaly::IntermediateRead,
         ];
-        let rank = |violation: &Violation| WORST_FIRST.iter().position(|anomaly| *anomaly == violation.anomaly);
+        let rank = |violation: &Violation| {
+            WORST_FIRST.iter().position(|anomaly| *anomaly == violation.anomaly)
+        };
         if let Some(worst) = std::mem::take(&mut self.observations).into_iter().min_by_key(rank) {
             return Err(worst);
         }
@@ -172,7 +197,9 @@ impl<'h, O> Inference<'h, O> {
     fn order_sessions(&mut self) {
         for session in sessions(self.history).into_values() {
             let mut last = None;
-            for place in session.into_iter().filter(|place| self.effective(*place)).collect::<Vec<_>>() {
+            for place in
+                session.into_iter().filter(|place| self.effective(*place)).collect::<Vec<_>>()
+            {
                 if let Some(last) = last
                     && self.history[last as usize].completed <= self.history[place as usize].invoked
                 {
@@ -185,11 +212,15 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Leads from every transaction through a chain of moments to those that were invoked after it had completed.
+    /// Leads from every transaction through a chain of moments to those that were invoked after it
+    /// had completed.
     fn order_real_time(&mut self) {
-        // At equal times invocations come first, so that nothing is taken to have completed before them.
+        // At equal times invocations come first, so that nothing is taken to have completed before
+        // them.
         let mut events: Vec<(u64, bool, Place)> = Vec::with_capacity(2 * self.history.len());
-        for (place, transaction) in (0..).zip(self.history).filter(|(place, _)| self.effective(*place)) {
+        for (place, transaction) in
+            (0..).zip(self.history).filter(|(place, _)| self.effective(*place))
+        {
             events.push((transaction.invoked, false, place));
             if transaction.outcome == Outcome::Committed {
                 events.push((transaction.completed, true, place));
@@ -206,10 +237,20 @@ impl<'h, O> Inference<'h, O> {
             if !completed.is_empty() {
                 let moment = self.moment();
                 let before = completed.drain(..).chain(latest);
-                self.edges.extend(before.map(|from| Edge { from, to: moment, about: 0, kind: Kind::RealTime }));
+                self.edges.extend(before.map(|from| Edge {
+                    from,
+                    to: moment,
+                    about: 0,
+                    kind: Kind::RealTime,
+                }));
                 latest = Some(moment);
             }
-            self.edges.extend(latest.map(|from| Edge { from, to: place, about: 0, kind: Kind::RealTime }));
+            self.edges.extend(latest.map(|from| Edge {
+                from,
+                to: place,
+                about: 0,
+                kind: Kind::RealTime,
+            }));
         }
     }
 
@@ -220,7 +261,8 @@ impl<'h, O> Inference<'h, O> {
             && violation.anomaly == Anomaly::WriteSkew
             && key_of(&steps[0]) == key_of(&steps[1])
         {
-            // Each read what the other overwrote: whichever came last, it had not read what it wrote over.
+            // Each read what the other overwrote: whichever came last, it had not read what it
+            // wrote over.
             violation.anomaly = Anomaly::LostUpdate;
         }
         violation
@@ -246,11 +288,16 @@ impl<'h, O> Inference<'h, O> {
             }
         }
         let Values { key, before, after } = values;
-        Step { from, kind, about: Some(About { table: None, key: [key].into(), group: 0, before, after }) }
+        Step {
+            from,
+            kind,
+            about: Some(About { table: None, key: [key].into(), group: 0, before, after }),
+        }
     }
 }
 
-/// Writers of a key, some range of which comes after a reader: a tree, so that a range costs few edges.
+/// Writers of a key, some range of which comes after a reader: a tree, so that a range costs few
+/// edges.
 pub(super) struct Crowd {
     key: u64,
     nodes: Vec<u32>,
@@ -272,7 +319,9 @@ pub(super) fn sessions<O>(history: &[Transaction<O>]) -> BTreeMap<u64, Vec<Place
         sessions.entry(transaction.session).or_default().push(place);
     }
     for session in sessions.values_mut() {
-        session.sort_by_key(|place| (history[*place as usize].invoked, history[*place as usize].completed));
+        session.sort_by_key(|place| {
+            (history[*place as usize].invoked, history[*place as usize].completed)
+        });
     }
     sessions
 }

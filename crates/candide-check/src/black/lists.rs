@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Says whether some serial order of the transactions explains everything that committed ones read.
 ///
-/// Takes time and memory in proportion to the operations and the elements that were read, except that finding a smallest
-/// cycle in a history that is refused can take some seconds more.
+/// Takes time and memory in proportion to the operations and the elements that were read, except
+/// that finding a smallest cycle in a history that is refused can take some seconds more.
 ///
 /// # Errors
-/// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history cannot be checked because a
-/// value was appended to a key twice.
+/// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history
+/// cannot be checked because a value was appended to a key twice.
 ///
 /// # Panics
 /// If there are 2³² transactions or more.
@@ -57,7 +57,8 @@ type Appends = HashMap<(u64, u64), Append>;
 struct Read<'h> {
     reader: Place,
     values: &'h [u64],
-    /// How much of it others appended; nothing if it is not the first read of that list in its transaction.
+    /// How much of it others appended; nothing if it is not the first read of that list in its
+    /// transaction.
     others: Option<usize>,
 }
 
@@ -115,7 +116,8 @@ fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
     for (reader, transaction) in inference.committed() {
         for operation in &transaction.operations {
             let (ListOp::Append { key, .. } | ListOp::Read { key, .. }) = *operation;
-            let known = known.entry(key).or_insert(Known { reader, read: None, appended: Vec::new() });
+            let known =
+                known.entry(key).or_insert(Known { reader, read: None, appended: Vec::new() });
             if known.reader != reader {
                 (known.reader, known.read) = (reader, None);
                 known.appended.clear();
@@ -129,12 +131,19 @@ fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
             };
             let others = values.len().checked_sub(known.appended.len());
             let own = others.map(|others| &values[others..]);
-            let earlier = known.read.is_none_or(|read| others.is_some_and(|others| *read == values[..others]));
+            let earlier = known
+                .read
+                .is_none_or(|read| others.is_some_and(|others| *read == values[..others]));
             if own != Some(known.appended.as_slice()) || !earlier {
                 let Known { read, appended, .. } = &*known;
                 inference.observe(Anomaly::Internal, &[reader], || {
-                    let read = read.map_or(String::new(), |read| format!("read {} and ", Shown(read)));
-                    format!("T1 {read}appended {} to key {key}, and then read {}", Shown(appended), Shown(values))
+                    let read =
+                        read.map_or(String::new(), |read| format!("read {} and ", Shown(read)));
+                    format!(
+                        "T1 {read}appended {} to key {key}, and then read {}",
+                        Shown(appended),
+                        Shown(values)
+                    )
                 });
             }
             let list = lists.entry(key).or_default();
@@ -150,8 +159,14 @@ fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
     lists
 }
 
-/// Whether the reads of a list have one order, and every element one append. Marks where in it the appends are.
-fn order(inference: &mut Inference<'_, ListOp>, appends: &mut Appends, key: u64, list: &List<'_>) -> bool {
+/// Whether the reads of a list have one order, and every element one append. Marks where in it the
+/// appends are.
+fn order(
+    inference: &mut Inference<'_, ListOp>,
+    appends: &mut Appends,
+    key: u64,
+    list: &List<'_>,
+) -> bool {
     let longest = list.longest();
     let mut ordered = true;
     for (position, value) in longest.values.iter().enumerate() {
@@ -179,7 +194,9 @@ fn order(inference: &mut Inference<'_, ListOp>, appends: &mut Appends, key: u64,
                 format!("T1 read {} of key {key}, with {} twice", Shown(read.values), twice[0])
             });
         }
-        let exist = (0..read.values.len()).filter(|position| exists(inference, appends, key, read, *position)).count();
+        let exist = (0..read.values.len())
+            .filter(|position| exists(inference, appends, key, read, *position))
+            .count();
         if exist == read.values.len() {
             inference.observe(Anomaly::IncompatibleOrder, &[read.reader, longest.reader], || {
                 let (one, other) = (Shown(read.values), Shown(longest.values));
@@ -212,15 +229,24 @@ fn exists(
     inference.see(append.writer);
     if inference.outcome(append.writer) == Outcome::Aborted {
         inference.observe(Anomaly::AbortedRead, &[read.reader, append.writer], || {
-            format!("T1 read {} of key {key}, to which T2 appended {value} before it aborted", Shown(read.values))
+            format!(
+                "T1 read {} of key {key}, to which T2 appended {value} before it aborted",
+                Shown(read.values)
+            )
         });
         return false;
     }
     true
 }
 
-/// What a transaction appended before something that was read must have been read too, and before it.
-fn own_order(inference: &mut Inference<'_, ListOp>, appends: &Appends, key: u64, longest: &Read<'_>) {
+/// What a transaction appended before something that was read must have been read too, and before
+/// it.
+fn own_order(
+    inference: &mut Inference<'_, ListOp>,
+    appends: &Appends,
+    key: u64,
+    longest: &Read<'_>,
+) {
     for (position, value) in longest.values.iter().enumerate() {
         let append = &appends[&(key, *value)];
         let Some(before) = append.before else { continue };
@@ -238,20 +264,32 @@ fn own_order(inference: &mut Inference<'_, ListOp>, appends: &Appends, key: u64,
     }
 }
 
-fn intermediate_reads(inference: &mut Inference<'_, ListOp>, appends: &Appends, key: u64, list: &List<'_>) {
+fn intermediate_reads(
+    inference: &mut Inference<'_, ListOp>,
+    appends: &Appends,
+    key: u64,
+    list: &List<'_>,
+) {
     for read in &list.reads {
         let last = read.others.and_then(|others| read.values[..others].last());
         let Some(append) = last.map(|last| &appends[&(key, *last)]) else { continue };
         if append.intermediate && append.writer != read.reader {
             inference.observe(Anomaly::IntermediateRead, &[read.reader, append.writer], || {
-                format!("T1 read {} of key {key}, to which T2 then appended more", Shown(read.values))
+                format!(
+                    "T1 read {} of key {key}, to which T2 then appended more",
+                    Shown(read.values)
+                )
             });
         }
     }
 }
 
 /// A transaction cannot have read what it appended only later.
-fn later_appends(inference: &mut Inference<'_, ListOp>, appends: &Appends, lists: &BTreeMap<u64, List<'_>>) {
+fn later_appends(
+    inference: &mut Inference<'_, ListOp>,
+    appends: &Appends,
+    lists: &BTreeMap<u64, List<'_>>,
+) {
     for (key, list) in lists {
         let firsts = list.reads.iter().filter_map(|read| Some((read.reader, read, read.others?)));
         let firsts: HashMap<Place, (&Read<'_>, usize)> =
@@ -263,7 +301,10 @@ fn later_appends(inference: &mut Inference<'_, ListOp>, appends: &Appends, lists
                 && append.position.is_some_and(|position| position < *others)
             {
                 inference.observe(Anomaly::Internal, &[append.writer], || {
-                    format!("T1 read {} of key {key} before it appended {value}", Shown(read.values))
+                    format!(
+                        "T1 read {} of key {key} before it appended {value}",
+                        Shown(read.values)
+                    )
                 });
             }
         }
@@ -285,11 +326,21 @@ fn unread(inference: &Inference<'_, ListOp>, appends: &Appends) -> HashMap<u64, 
     unread
 }
 
-/// What had been appended before something that was read was even asked for must have been read too.
-fn lost(inference: &mut Inference<'_, ListOp>, appends: &Appends, key: u64, list: &List<'_>, unread: &[(Place, u64)]) {
+/// What had been appended before something that was read was even asked for must have been read
+/// too.
+fn lost(
+    inference: &mut Inference<'_, ListOp>,
+    appends: &Appends,
+    key: u64,
+    list: &List<'_>,
+    unread: &[(Place, u64)],
+) {
     let history = inference.history;
     let read = list.longest().values.iter().map(|value| (appends[&(key, *value)].writer, *value));
-    let Some((latest, read)) = read.max_by_key(|(writer, _)| history[*writer as usize].invoked) else { return };
+    let Some((latest, read)) = read.max_by_key(|(writer, _)| history[*writer as usize].invoked)
+    else {
+        return;
+    };
     for &(writer, value) in unread {
         let Transaction { completed, outcome, .. } = history[writer as usize];
         if outcome == Outcome::Committed && completed < history[latest as usize].invoked {
@@ -323,11 +374,21 @@ fn dependencies(
         let Some(others) = read.others else { continue };
         let before = order[..others].last().copied();
         if let Some(last) = before {
-            inference.edge(writer(last), read.reader, Kind::Wr, Values { key, before, after: None });
+            inference.edge(
+                writer(last),
+                read.reader,
+                Kind::Wr,
+                Values { key, before, after: None },
+            );
         }
         match order.get(others) {
             Some(&next) => {
-                inference.edge(read.reader, writer(next), Kind::Rw, Values { key, before, after: Some(next) });
+                inference.edge(
+                    read.reader,
+                    writer(next),
+                    Kind::Rw,
+                    Values { key, before, after: Some(next) },
+                );
             }
             None => inference.before_crowd(read.reader, Kind::Rw, before, &unread, unread.all()),
         }

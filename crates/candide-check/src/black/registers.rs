@@ -6,19 +6,23 @@ use crate::anomaly::{Anomaly, Violation};
 use crate::graph::Kind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Says whether what is known of the order of writes leaves room for a serial order that explains everything that committed
-/// transactions read. `Ok` does not mean that there is one; the module's documentation says what is known.
+/// Says whether what is known of the order of writes leaves room for a serial order that explains
+/// everything that committed transactions read. `Ok` does not mean that there is one; the module's
+/// documentation says what is known.
 ///
-/// Takes time and memory in proportion to the operations, up to a logarithm, except that finding a smallest cycle in a history
-/// that is refused can take some seconds more.
+/// Takes time and memory in proportion to the operations, up to a logarithm, except that finding a
+/// smallest cycle in a history that is refused can take some seconds more.
 ///
 /// # Errors
-/// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history cannot be checked because a
-/// value was written to a key twice.
+/// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history
+/// cannot be checked because a value was written to a key twice.
 ///
 /// # Panics
 /// If there are 2³² transactions or more.
-pub fn check_registers(history: &[Transaction<RegisterOp>], options: Options) -> Result<(), Violation> {
+pub fn check_registers(
+    history: &[Transaction<RegisterOp>],
+    options: Options,
+) -> Result<(), Violation> {
     let mut inference = Inference::new(history);
     let writes = writes(&mut inference);
     let reads = reads(&mut inference, &writes);
@@ -70,7 +74,8 @@ fn writes(inference: &mut Inference<'_, RegisterOp>) -> Writes {
             {
                 before.intermediate = true;
             }
-            if let Some(other) = writes.insert((key, value), Write { writer, intermediate: false }) {
+            if let Some(other) = writes.insert((key, value), Write { writer, intermediate: false })
+            {
                 inference.observe(Anomaly::RepeatedValue, &[writer, other.writer], || {
                     format!("{value} was written to key {key} twice")
                 });
@@ -83,7 +88,8 @@ fn writes(inference: &mut Inference<'_, RegisterOp>) -> Writes {
 /// Checks each read by itself, and keeps those that tell something of others.
 fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read> {
     let mut reads = Vec::new();
-    // What the current transaction knows of a key: who it is, what the key holds, and whether it wrote that.
+    // What the current transaction knows of a key: who it is, what the key holds, and whether it
+    // wrote that.
     let mut known: HashMap<u64, (Place, Option<u64>, bool)> = HashMap::new();
     for (reader, transaction) in inference.committed() {
         for operation in &transaction.operations {
@@ -99,7 +105,11 @@ fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read
                     if held != value {
                         let did = if wrote { "wrote" } else { "read" };
                         inference.observe(Anomaly::Internal, &[reader], || {
-                            format!("T1 {did} {} of key {key}, and then read {}", Shown(held), Shown(value))
+                            format!(
+                                "T1 {did} {} of key {key}, and then read {}",
+                                Shown(held),
+                                Shown(value)
+                            )
                         });
                     }
                 }
@@ -124,14 +134,17 @@ fn exists(
 ) -> bool {
     let Some(value) = value else { return true };
     let Some(write) = writes.get(&(key, value)) else {
-        inference
-            .observe(Anomaly::UnknownValue, &[reader], || format!("T1 read {value} of key {key}, and nobody wrote it"));
+        inference.observe(Anomaly::UnknownValue, &[reader], || {
+            format!("T1 read {value} of key {key}, and nobody wrote it")
+        });
         return false;
     };
     inference.see(write.writer);
     let parties = [reader, write.writer];
     if write.writer == reader {
-        inference.observe(Anomaly::Internal, &[reader], || format!("T1 read {value} of key {key} before it wrote it"));
+        inference.observe(Anomaly::Internal, &[reader], || {
+            format!("T1 read {value} of key {key} before it wrote it")
+        });
     } else if inference.outcome(write.writer) == Outcome::Aborted {
         inference.observe(Anomaly::AbortedRead, &parties, || {
             format!("T1 read {value} of key {key}, which T2 wrote before it aborted")
@@ -146,7 +159,11 @@ fn exists(
     false
 }
 
-fn registers(inference: &Inference<'_, RegisterOp>, writes: &Writes, reads: Vec<Read>) -> BTreeMap<u64, Register> {
+fn registers(
+    inference: &Inference<'_, RegisterOp>,
+    writes: &Writes,
+    reads: Vec<Read>,
+) -> BTreeMap<u64, Register> {
     let mut registers: BTreeMap<u64, Register> = BTreeMap::new();
     for Read { key, reader, value } in reads {
         registers.entry(key).or_default().readers.entry(value).or_default().push(reader);
@@ -157,7 +174,9 @@ fn registers(inference: &Inference<'_, RegisterOp>, writes: &Writes, reads: Vec<
         }
     }
     for register in registers.values_mut() {
-        register.writers.sort_unstable_by_key(|(writer, _)| (inference.history[*writer as usize].invoked, *writer));
+        register.writers.sort_unstable_by_key(|(writer, _)| {
+            (inference.history[*writer as usize].invoked, *writer)
+        });
     }
     registers
 }
@@ -217,11 +236,15 @@ fn after(
     }
     let history = inference.history;
     let completed = history[writer as usize].completed;
-    register.writers.partition_point(|(other, _)| history[*other as usize].invoked <= completed)..all.end
+    register.writers.partition_point(|(other, _)| history[*other as usize].invoked <= completed)
+        ..all.end
 }
 
 /// Rule 4: what a session wrote is later than what it had written before.
-fn later_in_sessions(inference: &mut Inference<'_, RegisterOp>, registers: &BTreeMap<u64, Register>) {
+fn later_in_sessions(
+    inference: &mut Inference<'_, RegisterOp>,
+    registers: &BTreeMap<u64, Register>,
+) {
     let mut place_in_session = HashMap::new();
     for session in sessions(inference.history).into_values() {
         place_in_session.extend((0_usize..).zip(session).map(|(number, place)| (place, number)));
@@ -229,14 +252,20 @@ fn later_in_sessions(inference: &mut Inference<'_, RegisterOp>, registers: &BTre
     for (&key, register) in registers {
         let mut writers: Vec<(u64, usize, Place, u64)> = Vec::with_capacity(register.writers.len());
         for &(writer, value) in &register.writers {
-            writers.push((inference.history[writer as usize].session, place_in_session[&writer], writer, value));
+            writers.push((
+                inference.history[writer as usize].session,
+                place_in_session[&writer],
+                writer,
+                value,
+            ));
         }
         writers.sort_unstable();
         let mut last: Option<(u64, Place, u64)> = None;
         for (session, _, writer, value) in writers {
             if let Some((last_session, last, before)) = last
                 && last_session == session
-                && inference.history[last as usize].completed <= inference.history[writer as usize].invoked
+                && inference.history[last as usize].completed
+                    <= inference.history[writer as usize].invoked
             {
                 for &reader in register.readers.get(&Some(before)).into_iter().flatten() {
                     let values = Values { key, before: Some(before), after: Some(value) };

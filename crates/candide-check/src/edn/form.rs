@@ -1,9 +1,9 @@
-//! EDN, one form at a time, from a stream: all of its specification, and what Clojure writes besides
-//! (metadata, maps with a namespace, `##Inf`).
+//! EDN, one form at a time, from a stream: all of its specification, and what Clojure writes
+//! besides (metadata, maps with a namespace, `##Inf`).
 //!
-//! It is here because no crate reads all of this and says where it fails: `clojure-reader` 0.7 has no
-//! metadata and no `\u0041`, `edn-format` 3.3 and `edn-rs` 0.19 have no metadata and no positions,
-//! and all of them want the whole text in memory.
+//! It is here because no crate reads all of this and says where it fails: `clojure-reader` 0.7 has
+//! no metadata and no `\u0041`, `edn-format` 3.3 and `edn-rs` 0.19 have no metadata and no
+//! positions, and all of them want the whole text in memory.
 
 use crate::format::FormatError;
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
@@ -57,7 +57,8 @@ impl Form {
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        let mut separate = |f: &mut fmt::Formatter<'_>| f.write_str(std::mem::replace(&mut separator, " "));
+        let mut separate =
+            |f: &mut fmt::Formatter<'_>| f.write_str(std::mem::replace(&mut separator, " "));
         match self {
             Form::Nil => f.write_str("nil"),
             Form::Number(number) => number.fmt(f),
@@ -141,7 +142,9 @@ impl<R: BufRead> Forms<R> {
             }
         }
         match (start.first, self.enclosed) {
-            (None, Some(true)) => Err(self.wrong("the file ends before the vector of all its operations does")),
+            (None, Some(true)) => {
+                Err(self.wrong("the file ends before the vector of all its operations does"))
+            }
             (None, _) => Ok(None),
             (Some(b']'), Some(true)) => {
                 self.bump();
@@ -185,7 +188,9 @@ impl<R: BufRead> Forms<R> {
         if depth > DEPTH_MAX {
             return Err(self.wrong("forms are nested deeper than in any history"));
         }
-        let Some(first) = start.first else { return Err(self.wrong("the file ends within a form")) };
+        let Some(first) = start.first else {
+            return Err(self.wrong("the file ends within a form"));
+        };
         match first {
             b'#' => return self.dispatch(depth),
             b'^' => {
@@ -193,7 +198,9 @@ impl<R: BufRead> Forms<R> {
                 return self.after("metadata", depth);
             }
             b']' | b')' | b'}' => {
-                return Err(self.wrong(format!("closes with '{}' what it did not open", first as char)));
+                return Err(
+                    self.wrong(format!("closes with '{}' what it did not open", first as char))
+                );
             }
             b'[' | b'(' | b'{' | b'"' | b'\\' => self.bump(),
             _ => {
@@ -223,8 +230,15 @@ impl<R: BufRead> Forms<R> {
     fn metadata(&mut self, depth: usize) -> Result<(), FormatError> {
         self.bump();
         match self.after("a ^", depth)? {
-            Form::Map(_) | Form::Keyword(_) | Form::Text(_) | Form::Other(_) | Form::Sequence(_) => Ok(()),
-            other => Err(self.wrong(format!("metadata is {}, should be a map or a keyword", other.shown()))),
+            Form::Map(_)
+            | Form::Keyword(_)
+            | Form::Text(_)
+            | Form::Other(_)
+            | Form::Sequence(_) => Ok(()),
+            other => {
+                Err(self
+                    .wrong(format!("metadata is {}, should be a map or a keyword", other.shown())))
+            }
         }
     }
 
@@ -244,9 +258,9 @@ impl<R: BufRead> Forms<R> {
                 let word = self.word(Vec::new())?;
                 match word.as_str() {
                     "Inf" | "-Inf" | "NaN" => Ok(Form::Other(format!("##{word}"))),
-                    _ => {
-                        Err(self.wrong(format!("##{word} is no number; those written so are ##Inf, ##-Inf and ##NaN")))
-                    }
+                    _ => Err(self.wrong(format!(
+                        "##{word} is no number; those written so are ##Inf, ##-Inf and ##NaN"
+                    ))),
                 }
             }
             Some(b':') => {
@@ -256,13 +270,16 @@ impl<R: BufRead> Forms<R> {
                         self.bump();
                         self.map(Some(&namespace), depth)
                     }
-                    _ => Err(self.wrong(format!("#{word} should be a namespace and have a map after it"))),
+                    _ => Err(self
+                        .wrong(format!("#{word} should be a namespace and have a map after it"))),
                 }
             }
             _ => {
                 let tag = self.word(Vec::new())?;
                 if !is_symbol(&tag) || !tag.starts_with(char::is_alphabetic) {
-                    return Err(self.wrong(format!("#{tag} is nothing in EDN; a tag is a letter and what follows it")));
+                    return Err(self.wrong(format!(
+                        "#{tag} is nothing in EDN; a tag is a letter and what follows it"
+                    )));
                 }
                 let form = self.after(&format!("the tag #{tag}"), depth)?;
                 Ok(Form::Tagged(tag, Box::new(form)))
@@ -294,11 +311,13 @@ impl<R: BufRead> Forms<R> {
         let mut entries = BTreeMap::new();
         while let Some((place, key)) = self.until(b'}', depth)? {
             let key = match (key, namespace) {
-                (Form::Keyword(name), Some(namespace)) => Form::Keyword(match name.split_once('/') {
-                    None => format!("{namespace}/{name}"),
-                    Some(("_", name)) => name.to_string(),
-                    Some(_) => name,
-                }),
+                (Form::Keyword(name), Some(namespace)) => {
+                    Form::Keyword(match name.split_once('/') {
+                        None => format!("{namespace}/{name}"),
+                        Some(("_", name)) => name.to_string(),
+                        Some(_) => name,
+                    })
+                }
                 (key, _) => key,
             };
             let Some((_, value)) = self.until(b'}', depth)? else {
@@ -312,7 +331,8 @@ impl<R: BufRead> Forms<R> {
         Ok(Form::Map(entries))
     }
 
-    /// Returns the next form of those up to a closing bracket, and where it begins; takes the bracket.
+    /// Returns the next form of those up to a closing bracket, and where it begins; takes the
+    /// bracket.
     fn until(&mut self, closing: u8, depth: usize) -> Result<Option<(Place, Form)>, FormatError> {
         let start = self.start(depth + 1)?;
         if start.first == Some(closing) {
@@ -337,7 +357,9 @@ impl<R: BufRead> Forms<R> {
 
     /// Reads an escape in a text, whose backslash has been taken.
     fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), FormatError> {
-        let Some(byte) = self.take()? else { return Err(self.wrong("the file ends within a text")) };
+        let Some(byte) = self.take()? else {
+            return Err(self.wrong("the file ends within a text"));
+        };
         bytes.push(match byte {
             b't' => b'\t',
             b'r' => b'\r',
@@ -377,7 +399,8 @@ impl<R: BufRead> Forms<R> {
         let first = match self.take()? {
             None => return Err(self.wrong("the file ends within a character")),
             Some(byte) if is_space(byte) && byte != b',' => {
-                return Err(self.wrong("a backslash should be followed by a character, as in \\a or \\space"));
+                return Err(self
+                    .wrong("a backslash should be followed by a character, as in \\a or \\space"));
             }
             Some(byte) => byte,
         };
@@ -396,7 +419,9 @@ impl<R: BufRead> Forms<R> {
         };
         match character {
             Some(character) => Ok(Form::Other(format!("\\{character}"))),
-            None => Err(self.wrong(format!("\\{word} is no character; those are as in \\a, \\newline or \\u0041"))),
+            None => Err(self.wrong(format!(
+                "\\{word} is no character; those are as in \\a, \\newline or \\u0041"
+            ))),
         }
     }
 
@@ -404,10 +429,12 @@ impl<R: BufRead> Forms<R> {
     fn word(&mut self, mut bytes: Vec<u8>) -> Result<String, FormatError> {
         loop {
             let buffer = self.input.fill_buf()?;
-            let end = buffer.iter().position(|&byte| is_space(byte) || b";\"[](){}\\^".contains(&byte));
+            let end =
+                buffer.iter().position(|&byte| is_space(byte) || b";\"[](){}\\^".contains(&byte));
             let part = &buffer[..end.unwrap_or(buffer.len())];
             bytes.extend(part);
-            self.place.column += part.iter().filter(|&&byte| begins_a_character(byte)).count() as u64;
+            self.place.column +=
+                part.iter().filter(|&&byte| begins_a_character(byte)).count() as u64;
             let (length, is_over) = (part.len(), end.is_some() || buffer.is_empty());
             self.input.consume(length);
             if is_over {
@@ -462,7 +489,10 @@ impl<R: BufRead> Forms<R> {
 /// Says that a map or a set has a form twice, of which the second begins at `place`.
 fn twice(what: &str, form: &Form, Place { line, column }: Place) -> FormatError {
     let form = form.shown();
-    FormatError::at(line, format!("{what} has {form} twice, the second at column {column}; it should have it once"))
+    FormatError::at(
+        line,
+        format!("{what} has {form} twice, the second at column {column}; it should have it once"),
+    )
 }
 
 /// Returns whether a byte is the first of a character in UTF-8.
@@ -486,19 +516,25 @@ fn meaning(word: &str) -> Result<Form, String> {
         return Ok(Form::Nil);
     }
     if let Some(name) = word.strip_prefix(':') {
-        let is_keyword = !name.is_empty() && !name.starts_with(':') && name.chars().all(is_of_symbols);
-        return is_keyword.then(|| Form::Keyword(name.into())).ok_or_else(|| format!("{word} is no keyword of EDN"));
+        let is_keyword =
+            !name.is_empty() && !name.starts_with(':') && name.chars().all(is_of_symbols);
+        return is_keyword
+            .then(|| Form::Keyword(name.into()))
+            .ok_or_else(|| format!("{word} is no keyword of EDN"));
     }
     let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
         return number(word, digits).ok_or_else(|| format!("{word} is no number of EDN"));
     }
-    is_symbol(word).then(|| Form::Other(word.into())).ok_or_else(|| format!("{word} is nothing in EDN"))
+    is_symbol(word)
+        .then(|| Form::Other(word.into()))
+        .ok_or_else(|| format!("{word} is nothing in EDN"))
 }
 
 /// Returns a number, of which the digits come after the sign.
 fn number(word: &str, digits: &str) -> Option<Form> {
-    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let all_digits =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let sign = if word.starts_with('-') { "-" } else { "" };
     let integer = digits.strip_suffix('N').unwrap_or(digits);
     if let Some(digits) = integer.strip_prefix("0x").or_else(|| integer.strip_prefix("0X")) {
@@ -510,12 +546,16 @@ fn number(word: &str, digits: &str) -> Option<Form> {
         // With a zero in front it would be octal to some, and not to others.
         let is_clear = integer.len() == 1 || !integer.starts_with('0');
         let number = word.strip_suffix('N').unwrap_or(word).parse();
-        return is_clear.then(|| number.map_or_else(|_| Form::Other(format!("{sign}{integer}")), Form::Number));
+        return is_clear.then(|| {
+            number.map_or_else(|_| Form::Other(format!("{sign}{integer}")), Form::Number)
+        });
     }
     if let Some((above, below)) = digits.split_once('/') {
-        return (all_digits(above) && all_digits(below)).then(|| Form::Other(format!("{sign}{digits}")));
+        return (all_digits(above) && all_digits(below))
+            .then(|| Form::Other(format!("{sign}{digits}")));
     }
-    let (fraction, is_exact) = digits.strip_suffix('M').map_or((digits, false), |fraction| (fraction, true));
+    let (fraction, is_exact) =
+        digits.strip_suffix('M').map_or((digits, false), |fraction| (fraction, true));
     let value: f64 = fraction.parse().ok()?;
     Some(Form::Other(if is_exact { format!("{sign}{digits}") } else { format!("{sign}{value:?}") }))
 }

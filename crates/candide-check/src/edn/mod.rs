@@ -1,23 +1,27 @@
 //! Black-box histories as Jepsen writes and Elle reads them, in EDN.
 //!
-//! A transaction is two maps, its invocation and its completion, in the order of their times among those of the others:
+//! A transaction is two maps, its invocation and its completion, in the order of their times among
+//! those of the others:
 //!
 //! ```text
 //! {:index 0, :time 10, :type :invoke, :process 0, :f :txn, :value [[:append 3 1] [:r 4 nil]]}
 //! {:index 1, :time 25, :type :ok, :process 0, :f :txn, :value [[:append 3 1] [:r 4 [7 8]]]}
 //! ```
 //!
-//! The completion is `:ok`, `:fail` for a transaction without effect, or `:info` if that is unknown. Registers are written by
-//! `[:w 3 1]`, and `[:r 3 1]` or `[:r 3 nil]` reads them. Elle checks such a file as `list-append` or `rw-register`.
+//! The completion is `:ok`, `:fail` for a transaction without effect, or `:info` if that is
+//! unknown. Registers are written by `[:w 3 1]`, and `[:r 3 1]` or `[:r 3 nil]` reads them. Elle
+//! checks such a file as `list-append` or `rw-register`.
 //!
-//! Reading takes more than writing makes: all of EDN, and metadata, which Clojure has besides. Tags, metadata and other keys
-//! of the maps tell nothing; lists stand for vectors; forms after a `#_` are not there. All maps may be in one vector. Processes
-//! that are no numbers (a nemesis) are passed over. A `:time` that is missing, `nil` or -1 is not known, as Jepsen has it: if
-//! that of any client is, the place in the file is the time of all. An invocation without a completion is a transaction
-//! with an unknown outcome.
+//! Reading takes more than writing makes: all of EDN, and metadata, which Clojure has besides.
+//! Tags, metadata and other keys of the maps tell nothing; lists stand for vectors; forms after a
+//! `#_` are not there. All maps may be in one vector. Processes that are no numbers (a nemesis) are
+//! passed over. A `:time` that is missing, `nil` or -1 is not known, as Jepsen has it: if that of
+//! any client is, the place in the file is the time of all. An invocation without a completion is a
+//! transaction with an unknown outcome.
 //!
-//! What keeps a file from being read: keys and values that are not whole numbers from 0; completions without an invocation;
-//! a map with a key or a set with a form twice, which is no EDN; lines without a time among others whose times go back.
+//! What keeps a file from being read: keys and values that are not whole numbers from 0;
+//! completions without an invocation; a map with a key or a set with a form twice, which is no EDN;
+//! lines without a time among others whose times go back.
 //!
 //! ```
 //! use candide_check::black::{ListOp, Outcome};
@@ -55,13 +59,15 @@ pub trait Operation: Sized + Micro {}
 impl Operation for ListOp {}
 impl Operation for RegisterOp {}
 
-/// Writes a history, ordered by time; at equal times invocations come first, so that no order is claimed which is not known.
+/// Writes a history, ordered by time; at equal times invocations come first, so that no order is
+/// claimed which is not known.
 ///
-/// What reads returned in transactions that did not commit is left out, since Elle has no place for it.
+/// What reads returned in transactions that did not commit is left out, since Elle has no place for
+/// it.
 ///
 /// # Errors
-/// Those of `out`. A session that begins a transaction no later than its last one completed is refused
-/// ([`io::ErrorKind::InvalidInput`]): Elle would take one's completion for the other's.
+/// Those of `out`. A session that begins a transaction no later than its last one completed is
+/// refused ([`io::ErrorKind::InvalidInput`]): Elle would take one's completion for the other's.
 pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> io::Result<()> {
     let mut events: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * history.len());
     for (at, transaction) in history.iter().enumerate() {
@@ -76,8 +82,9 @@ pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> i
         if completes {
             running.remove(session);
         } else if running.insert(*session, at).is_some() {
-            let problem =
-                format!("session {session} begins a transaction at {time}, before or when its last one completes");
+            let problem = format!(
+                "session {session} begins a transaction at {time}, before or when its last one completes"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let kind = match (completes, outcome) {
@@ -87,8 +94,11 @@ pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> i
             (true, Outcome::Unknown) => "info",
         };
         line.clear();
-        write!(line, "{{:index {index}, :time {time}, :type :{kind}, :process {session}, :f :txn, :value [")
-            .expect("a string takes all");
+        write!(
+            line,
+            "{{:index {index}, :time {time}, :type :{kind}, :process {session}, :f :txn, :value ["
+        )
+        .expect("a string takes all");
         for (place, operation) in operations.iter().enumerate() {
             line.push_str(if place == 0 { "" } else { " " });
             operation.print(kind == "ok", &mut line);
@@ -123,16 +133,27 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
             }
             let outcome = Outcome::Unknown;
             order.places.push((order.place, None));
-            history.push(Transaction { session, invoked: time, completed: time, outcome, operations });
+            history.push(Transaction {
+                session,
+                invoked: time,
+                completed: time,
+                outcome,
+                operations,
+            });
             continue;
         }
         let Some(at) = running.remove(&event.process) else {
-            return Err(wrong(format!("process {} completes a transaction that it did not invoke", event.process)));
+            return Err(wrong(format!(
+                "process {} completes a transaction that it did not invoke",
+                event.process
+            )));
         };
         let transaction = &mut history[at];
         if order.untimed.is_none() && time < transaction.invoked {
             let invoked = transaction.invoked;
-            return Err(wrong(format!("completes at {time} what was invoked at {invoked}; times should not go back")));
+            return Err(wrong(format!(
+                "completes at {time} what was invoked at {invoked}; times should not go back"
+            )));
         }
         transaction.completed = time;
         order.places[at].1 = Some(order.place);
@@ -140,7 +161,10 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
             Kind::Ok => {
                 let done: Vec<O> = operations(event.value, true).map_err(wrong)?;
                 if done.len() != transaction.operations.len()
-                    || done.iter().zip(&transaction.operations).any(|(done, asked)| !done.answers(asked))
+                    || done
+                        .iter()
+                        .zip(&transaction.operations)
+                        .any(|(done, asked)| !done.answers(asked))
                 {
                     return Err(wrong("completes other operations than were invoked".into()));
                 }
@@ -177,8 +201,10 @@ impl Order {
     /// Notes the time of an event; returns it, or the latest one where there is none.
     fn note(&mut self, line: u64, time: Option<u64>) -> u64 {
         match time {
-            None => drop(self.untimed.get_or_insert(line)),
-            Some(time) if time < self.latest => drop(self.goes_back.get_or_insert((line, self.latest, time))),
+            None => _ = self.untimed.get_or_insert(line),
+            Some(time) if time < self.latest => {
+                _ = self.goes_back.get_or_insert((line, self.latest, time));
+            }
             Some(time) => self.latest = time,
         }
         time.unwrap_or(self.latest)
@@ -221,7 +247,10 @@ impl<'a> Event<'a> {
     /// Returns what a map says, and nothing if no client did it.
     fn new(form: &'a Form) -> Result<Option<Event<'a>>, String> {
         let Form::Map(entries) = form.bare() else {
-            return Err(format!("should be a map like {{:type :invoke, :process 0, …}}, is {}", form.shown()));
+            return Err(format!(
+                "should be a map like {{:type :invoke, :process 0, …}}, is {}",
+                form.shown()
+            ));
         };
         let (mut kind, mut process, mut time, mut value) = (None, None, &Form::Nil, &Form::Nil);
         for (key, given) in entries {
@@ -251,7 +280,10 @@ impl<'a> Event<'a> {
         };
         let time = match time {
             Form::Nil | Form::Number(-1) => None,
-            time => Some(number(time, ":time").map_err(|problem| format!("{problem}, or -1 if it is not known"))?),
+            time => Some(
+                number(time, ":time")
+                    .map_err(|problem| format!("{problem}, or -1 if it is not known"))?,
+            ),
         };
         Ok(Some(Event { kind, process, time, value }))
     }

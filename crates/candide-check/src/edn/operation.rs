@@ -6,7 +6,8 @@ use crate::black::{ListOp, RegisterOp};
 use std::fmt::Write;
 
 pub trait Micro {
-    /// Understands `[name key value]`; what a read returned counts only once the transaction is `done`.
+    /// Understands `[name key value]`; what a read returned counts only once the transaction is
+    /// `done`.
     fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<Self, String>
     where
         Self: Sized;
@@ -28,10 +29,15 @@ impl Micro for ListOp {
                     let values = values.iter().map(|value| number(value, "a value in a list"));
                     Ok(ListOp::Read { key, values: values.collect::<Result<_, _>>()? })
                 }
-                other => Err(format!("the list {key} was read as {}, should be a vector or nil", other.shown())),
+                other => Err(format!(
+                    "the list {key} was read as {}, should be a vector or nil",
+                    other.shown()
+                )),
             },
             (Some("r"), _) => Ok(ListOp::Read { key, values: Vec::new() }),
-            _ => Err(format!("an operation on a list is {}, should be :append or :r", name.shown())),
+            _ => {
+                Err(format!("an operation on a list is {}, should be :append or :r", name.shown()))
+            }
         }
     }
 
@@ -70,7 +76,9 @@ impl Micro for RegisterOp {
     fn print(&self, done: bool, out: &mut String) {
         match self {
             RegisterOp::Write { key, value } => write!(out, "[:w {key} {value}]"),
-            RegisterOp::Read { key, value: Some(value) } if done => write!(out, "[:r {key} {value}]"),
+            RegisterOp::Read { key, value: Some(value) } if done => {
+                write!(out, "[:r {key} {value}]")
+            }
             RegisterOp::Read { key, .. } => write!(out, "[:r {key} nil]"),
         }
         .expect("a string takes all");

@@ -18,7 +18,8 @@ impl Checker {
         }
         let writes = fed.first + fed.reads as usize;
         let end = writes + fed.writes as usize;
-        // Loads that do not wait for one another: what is looked at below one by one is fetched here at once.
+        // Loads that do not wait for one another: what is looked at below one by one is fetched
+        // here at once.
         let newest = self.items[fed.first..end].iter().map(|item| self.units.unpin(item.unit));
         black_box(newest.fold(0, |all, newest| all ^ newest));
         for number in fed.first..writes {
@@ -85,7 +86,8 @@ impl Checker {
             Ok(place) => {
                 let known = self.units.get(unit).versions[place];
                 if known.present != present {
-                    let writer = if let Writer::Live(slot) = known.writer { Some(slot) } else { None };
+                    let writer =
+                        if let Writer::Live(slot) = known.writer { Some(slot) } else { None };
                     return self.wrong_presence(unit, version, node.slot, writer);
                 }
                 match known.writer {
@@ -114,7 +116,8 @@ impl Checker {
         }
     }
 
-    /// Somebody looked back to a time and saw a version of a unit. False if it is not what there was.
+    /// Somebody looked back to a time and saw a version of a unit. False if it is not what there
+    /// was.
     fn look_back(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind, as_of: u64) -> bool {
         let by = self.live.party(node.slot);
         if version > as_of {
@@ -126,20 +129,36 @@ impl Checker {
         let mut later = books.versions.range(after..);
         let next = later.find(|later| later.writer != Writer::Unknown);
         if let Some(&Version { number, writer, .. }) = next.filter(|next| next.number <= as_of) {
-            let writer = if let Writer::Live(slot) = writer { Some(self.live.party(slot)) } else { None };
-            self.wrong_moment(unit, version, (as_of, by), format!("when version {number} was there"), writer);
+            let writer =
+                if let Writer::Live(slot) = writer { Some(self.live.party(slot)) } else { None };
+            self.wrong_moment(
+                unit,
+                version,
+                (as_of, by),
+                format!("when version {number} was there"),
+                writer,
+            );
             return false;
         }
         self.units.get_mut(unit).look_back(version, as_of, by, kind);
         true
     }
 
-    /// A version has come. Whoever looked back to its time or later, and saw an earlier one, was shown something wrong.
+    /// A version has come. Whoever looked back to its time or later, and saw an earlier one, was
+    /// shown something wrong.
     fn meet_look_backs(&mut self, node: NodeId, unit: u32, before: u64, version: u64) {
-        let Some((seen, as_of, by)) = self.units.get(unit).looked_back(before, version) else { return };
+        let Some((seen, as_of, by)) = self.units.get(unit).looked_back(before, version) else {
+            return;
+        };
         let Some(by) = by else { return self.doubt_look_back(unit, version) };
         let writer = self.live.party(node.slot);
-        self.wrong_moment(unit, seen, (as_of, by), format!("when version {version} was there"), Some(writer));
+        self.wrong_moment(
+            unit,
+            seen,
+            (as_of, by),
+            format!("when version {version} was there"),
+            Some(writer),
+        );
     }
 
     fn write(&mut self, node: NodeId, item: Item) {
@@ -173,8 +192,9 @@ impl Checker {
             live.edge(node.slot, *slot, unit, Kind::Ww);
         }
         let mut earlier = versions.range(..place).rev();
-        let before =
-            earlier.find(|version| version.writer != Writer::Unknown).expect("the floor has no unknown writer");
+        let before = earlier
+            .find(|version| version.writer != Writer::Unknown)
+            .expect("the floor has no unknown writer");
         if let Writer::Live(slot) = before.writer {
             live.edge(slot, node.slot, unit, Kind::Ww);
         }
@@ -187,7 +207,8 @@ impl Checker {
         self.meet_look_backs(node, unit, before, version);
     }
 
-    /// Puts the writer of a version that was read before it came before its readers. False if they read something else.
+    /// Puts the writer of a version that was read before it came before its readers. False if they
+    /// read something else.
     fn meet_readers(&mut self, node: NodeId, unit: u32, place: usize, present: bool) -> bool {
         let Self { units, live, readers, .. } = self;
         let version = &mut units.get_mut(unit).versions[place];
@@ -204,8 +225,10 @@ impl Checker {
             self.wrong_presence(unit, number, last, Some(node.slot));
         }
         if foresight {
-            // What a transaction has written itself is not among its reads, so it comes before itself.
-            let (from, about) = (self.live.party(node.slot), Some(self.about(unit, Some(number), None)));
+            // What a transaction has written itself is not among its reads, so it comes before
+            // itself.
+            let (from, about) =
+                (self.live.party(node.slot), Some(self.about(unit, Some(number), None)));
             self.violated(Violation::cycle(vec![Step { from, kind: Kind::Wr, about }]));
         }
         agrees && !foresight
@@ -215,7 +238,8 @@ impl Checker {
         if is_empty(scan) {
             return;
         }
-        let keys = self.units.keys(scan.table).range::<[u64], _>((words(&scan.from), words(&scan.to)));
+        let keys =
+            self.units.keys(scan.table).range::<[u64], _>((words(&scan.from), words(&scan.to)));
         let heads: Vec<u32> = keys.map(|(_, head)| *head).collect();
         for head in heads {
             if self.units.get(head).stamp != self.processed {
@@ -227,7 +251,12 @@ impl Checker {
 
     /// A scan did not meet a key.
     fn miss(&mut self, node: NodeId, head: u32, sight: Sight) {
-        self.read_item(node, Item { version: 0, unit: head, present: false }, Kind::Predicate, sight);
+        self.read_item(
+            node,
+            Item { version: 0, unit: head, present: false },
+            Kind::Predicate,
+            sight,
+        );
     }
 
     /// Scans that were processed before a key came did not meet it.
@@ -235,7 +264,9 @@ impl Checker {
         let mut missed = Vec::new();
         for table in (0..=u16::MAX).take(self.units.tables()) {
             let new = self.units.take_new(table);
-            for LiveScan { node, sight, scan } in self.scans.iter().filter(|live| live.scan.table == table) {
+            for LiveScan { node, sight, scan } in
+                self.scans.iter().filter(|live| live.scan.table == table)
+            {
                 let key = |unit: &u32| -> &[u64] { self.units.get(*unit).key() };
                 let from = new.partition_point(|unit| match words(&scan.from) {
                     Bound::Included(from) => key(unit) < from,
@@ -255,14 +286,17 @@ impl Checker {
 
     /// Reads of versions whose writers would have come by now.
     pub(super) fn judge_pending(&mut self, watermark: u64) {
-        while let Some(Pending { deadline, unit, version, reader }) = self.pending.front().copied() {
+        while let Some(Pending { deadline, unit, version, reader }) = self.pending.front().copied()
+        {
             if deadline >= watermark || self.violation.is_some() {
                 break;
             }
             self.pending.pop_front();
             let books = self.units.get_mut(unit);
             books.pins -= 1;
-            let unknown = books.find(version).is_ok_and(|place| books.versions[place].writer == Writer::Unknown);
+            let unknown = books
+                .find(version)
+                .is_ok_and(|place| books.versions[place].writer == Writer::Unknown);
             if unknown {
                 let about = self.about(unit, Some(version), None);
                 self.violated(Violation {
@@ -291,7 +325,9 @@ impl Checker {
         let about = (kind != Kind::RealTime).then(|| {
             let written_by = |slot| {
                 let mut versions = self.units.get(unit).versions.iter();
-                versions.find(|version| version.writer == Writer::Live(slot)).map(|version| version.number)
+                versions
+                    .find(|version| version.writer == Writer::Live(slot))
+                    .map(|version| version.number)
             };
             let (before, after) = match kind {
                 Kind::Ww => (written_by(from), written_by(to)),
@@ -310,7 +346,13 @@ impl Checker {
         let books = self.units.get(unit);
         let key = self.units.get(books.head).key().clone();
         let written = |version: Option<u64>| version.filter(|version| *version > 0);
-        About { table: Some(books.table), key, group: books.group, before: written(before), after: written(after) }
+        About {
+            table: Some(books.table),
+            key,
+            group: books.group,
+            before: written(before),
+            after: written(after),
+        }
     }
 
     fn violated(&mut self, violation: Violation) {
@@ -318,16 +360,28 @@ impl Checker {
     }
 
     fn wrong_presence(&mut self, unit: u32, version: u64, reader: u32, writer: Option<u32>) {
-        let parties = std::iter::once(reader).chain(writer).map(|slot| self.live.party(slot)).collect();
+        let parties =
+            std::iter::once(reader).chain(writer).map(|slot| self.live.party(slot)).collect();
         let about = self.about(unit, Some(version), None);
-        self.violated(Violation { anomaly: Anomaly::WrongPresence, evidence: Evidence::Version { parties, about } });
+        self.violated(Violation {
+            anomaly: Anomaly::WrongPresence,
+            evidence: Evidence::Version { parties, about },
+        });
     }
 
-    fn wrong_moment(&mut self, unit: u32, seen: u64, (as_of, by): (u64, Party), but: String, writer: Option<Party>) {
+    fn wrong_moment(
+        &mut self,
+        unit: u32,
+        seen: u64,
+        (as_of, by): (u64, Party),
+        but: String,
+        writer: Option<Party>,
+    ) {
         let about = self.about(unit, None, None);
         let version = if seen > 0 { format!("version {seen}") } else { "no version".to_string() };
         let written = if writer.is_some() { "; T2 wrote that" } else { "" };
-        let observed = format!("T1 looked back to {as_of} and saw {version} of {about}, {but}{written}");
+        let observed =
+            format!("T1 looked back to {as_of} and saw {version} of {about}, {but}{written}");
         let parties = std::iter::once(by).chain(writer).collect();
         self.violated(Violation {
             anomaly: Anomaly::WrongMoment,
@@ -342,7 +396,10 @@ impl Checker {
         };
         let parties = std::iter::once(self.live.party(one)).chain(other).collect();
         let about = self.about(unit, Some(version), None);
-        self.violated(Violation { anomaly: Anomaly::TwoWriters, evidence: Evidence::Version { parties, about } });
+        self.violated(Violation {
+            anomaly: Anomaly::TwoWriters,
+            evidence: Evidence::Version { parties, about },
+        });
     }
 
     /// A transaction comes before the one that wrote the floor of a unit, which has been peeled.
@@ -362,7 +419,10 @@ impl Checker {
     }
 
     fn doubt(&mut self, unit: u32, version: u64) {
-        self.doubt_that(&format!("version {version} of {} had been forgotten", self.about(unit, None, None)));
+        self.doubt_that(&format!(
+            "version {version} of {} had been forgotten",
+            self.about(unit, None, None)
+        ));
     }
 
     fn doubt_look_back(&mut self, unit: u32, version: u64) {
@@ -374,7 +434,9 @@ impl Checker {
 
     fn doubt_that(&mut self, what: &str) {
         let horizon = self.options.horizon;
-        self.doubt.get_or_insert_with(|| format!("{what}; check again with a horizon greater than {horizon}"));
+        self.doubt.get_or_insert_with(|| {
+            format!("{what}; check again with a horizon greater than {horizon}")
+        });
     }
 }
 
@@ -386,7 +448,10 @@ fn words(bound: &Bound<Key>) -> Bound<&[u64]> {
 fn is_empty(scan: &Scan) -> bool {
     match (&scan.from, &scan.to) {
         (Bound::Included(from), Bound::Included(to)) => from > to,
-        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to) | Bound::Included(to)) => from >= to,
+        (
+            Bound::Included(from) | Bound::Excluded(from),
+            Bound::Excluded(to) | Bound::Included(to),
+        ) => from >= to,
         _ => false,
     }
 }

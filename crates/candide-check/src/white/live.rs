@@ -1,8 +1,9 @@
 //! The transactions that can still take part in a cycle, and the dependencies between them.
 //!
-//! A transaction without a live predecessor that can get no new one is on no cycle, now or later; it is *peeled* off, and
-//! its successors lose a predecessor. So a whole history is taken apart in time linear in its dependencies, as in Kahn's
-//! topological sort, and what is never peeled holds all its cycles.
+//! A transaction without a live predecessor that can get no new one is on no cycle, now or later;
+//! it is *peeled* off, and its successors lose a predecessor. So a whole history is taken apart in
+//! time linear in its dependencies, as in Kahn's topological sort, and what is never peeled holds
+//! all its cycles.
 
 use crate::anomaly::Party;
 use crate::graph::{Edge, Kind};
@@ -68,11 +69,27 @@ impl Live {
         if let Some(slot) = self.free_nodes.pop() {
             let place = &mut self.nodes[slot as usize];
             let (generation, ties) = (place.generation, std::mem::take(&mut place.ties));
-            *place = Node { party, generation, predecessors: 0, ties, moment, closed: false, live: true };
+            *place = Node {
+                party,
+                generation,
+                predecessors: 0,
+                ties,
+                moment,
+                closed: false,
+                live: true,
+            };
             return NodeId { slot, generation };
         }
         let (generation, ties) = (0, Vec::new());
-        self.nodes.push(Node { party, generation, predecessors: 0, ties, moment, closed: false, live: true });
+        self.nodes.push(Node {
+            party,
+            generation,
+            predecessors: 0,
+            ties,
+            moment,
+            closed: false,
+            live: true,
+        });
         NodeId { slot: (self.nodes.len() - 1) as u32, generation }
     }
 
@@ -147,15 +164,16 @@ impl Live {
         self.nodes[slot as usize].ties.iter().filter(|tie| tie.to != NONE)
     }
 
-    /// What would be left if all nodes were closed: those on cycles and those that come after them; moments last. Holds do
-    /// not count. Nothing is changed.
+    /// What would be left if all nodes were closed: those on cycles and those that come after them;
+    /// moments last. Holds do not count. Nothing is changed.
     pub(super) fn knot(&self) -> Vec<u32> {
         let mut predecessors = vec![0; self.nodes.len()];
         let live = (0..self.nodes.len() as u32).filter(|slot| self.nodes[*slot as usize].live);
         for slot in live.clone() {
             self.edges_from(slot).for_each(|tie| predecessors[tie.to as usize] += 1);
         }
-        let mut ready: Vec<u32> = live.clone().filter(|slot| predecessors[*slot as usize] == 0).collect();
+        let mut ready: Vec<u32> =
+            live.clone().filter(|slot| predecessors[*slot as usize] == 0).collect();
         while let Some(slot) = ready.pop() {
             for tie in self.edges_from(slot) {
                 predecessors[tie.to as usize] -= 1;
@@ -169,11 +187,13 @@ impl Live {
         knot
     }
 
-    /// The edges among some nodes, which are numbered by their places in the list, and how many are transactions.
+    /// The edges among some nodes, which are numbered by their places in the list, and how many are
+    /// transactions.
     pub(super) fn edges_among(&self, nodes: &[u32]) -> (u32, Vec<Edge>) {
         let mut number = vec![NONE; self.nodes.len()];
         (0..).zip(nodes).for_each(|(place, slot)| number[*slot as usize] = place);
-        let transactions = nodes.iter().filter(|slot| !self.nodes[**slot as usize].moment).count() as u32;
+        let transactions =
+            nodes.iter().filter(|slot| !self.nodes[**slot as usize].moment).count() as u32;
         let mut edges = Vec::new();
         for (from, slot) in (0..).zip(nodes) {
             for tie in self.edges_from(*slot) {
@@ -208,7 +228,10 @@ mod tests {
         assert_eq!((units, live.count()), (vec![7], 1));
         assert!(!live.is_live(one) && !live.is_live(two) && live.is_live(three));
         let four = live.add(PARTY, false);
-        assert!(live.is_live(four) && !live.is_live(one) && !live.is_live(two), "a place taken again is another node");
+        assert!(
+            live.is_live(four) && !live.is_live(one) && !live.is_live(two),
+            "a place taken again is another node"
+        );
     }
 
     #[test]

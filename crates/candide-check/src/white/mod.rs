@@ -2,44 +2,50 @@
 //!
 //! # Why linear time suffices
 //!
-//! To tell from values alone whether a history is serializable is NP-complete (Papadimitriou, "The serializability of concurrent
-//! database updates", JACM 1979): somebody has to guess the order of the writes of each unit. Here the versions say it. Then
-//! which of two transactions comes first is forced wherever they meet, and a history is serializable exactly if these
-//! dependencies have no cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB 2020, finds them in histories of other
-//! databases). A cycle is found, or its absence shown, in time linear in the dependencies, and between neighbouring versions
-//! there are not more of them than there are reads and writes.
+//! To tell from values alone whether a history is serializable is NP-complete (Papadimitriou, "The
+//! serializability of concurrent database updates", JACM 1979): somebody has to guess the order of
+//! the writes of each unit. Here the versions say it. Then which of two transactions comes first is
+//! forced wherever they meet, and a history is serializable exactly if these dependencies have no
+//! cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB 2020, finds them in histories of other
+//! databases). A cycle is found, or its absence shown, in time linear in the dependencies, and
+//! between neighbouring versions there are not more of them than there are reads and writes.
 //!
 //! # The dependencies
 //!
 //! * ww: from the writer of a version of a unit to the writer of its next one.
 //! * wr: from the writer of a version to everyone who read it.
 //! * rw: from everyone who read a version to the writer of the next one.
-//! * predicate: the same as rw, where the reader went through a range and did not meet the key, or met no row. What it saw is
-//!   the version that [`Forgotten`] says, or the key as it was in the beginning, so the next version is
-//!   the insert that it missed. From the delete that it saw to the reader there is a wr.
-//! * real time, in a strict order: from each transaction to those that began after it had ended. Each end is a moment, and
-//!   moments are a chain; a transaction comes before the moment of its end and after the last moment before its begin.
+//! * predicate: the same as rw, where the reader went through a range and did not meet the key, or
+//!   met no row. What it saw is the version that [`Forgotten`] says, or the key as it was in the
+//!   beginning, so the next version is the insert that it missed. From the delete that it saw to
+//!   the reader there is a wr.
+//! * real time, in a strict order: from each transaction to those that began after it had ended.
+//!   Each end is a moment, and moments are a chain; a transaction comes before the moment of its
+//!   end and after the last moment before its begin.
 //!
-//! Who looked back to a time ([`Transaction::as_of`]) saw of each unit the highest version that is not above it. That is no
-//! dependency: no version that it read may be above, and none above that one may turn out not to be.
+//! Who looked back to a time ([`Transaction::as_of`]) saw of each unit the highest version that is
+//! not above it. That is no dependency: no version that it read may be above, and none above that
+//! one may turn out not to be.
 //!
-//! A dependency on a later version than the next one follows from these. So when a version turns out to lie between two others
-//! the dependencies that were found before stay true.
+//! A dependency on a later version than the next one follows from these. So when a version turns
+//! out to lie between two others the dependencies that were found before stay true.
 //!
 //! # Bounded memory
 //!
-//! Transactions are processed in the order in which they ended, once the watermark is past that. A transaction is *closed*
-//! when all unprocessed ones began later than it ended, by more than the horizon. If then nothing live comes before it, it is
-//! on no cycle, whatever follows, and is peeled off (`live`). What it overwrote is forgotten. If somebody who comes later
-//! refers to that all the same, he missed a transaction that ended before he began: a violation if the order is to be
-//! strict, and otherwise something that a longer horizon could decide, so that the verdict is
-//! [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and what comes after them, are never peeled; so windows
-//! lose no cycle, however many of them it spans.
+//! Transactions are processed in the order in which they ended, once the watermark is past that. A
+//! transaction is *closed* when all unprocessed ones began later than it ended, by more than the
+//! horizon. If then nothing live comes before it, it is on no cycle, whatever follows, and is
+//! peeled off (`live`). What it overwrote is forgotten. If somebody who comes later refers to that
+//! all the same, he missed a transaction that ended before he began: a violation if the order is to
+//! be strict, and otherwise something that a longer horizon could decide, so that the verdict is
+//! [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and what comes after them, are
+//! never peeled; so windows lose no cycle, however many of them it spans.
 //!
-//! Keys without a row are dropped when nobody live saw them. The versions of the last 65,536 of a table are remembered, and
-//! beyond these only the greatest of all, so a key that is written again in a version not above that one is
-//! inconclusive, too. So is one that comes in a version not above the latest time to which somebody looked back who is
-//! forgotten and may have missed it. Databases whose versions grow with time never come near this.
+//! Keys without a row are dropped when nobody live saw them. The versions of the last 65,536 of a
+//! table are remembered, and beyond these only the greatest of all, so a key that is written again
+//! in a version not above that one is inconclusive, too. So is one that comes in a version not
+//! above the latest time to which somebody looked back who is forgotten and may have missed it.
+//! Databases whose versions grow with time never come near this.
 
 mod derive;
 mod live;
@@ -58,17 +64,21 @@ use units::Units;
 /// What to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the serial order has to agree with real time: who began after another one had ended comes after it.
+    /// Whether the serial order has to agree with real time: who began after another one had ended
+    /// comes after it.
     pub strict: bool,
-    /// Whether attempts that did not commit have to have seen a state of the same serial order, too.
+    /// Whether attempts that did not commit have to have seen a state of the same serial order,
+    /// too.
     pub opaque: bool,
-    /// How long after its end a transaction may be overtaken by one that begins then, on the clock of the transactions. Costs
-    /// memory for all transactions of that time. A strict order needs none, since there nobody may be overtaken.
+    /// How long after its end a transaction may be overtaken by one that begins then, on the clock
+    /// of the transactions. Costs memory for all transactions of that time. A strict order needs
+    /// none, since there nobody may be overtaken.
     pub horizon: u64,
 }
 
 impl Default for Options {
-    /// Serializable in any order, with memory for the whole history, so that the verdict is never inconclusive.
+    /// Serializable in any order, with memory for the whole history, so that the verdict is never
+    /// inconclusive.
     fn default() -> Self {
         Self { strict: false, opaque: false, horizon: u64::MAX }
     }
@@ -81,7 +91,8 @@ pub enum Verdict {
     Serializable,
     /// It is not.
     Violated(Box<Violation>),
-    /// No violation was found, but something referred to what had been forgotten already. The text says what, and what to do.
+    /// No violation was found, but something referred to what had been forgotten already. The text
+    /// says what, and what to do.
     Inconclusive(String),
 }
 
@@ -139,7 +150,8 @@ struct LiveScan {
     scan: Scan,
 }
 
-/// What tells which deletes a transaction has seen by finding no record, and what else it can have seen.
+/// What tells which deletes a transaction has seen by finding no record, and what else it can have
+/// seen.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     ended: u64,
@@ -188,18 +200,20 @@ pub struct Checker {
     summary: Summary,
 }
 
-/// Cycles are looked for when at least so many transactions have come since the last time, and several times as many as
-/// were live then, so that looking costs little beside all else.
+/// Cycles are looked for when at least so many transactions have come since the last time, and
+/// several times as many as were live then, so that looking costs little beside all else.
 const LOOK_MIN: u64 = 1 << 14;
 
-/// Transactions are peeled not only when a window ends, but so often, since what is held then stays in the caches.
+/// Transactions are peeled not only when a window ends, but so often, since what is held then stays
+/// in the caches.
 const PEEL_EVERY: u64 = 512;
 
 impl Checker {
     /// A checker of a history that begins with empty tables.
     pub fn new(options: Options) -> Self {
         let verdict = Verdict::Serializable;
-        let (transactions, committed, aborted, reads, writes, scans, edges, live_max) = (0, 0, 0, 0, 0, 0, 0, 0);
+        let (transactions, committed, aborted, reads, writes, scans, edges, live_max) =
+            (0, 0, 0, 0, 0, 0, 0, 0);
         Self {
             options,
             units: Units::new(options.strict),
@@ -219,16 +233,28 @@ impl Checker {
             look_at: LOOK_MIN,
             violation: None,
             doubt: None,
-            summary: Summary { verdict, transactions, committed, aborted, reads, writes, scans, edges, live_max },
+            summary: Summary {
+                verdict,
+                transactions,
+                committed,
+                aborted,
+                reads,
+                writes,
+                scans,
+                edges,
+                live_max,
+            },
         }
     }
 
-    /// Takes a line of the history. Lines may come in any order, as far as [`advance`](Self::advance) allows.
+    /// Takes a line of the history. Lines may come in any order, as far as
+    /// [`advance`](Self::advance) allows.
     ///
     /// # Panics
     ///
-    /// If the line came too late, which is to say that it should have been fed before [`advance`](Self::advance); if a
-    /// transaction did not end after it had begun, or ended at `u64::MAX`; or if a write has no version, or version 0.
+    /// If the line came too late, which is to say that it should have been fed before
+    /// [`advance`](Self::advance); if a transaction did not end after it had begun, or ended at
+    /// `u64::MAX`; or if a write has no version, or version 0.
     pub fn feed(&mut self, event: &Event) {
         if self.violation.is_some() {
             return;
@@ -236,7 +262,11 @@ impl Checker {
         match event {
             Event::Transaction(transaction) => self.feed_transaction(transaction),
             Event::Forgotten(Forgotten { table, key, version, at }) => {
-                assert!(*at >= self.watermark, "forgotten at {at}, and fed after the watermark {}", self.watermark);
+                assert!(
+                    *at >= self.watermark,
+                    "forgotten at {at}, and fed after the watermark {}",
+                    self.watermark
+                );
                 let unit = self.units.head(*table, key);
                 self.units.forget(unit, *version, *at);
             }
@@ -246,7 +276,11 @@ impl Checker {
     fn feed_transaction(&mut self, transaction: &Transaction) {
         let party = Party::from(transaction);
         let Party { begun, ended, .. } = party;
-        assert!(begun >= self.watermark, "begun at {begun}, and fed after the watermark {}", self.watermark);
+        assert!(
+            begun >= self.watermark,
+            "begun at {begun}, and fed after the watermark {}",
+            self.watermark
+        );
         assert!(
             begun < ended && ended < u64::MAX,
             "a transaction has a begin and then an end, not {begun} and {ended}"
@@ -264,7 +298,10 @@ impl Checker {
             self.feed_access(access, group);
         }
         for access in writes {
-            assert!(access.version.is_some_and(|version| version > 0), "a write has a version above 0");
+            assert!(
+                access.version.is_some_and(|version| version > 0),
+                "a write has a version above 0"
+            );
             self.feed_access(access, access.group);
         }
         let (reads, writes) = (transaction.reads.len() as u32, writes.len() as u32);
@@ -297,14 +334,17 @@ impl Checker {
         self.items.push(Item { version, unit, present: access.present });
     }
 
-    /// Processes what can be. Says that every transaction that began before `watermark` has been fed, and every row
-    /// that was forgotten before it. A watermark below an earlier one says nothing new.
+    /// Processes what can be. Says that every transaction that began before `watermark` has been
+    /// fed, and every row that was forgotten before it. A watermark below an earlier one says
+    /// nothing new.
     pub fn advance(&mut self, watermark: u64) {
         self.watermark = self.watermark.max(watermark);
         self.sort_fed();
         self.meet_new_keys();
         let before = self.processed;
-        while self.violation.is_none() && self.fed.last().is_some_and(|fed| fed.party.ended < watermark) {
+        while self.violation.is_none()
+            && self.fed.last().is_some_and(|fed| fed.party.ended < watermark)
+        {
             let fed = self.fed.pop().expect("there is one");
             self.process(&fed);
             if self.processed.is_multiple_of(PEEL_EVERY) {
@@ -325,7 +365,8 @@ impl Checker {
         }
     }
 
-    /// A violation that was found so far. Most show only some time after they were fed. What is fed after it is not checked.
+    /// A violation that was found so far. Most show only some time after they were fed. What is fed
+    /// after it is not checked.
     pub fn violation(&self) -> Option<&Violation> {
         self.violation.as_deref()
     }
@@ -379,7 +420,8 @@ impl Checker {
         }
     }
 
-    /// Closes those that ended before everything unprocessed began, and longer ago than the horizon.
+    /// Closes those that ended before everything unprocessed began, and longer ago than the
+    /// horizon.
     fn close(&mut self, watermark: u64) {
         let begun_min = self.fed.last().map_or(u64::MAX, |fed| fed.begun_min).min(watermark);
         let horizon = self.options.horizon;

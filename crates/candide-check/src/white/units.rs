@@ -1,4 +1,5 @@
-//! The units of a history, by number, and the versions of each that something live may still refer to.
+//! The units of a history, by number, and the versions of each that something live may still refer
+//! to.
 
 use super::Sight;
 use super::live::{Live, NONE, NodeId};
@@ -29,12 +30,14 @@ pub(super) struct Version {
 /// Lists of readers are cleaned when they have doubled, but not below this length.
 const READERS_MIN: u32 = 16;
 
-/// Who read a version, and how. Two words, since these are most of what is held of a unit that is often read.
+/// Who read a version, and how. Two words, since these are most of what is held of a unit that is
+/// often read.
 #[derive(Debug, Clone, Copy)]
 struct Reader {
     version: u64,
     slot: u32,
-    /// The node's generation, and whether the reader went through a range and did not meet the key, in the lowest bit.
+    /// The node's generation, and whether the reader went through a range and did not meet the key,
+    /// in the lowest bit.
     generation: u32,
 }
 
@@ -60,7 +63,8 @@ struct Forgets {
     /// In order, if `is_sorted`.
     deletes: Vec<(u64, u64)>,
     is_sorted: bool,
-    /// Whether they have been forgotten in the order of their versions, as they are wherever the history is right.
+    /// Whether they have been forgotten in the order of their versions, as they are wherever the
+    /// history is right.
     is_in_time: bool,
 }
 
@@ -130,7 +134,8 @@ pub(super) struct Unit {
     next_group: u32,
     /// The last transaction with scans that read the key.
     pub(super) stamp: u64,
-    /// In order. The first is the *floor*: what is older has been forgotten. In the beginning it is version 0, without a row.
+    /// In order. The first is the *floor*: what is older has been forgotten. In the beginning it is
+    /// version 0, without a row.
     pub(super) versions: VecDeque<Version>,
     /// In the order of what they read. Some may have been peeled since.
     readers: VecDeque<Reader>,
@@ -140,7 +145,8 @@ pub(super) struct Unit {
     forgotten: Forgets,
     /// By version: who saw it looking back to the latest time.
     look_backs: BTreeMap<u64, LookBack>,
-    /// The latest time to which somebody looked back who read the unit, in whatever version, and not in a range.
+    /// The latest time to which somebody looked back who read the unit, in whatever version, and
+    /// not in a range.
     looked_back: u64,
 }
 
@@ -171,7 +177,8 @@ impl Unit {
         self.forgotten.settle(floor);
     }
 
-    /// Whether who ends from this time on reads the floor without a version, until there is a new version. What was forgotten is settled.
+    /// Whether who ends from this time on reads the floor without a version, until there is a new
+    /// version. What was forgotten is settled.
     fn is_traceless(&self, time: u64) -> bool {
         let floor = self.floor();
         let is_past = |(version, at)| version == floor && at < time;
@@ -190,10 +197,16 @@ impl Unit {
         }
     }
 
-    /// Who looked back to a version or later and saw another one, from `before` on: that one, the time, and by whom.
-    pub(super) fn looked_back(&self, before: u64, version: u64) -> Option<(u64, u64, Option<Party>)> {
+    /// Who looked back to a version or later and saw another one, from `before` on: that one, the
+    /// time, and by whom.
+    pub(super) fn looked_back(
+        &self,
+        before: u64,
+        version: u64,
+    ) -> Option<(u64, u64, Option<Party>)> {
         let mut seen = self.look_backs.range(before..version);
-        let (seen, LookBack { as_of, by }) = seen.find(|(_, look_back)| look_back.as_of >= version)?;
+        let (seen, LookBack { as_of, by }) =
+            seen.find(|(_, look_back)| look_back.as_of >= version)?;
         Some((*seen, *as_of, *by))
     }
 
@@ -239,7 +252,8 @@ struct Table {
     dropped_order: VecDeque<Key>,
     /// The latest version of dropped keys that are no longer remembered.
     suspect: u64,
-    /// The latest time to which somebody looked back who is no longer remembered, and may have missed any key that comes.
+    /// The latest time to which somebody looked back who is no longer remembered, and may have
+    /// missed any key that comes.
     looked_back: u64,
 }
 
@@ -251,7 +265,8 @@ pub(super) struct Units {
     /// Who wrote the floor of each unit.
     overwriters: Vec<Option<Party>>,
     free: Vec<u32>,
-    /// What hashes begin with: another number each time, so that no history can have all its keys in one place.
+    /// What hashes begin with: another number each time, so that no history can have all its keys
+    /// in one place.
     seed: u64,
     /// Open addressing: the numbers of the units of group 0, with the upper half of their hashes.
     slots: Vec<(u32, u32)>,
@@ -405,7 +420,11 @@ impl Units {
 
     fn create(&mut self, table: u16, key: Key, floor: Floor) -> u32 {
         let unit = self.free.pop().unwrap_or(self.units.len() as u32);
-        let versions = VecDeque::from([Version { number: floor.version, writer: Writer::Gone, present: false }]);
+        let versions = VecDeque::from([Version {
+            number: floor.version,
+            writer: Writer::Gone,
+            present: false,
+        }]);
         let group = floor.group;
         let (next_group, forgotten) = (NONE, Forgets::default());
         let mut look_backs = BTreeMap::new();
@@ -484,7 +503,14 @@ impl Units {
     }
 
     /// Adds a reader of a version.
-    pub(super) fn add_reader(&mut self, unit: u32, version: u64, node: NodeId, kind: Kind, live: &Live) {
+    pub(super) fn add_reader(
+        &mut self,
+        unit: u32,
+        version: u64,
+        node: NodeId,
+        kind: Kind,
+        live: &Live,
+    ) {
         let Unit { readers, readers_max, .. } = self.get_mut(unit);
         if readers.len() as u32 >= *readers_max {
             readers.retain(|reader| live.is_live(reader.node()));
@@ -500,8 +526,16 @@ impl Units {
         }
     }
 
-    /// The live readers of the versions from one to another, both included, each with what a write over its version makes of it.
-    pub(super) fn live_readers(&self, unit: u32, from: u64, to: u64, live: &Live, found: &mut Vec<(NodeId, Kind)>) {
+    /// The live readers of the versions from one to another, both included, each with what a write
+    /// over its version makes of it.
+    pub(super) fn live_readers(
+        &self,
+        unit: u32,
+        from: u64,
+        to: u64,
+        live: &Live,
+        found: &mut Vec<(NodeId, Kind)>,
+    ) {
         let readers = &self.get(unit).readers;
         found.clear();
         let latest = readers.iter().rev().skip_while(|reader| reader.version > to);
@@ -512,7 +546,9 @@ impl Units {
 
     /// The latest version before another one that the live transaction of a slot read.
     pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64, live: &Live) -> Option<u64> {
-        let own = |reader: &&Reader| reader.slot == slot && reader.version < before && live.is_live(reader.node());
+        let own = |reader: &&Reader| {
+            reader.slot == slot && reader.version < before && live.is_live(reader.node())
+        };
         self.get(unit).readers.iter().rev().find(own).map(|reader| reader.version)
     }
 
@@ -526,7 +562,9 @@ impl Units {
         while versions.front().is_some_and(|version| version.writer == Writer::Unknown) {
             versions.pop_front();
         }
-        let floor = versions.front_mut().expect("the version of the peeled transaction is behind the floor");
+        let floor = versions
+            .front_mut()
+            .expect("the version of the peeled transaction is behind the floor");
         floor.writer = Writer::Gone;
         while readers.front().is_some_and(|reader| reader.version < floor.number) {
             readers.pop_front();
@@ -536,8 +574,8 @@ impl Units {
         }
     }
 
-    /// Drops keys that have no row and nobody who saw that. Looks at no more than `count` of those that were considered;
-    /// who ended before `watermark` has been processed.
+    /// Drops keys that have no row and nobody who saw that. Looks at no more than `count` of those
+    /// that were considered; who ended before `watermark` has been processed.
     pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &Live) {
         for _ in 0..count.min(self.candidates.len()) {
             let head = self.candidates.pop_front().expect("there are that many");
@@ -573,7 +611,8 @@ impl Units {
                 let unit = self.get(group);
                 let quiet = unit.versions.len() == 1 && unit.pins == 0 && !unit.versions[0].present;
                 // A live scan meets the key again if it should come back.
-                let holds = |reader: &Reader| reader.kind() == Kind::Rw && live.is_live(reader.node());
+                let holds =
+                    |reader: &Reader| reader.kind() == Kind::Rw && live.is_live(reader.node());
                 let read = unit.readers.iter().any(holds);
                 quiet && !read
             })
@@ -599,7 +638,8 @@ impl Units {
         books.keys.remove(&key);
         // Groups that were not met since the key was dropped before.
         let before = books.dropped.remove(&key).unwrap_or_default();
-        let unmet = before.into_iter().filter(|old| floors.iter().all(|floor| floor.group != old.group));
+        let unmet =
+            before.into_iter().filter(|old| floors.iter().all(|floor| floor.group != old.group));
         let unmet: Vec<Floor> = unmet.collect();
         floors.extend(unmet);
         if floors.iter().any(|floor| floor.version > 0) {
@@ -629,8 +669,11 @@ mod tests {
         });
         let mask = units.slots.len() - 1;
         let taken = (0..).zip(&units.slots).filter(|(_, (_, unit))| *unit != NONE);
-        let far =
-            taken.map(|(place, (_, unit))| usize::wrapping_sub(place, units.hash_of(*unit) as usize) & mask).max();
+        let far = taken
+            .map(|(place, (_, unit))| {
+                usize::wrapping_sub(place, units.hash_of(*unit) as usize) & mask
+            })
+            .max();
         assert!(far.is_some_and(|far| far < 200), "{far:?} places from where it belongs");
     }
 
@@ -658,7 +701,9 @@ mod tests {
         }
         // A later version that was forgotten before an earlier one, in a history that cannot be.
         let mut forgets = Forgets::default();
-        [(5, 30), (2, 40), (9, 20), (5, 35)].into_iter().for_each(|(version, at)| forgets.push(version, at));
+        [(5, 30), (2, 40), (9, 20), (5, 35)]
+            .into_iter()
+            .for_each(|(version, at)| forgets.push(version, at));
         forgets.settle(0);
         assert_eq!(forgets.deletes.len(), 3);
         assert_eq!(

@@ -2,8 +2,8 @@
 
 use crate::history::Event;
 
-/// Finds out how far a history is complete after so many lines, whatever the order of the lines, by going through it once before it
-/// is fed.
+/// Finds out how far a history is complete after so many lines, whatever the order of the lines, by
+/// going through it once before it is fed.
 ///
 /// ```
 /// use candide_check::{Checker, Event, Forgotten, Options, Windows};
@@ -40,7 +40,8 @@ impl Windows {
         }
     }
 
-    /// For each window up to when the history is complete once that has been fed: nothing that follows is due before.
+    /// For each window up to when the history is complete once that has been fed: nothing that
+    /// follows is due before.
     pub fn watermarks(mut self) -> Vec<u64> {
         let mut due = u64::MAX;
         for window in self.dues.iter_mut().rev() {

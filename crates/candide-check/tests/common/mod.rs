@@ -94,12 +94,17 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
                 as_of = (as_of + random.below(60)).saturating_sub(30);
             }
             transaction.as_of = Some(as_of);
-            let late = transaction.ended / 4 / shape.transactions + 10 * random.below(3 * shape.overlap);
+            let late =
+                transaction.ended / 4 / shape.transactions + 10 * random.below(3 * shape.overlap);
             transaction.ended = unique(shape, late, number, 3);
         } else if transaction.committed {
             for _ in 0..random.below(3) {
                 let row = &rows[random.below(shape.keys) as usize];
-                if transaction.writes.iter().all(|write| (write.table, &write.key) != (row.0, &row.1)) {
+                if transaction
+                    .writes
+                    .iter()
+                    .all(|write| (write.table, &write.key) != (row.0, &row.1))
+                {
                     let mut skip = 0;
                     if random.below(1000) < shape.wrong {
                         skip = random.below(60);
@@ -108,10 +113,16 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
                     let state = state.get_mut(row).expect("every row has a state");
                     write(random, row, state, version, &mut transaction.writes);
                     if !state.present && random.percent(70) {
-                        // Who ran when the row was deleted takes effect at most one overlap later, and ends soon after.
+                        // Who ran when the row was deleted takes effect at most one overlap later,
+                        // and ends soon after.
                         let late = number * 10 + 25 * shape.overlap + 1 + random.below(20);
                         let at = unique(shape, late, number, 2);
-                        forgotten.push(Forgotten { table: row.0, key: row.1.clone(), version: state.versions[0], at });
+                        forgotten.push(Forgotten {
+                            table: row.0,
+                            key: row.1.clone(),
+                            version: state.versions[0],
+                            at,
+                        });
                     }
                 }
             }
@@ -123,12 +134,16 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
         let mut seen = &states[number];
         if random.below(1000) < 3 * shape.wrong {
             let near = number as u64 + 3;
-            seen = &states[near.saturating_sub(random.below(6)).min(shape.transactions - 1) as usize];
+            seen =
+                &states[near.saturating_sub(random.below(6)).min(shape.transactions - 1) as usize];
         }
         for _ in 0..random.below(4) {
             let row = &rows[random.below(shape.keys) as usize];
-            let seen =
-                if random.below(1000) < shape.wrong { &states[random.below(number as u64 + 1) as usize] } else { seen };
+            let seen = if random.below(1000) < shape.wrong {
+                &states[random.below(number as u64 + 1) as usize]
+            } else {
+                seen
+            };
             let group = random.below(shape.groups.into()) as u8;
             let mut access = read(random, row, &seen[row], group, transaction, &forgotten);
             if random.below(5000) < shape.wrong {
@@ -158,18 +173,29 @@ fn words(number: u64) -> Key {
     if number.is_multiple_of(3) { [number].into() } else { [number - number % 3, number].into() }
 }
 
-/// A transaction that does nothing, in its time. Transaction `n` takes effect at `10n`; no two events have the same time.
+/// A transaction that does nothing, in its time. Transaction `n` takes effect at `10n`; no two
+/// events have the same time.
 fn timed(random: &mut Random, shape: Shape, number: u64) -> Transaction {
     let mut effect = number * 10 + 10 * shape.overlap;
     if random.percent(shape.shifted) {
-        effect = (effect + 10 * random.below(2 * shape.overlap + 1)).saturating_sub(10 * shape.overlap);
+        effect =
+            (effect + 10 * random.below(2 * shape.overlap + 1)).saturating_sub(10 * shape.overlap);
     }
     let span = 10 * shape.overlap;
     let (before, after) = (random.below(span + 1) / 2, random.below(span + 1) / 2);
     let (begun, ended) = (effect - before.min(effect), effect + after);
     let (begun, ended) = (unique(shape, begun, number, 0), unique(shape, ended, number, 1));
     let committed = !random.percent(shape.aborted);
-    Transaction { session: number, begun, ended, committed, reads: vec![], scans: vec![], writes: vec![], as_of: None }
+    Transaction {
+        session: number,
+        begun,
+        ended,
+        committed,
+        reads: vec![],
+        scans: vec![],
+        writes: vec![],
+        as_of: None,
+    }
 }
 
 /// A time at which nothing else happens, of one of four events of a transaction.
@@ -177,7 +203,13 @@ fn unique(shape: Shape, time: u64, number: u64, event: u64) -> u64 {
     4 * (time * shape.transactions + number) + event
 }
 
-fn write(random: &mut Random, row: &Row, state: &mut State, version: u64, writes: &mut Vec<Access>) {
+fn write(
+    random: &mut Random,
+    row: &Row,
+    state: &mut State,
+    version: u64,
+    writes: &mut Vec<Access>,
+) {
     let (table, key) = row.clone();
     let mut put = |group: usize, state: &mut State| {
         state.versions[group] = version;
@@ -202,7 +234,10 @@ fn read(
     forgotten: &[Forgotten],
 ) -> Access {
     let (table, key) = row.clone();
-    if !state.present && state.versions[0] == unversioned(row, reader, forgotten) && random.percent(90) {
+    if !state.present
+        && state.versions[0] == unversioned(row, reader, forgotten)
+        && random.percent(90)
+    {
         return Access { table, key, group: 0, version: None, present: false };
     }
     let version = Some(state.versions[usize::from(group)]).filter(|version| *version > 0);
@@ -211,8 +246,10 @@ fn read(
 
 /// The version that is read without one.
 pub fn unversioned(row: &Row, reader: &Transaction, forgotten: &[Forgotten]) -> u64 {
-    let of_row = forgotten.iter().filter(|forgotten| (forgotten.table, &forgotten.key) == (row.0, &row.1));
-    let past = of_row.filter(|forgotten| forgotten.at < reader.ended).map(|forgotten| forgotten.version);
+    let of_row =
+        forgotten.iter().filter(|forgotten| (forgotten.table, &forgotten.key) == (row.0, &row.1));
+    let past =
+        of_row.filter(|forgotten| forgotten.at < reader.ended).map(|forgotten| forgotten.version);
     past.filter(|version| reader.as_of.is_none_or(|as_of| *version <= as_of)).max().unwrap_or(0)
 }
 
@@ -248,7 +285,11 @@ pub fn contains(scan: &Scan, row: &Row) -> bool {
 pub fn told(events: &[Event]) -> String {
     let told = |access: &Access| {
         let Access { table, key, group, version, present } = access;
-        format!("{table}/{key:?}/{group}@{}{}", version.unwrap_or(0), if *present { "" } else { "-" })
+        format!(
+            "{table}/{key:?}/{group}@{}{}",
+            version.unwrap_or(0),
+            if *present { "" } else { "-" }
+        )
     };
     let all = |accesses: &[Access]| accesses.iter().map(told).collect::<Vec<_>>().join(" ");
     let mut lines: Vec<(u64, String)> = Vec::new();

@@ -31,7 +31,9 @@ pub fn collect(world: &World<'_>, state: &State, out: &mut Vec<State>) {
     let is_old = cell.version.epoch < state.memory.horizon || world.is(Mutant::BuriedEarly);
     match cell.lock {
         Lock::Dead => next.memory.node.linked = false,
-        Lock::Free if !world.scene.has_row(KEY, cell.version.by) && is_old => cell.lock = Lock::Dead,
+        Lock::Free if !world.scene.has_row(KEY, cell.version.by) && is_old => {
+            cell.lock = Lock::Dead
+        }
         _ => return,
     }
     out.push(next);

@@ -51,7 +51,8 @@ pub fn step(world: &World<'_>, state: &State, id: Id, writes: &[At], out: &mut V
     match state.commit(id).phase {
         Phase::Lock(number) => lock(world, &mut next, id, writes, number),
         Phase::Validate(number) => {
-            let may_abort = id != Id::READER && world.scene.writers[usize::from(id.0 - 1)].may_abort;
+            let may_abort =
+                id != Id::READER && world.scene.writers[usize::from(id.0 - 1)].may_abort;
             validate(world, &mut next, id, writes, number);
             if may_abort && next.commit(id).phase == Phase::Install(0) {
                 let mut aborted = next;
@@ -70,8 +71,8 @@ pub fn step(world: &World<'_>, state: &State, id: Id, writes: &[At], out: &mut V
 
 fn lock(world: &World<'_>, next: &mut State, id: Id, writes: &[At], number: u8) {
     let commit = next.commit(id);
-    let is_early =
-        world.is(Mutant::EpochBeforeLocks) && number == 0 || world.is(Mutant::EpochBetweenLocks) && number == 1;
+    let is_early = world.is(Mutant::EpochBeforeLocks) && number == 0
+        || world.is(Mutant::EpochBetweenLocks) && number == 1;
     if is_early && commit.epoch.is_none() {
         *next.commit_mut(id) = commit.load(next.memory.epoch);
         return;

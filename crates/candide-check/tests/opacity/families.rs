@@ -4,8 +4,15 @@
 use super::memory::KEY;
 use super::scene::{Key, Op, Plan, Scene};
 
-const ROW_OPS: [Op; 7] =
-    [Op::Read(&[0]), Op::Read(&[1]), Op::Read(&[0, 1]), Op::Hold(0), Op::Hold(1), Op::Stage(0), Op::Stage(1)];
+const ROW_OPS: [Op; 7] = [
+    Op::Read(&[0]),
+    Op::Read(&[1]),
+    Op::Read(&[0, 1]),
+    Op::Hold(0),
+    Op::Hold(1),
+    Op::Stage(0),
+    Op::Stage(1),
+];
 
 const ROW_WRITERS: [Plan; 8] = [
     Plan::of(&[0]),
@@ -55,7 +62,8 @@ pub fn all() -> impl Iterator<Item = Scene> {
     let rows = family("rows", &ROW_OPS, &ROW_WRITERS).into_iter();
     let keys = family("keys", &KEY_OPS, &KEY_WRITERS).into_iter();
     let at_first = |scene: Scene| {
-        let (missing, present) = (scene.clone().with_key(Key::Missing), scene.clone().with_key(Key::Present));
+        let (missing, present) =
+            (scene.clone().with_key(Key::Missing), scene.clone().with_key(Key::Present));
         [missing, present, scene.burying()]
     };
     let mixed = family("mixed", &MIXED_OPS, &MIXED_WRITERS).into_iter();

@@ -97,7 +97,8 @@ impl Judge<'_> {
     /// Returns all sets of commits that lack nothing which comes before one of them.
     fn closed_sets(&self) -> Vec<Vec<Id>> {
         let choose = |bits: u32| {
-            let chosen = self.writers.iter().enumerate().filter(move |(number, _)| bits >> number & 1 == 1);
+            let chosen =
+                self.writers.iter().enumerate().filter(move |(number, _)| bits >> number & 1 == 1);
             chosen.map(|(_, id)| *id).collect::<Vec<Id>>()
         };
         let is_closed = |set: &Vec<Id>| {

@@ -10,7 +10,8 @@ use super::state::{State, World};
 /// Returns whether what was read needs a look before it is shown.
 pub fn is_hot(world: &World<'_>, reader: &Reader) -> bool {
     let base = reader.base + Epoch::from(world.is(Mutant::EqualEpochIsFree));
-    let replaced = matches!(world.op(reader), Some(Op::Hold(_))) && world.is(Mutant::HoldReplacesLook)
+    let replaced = matches!(world.op(reader), Some(Op::Hold(_)))
+        && world.is(Mutant::HoldReplacesLook)
         || world.is(Mutant::BeginAfterRead) && reader.looks.is_empty();
     let is_hot = |look: &Look| {
         let is_free = matches!(look, Look::Row(..)) && world.is(Mutant::PeekIsFree);
@@ -97,7 +98,9 @@ fn due(world: &World<'_>, reader: &Reader) -> List<Look, { LOOKS_MAX + 2 }> {
         _ if world.is(Mutant::NoLook) => true,
         Look::Node(_) => world.is(Mutant::NodesUnlooked),
         Look::Row(..) if world.is(Mutant::PeeksUnlooked) => true,
-        Look::Cell(_, version) | Look::Row(_, version) => world.is(Mutant::OldUnlooked) && version.epoch < reader.base,
+        Look::Cell(_, version) | Look::Row(_, version) => {
+            world.is(Mutant::OldUnlooked) && version.epoch < reader.base
+        }
     };
     let mut due = List::default();
     let looks = reader.looks.iter().chain(fresh).filter(|look| !is_left_out(look));
@@ -111,7 +114,8 @@ fn due(world: &World<'_>, reader: &Reader) -> List<Look, { LOOKS_MAX + 2 }> {
 /// Returns whether one look finds what was found before, and no INSTALL. What the reader has staged
 /// is no lock of its own yet.
 fn agrees(world: &World<'_>, state: &State, look: Look) -> bool {
-    let is_staged = |at: At| world.is(Mutant::StagedPassesLook) && state.reader.writes.contains(&at);
+    let is_staged =
+        |at: At| world.is(Mutant::StagedPassesLook) && state.reader.writes.contains(&at);
     let passes = |at: At, lock: Lock| match lock {
         Lock::Free => true,
         Lock::Held(owner) => owner == Id::READER || !world.varies(Variant::LockFailsLook),
@@ -125,7 +129,9 @@ fn agrees(world: &World<'_>, state: &State, look: Look) -> bool {
     };
     let is_held = |at: At| state.memory.cell(at).lock == Lock::Held(Id::READER);
     match look {
-        Look::Cell(at, _) | Look::Row(at, _) if world.is(Mutant::HeldUnlooked) && is_held(at) => true,
+        Look::Cell(at, _) | Look::Row(at, _) if world.is(Mutant::HeldUnlooked) && is_held(at) => {
+            true
+        }
         _ => state.memory.agrees(world.scene, look, passes, accepts),
     }
 }

@@ -91,7 +91,8 @@ fn the_rule_holds_in_scenes_of_all_kinds() {
 #[test]
 fn sound_variants_hold() {
     let scenes = scenes::all();
-    let pairs = Variant::ALL.iter().flat_map(|variant| scenes.iter().map(move |scene| (scene, variant)));
+    let pairs =
+        Variant::ALL.iter().flat_map(|variant| scenes.iter().map(move |scene| (scene, variant)));
     for (scene, variant) in slice::one_in(if slice::is_short() { 10 } else { 1 }, pairs) {
         assert_holds(scene, Rule::Varied(*variant));
     }

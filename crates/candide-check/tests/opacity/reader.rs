@@ -222,7 +222,8 @@ pub fn show(world: &World<'_>, next: &mut State, base: Epoch) {
     let locked = next.past.locked.iter().copied().collect();
     let reader = &mut next.reader;
     if world.op(reader) == Some(Op::Insert) {
-        let has_row = |look: &Look| matches!(look, Look::Row(at, of) if world.scene.has_row(*at, of.by));
+        let has_row =
+            |look: &Look| matches!(look, Look::Row(at, of) if world.scene.has_row(*at, of.by));
         if !reader.fresh.iter().any(has_row) {
             reader.stage(KEY);
         }

@@ -38,8 +38,11 @@ pub fn explore(scene: &Scene, rule: Rule, counts: impl Fn(Fault) -> bool) -> Opt
             continue;
         }
         let open = steps(&world, &next);
-        let fault =
-            if next.is_over(scene) { judge::fault(&world, &next) } else { open.is_empty().then_some(Fault::Stuck) };
+        let fault = if next.is_over(scene) {
+            judge::fault(&world, &next)
+        } else {
+            open.is_empty().then_some(Fault::Stuck)
+        };
         is_done |= is_complete(scene, &next);
         path.push((next, open));
         if let Some(fault) = fault.filter(|fault| counts(*fault)) {

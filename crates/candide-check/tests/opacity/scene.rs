@@ -94,7 +94,8 @@ impl Scene {
 }
 
 impl Plan {
-    const NONE: Plan = Plan { holds: None, reads: &[], writes: &[], deletes: false, may_abort: false };
+    const NONE: Plan =
+        Plan { holds: None, reads: &[], writes: &[], deletes: false, may_abort: false };
 
     /// Returns a writer of cells in this order.
     pub const fn of(writes: &'static [At]) -> Self {

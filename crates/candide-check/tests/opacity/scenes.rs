@@ -12,7 +12,8 @@ const STAGE_1: Op = Op::Stage(1);
 
 /// Returns all scenes; small ones first, so that mutants are found soon.
 pub fn all() -> Vec<Scene> {
-    let mut all = [readers(), keys(), with_own_writes(), with_own_inserts(), for_update(), crowds()].concat();
+    let mut all =
+        [readers(), keys(), with_own_writes(), with_own_inserts(), for_update(), crowds()].concat();
     all.sort_by_key(|scene| (scene.writers.len(), scene.ops.len()));
     all
 }
@@ -29,7 +30,11 @@ fn readers() -> Vec<Scene> {
         Scene::new("held", &[READ_0, READ_1], &[back.holding(0)]),
         Scene::new("batch", &[Op::Read(&[0, 1])], &[both]),
         Scene::new("batch-after", &[READ_0, batch], &[both, Plan::of(&[2])]),
-        Scene::new("rmw-and-blind", &[READ_0, READ_1], &[Plan::of(&[1]).reading(&[0]), back.wavering()]),
+        Scene::new(
+            "rmw-and-blind",
+            &[READ_0, READ_1],
+            &[Plan::of(&[1]).reading(&[0]), back.wavering()],
+        ),
     ]
 }
 
@@ -37,7 +42,8 @@ fn readers() -> Vec<Scene> {
 fn keys() -> Vec<Scene> {
     let (insert, delete) = (Plan::of(&[KEY, 0]), Plan::of(&[KEY, 0]).deleting());
     let (only_0, key_and_1) = (Plan::of(&[0]), Plan::of(&[KEY, 1]));
-    let missing = |name, ops: &[Op], writers: &[Plan]| Scene::new(name, ops, writers).with_key(Key::Missing);
+    let missing =
+        |name, ops: &[Op], writers: &[Plan]| Scene::new(name, ops, writers).with_key(Key::Missing);
     let first = [Op::Peek, READ_0, READ_1];
     let only_key = Plan::of(&[KEY]);
     vec![
@@ -52,7 +58,8 @@ fn keys() -> Vec<Scene> {
             .with_key(Key::Present)
             .with_ticks(1),
         Scene::new("bury", &[READ_0, READ_KEY], &[delete]).burying().with_ticks(3),
-        Scene::new("bury-first", &[READ_KEY, READ_0, READ_1], &[only_0, key_and_1.deleting()]).burying(),
+        Scene::new("bury-first", &[READ_KEY, READ_0, READ_1], &[only_0, key_and_1.deleting()])
+            .burying(),
     ]
 }
 
@@ -67,14 +74,16 @@ fn with_own_writes() -> Vec<Scene> {
         Scene::new("own-blind", &[READ_0, STAGE_1, STAGE_0], &[back.wavering()]),
         Scene::new("own-read-of", &[READ_0, STAGE_0], &[from_0_to_1, Plan::of(&[0])]),
         Scene::new("own-chain", &[READ_0, STAGE_0, READ_1], &[from_0_to_1, back]).with_ticks(1),
-        Scene::new("own-two", &[READ_0, STAGE_0, READ_1, STAGE_1], &[back.wavering(), from_0_to_1]).hot(),
+        Scene::new("own-two", &[READ_0, STAGE_0, READ_1, STAGE_1], &[back.wavering(), from_0_to_1])
+            .hot(),
     ]
 }
 
 /// Returns scenes of a reader that inserts the row of `KEY`.
 fn with_own_inserts() -> Vec<Scene> {
     let (insert, delete) = (Plan::of(&[KEY, 0]), Plan::of(&[KEY, 0]).deleting());
-    let missing = |name, ops: &[Op], writer| Scene::new(name, ops, &[writer]).with_key(Key::Missing);
+    let missing =
+        |name, ops: &[Op], writer| Scene::new(name, ops, &[writer]).with_key(Key::Missing);
     let refused = [READ_0, Op::Insert, STAGE_1];
     vec![
         missing("own-insert", &[Op::Insert, READ_0], insert),
@@ -97,10 +106,15 @@ fn for_update() -> Vec<Scene> {
         Scene::new("for-update", &[READ_0, hold_1], &[both]),
         Scene::new("for-update-of-read", &[READ_0, hold_0], &[Plan::of(&[0])]),
         Scene::new("for-update-back", &[hold_1, READ_0], &[Plan::of(&[0]), back]).hot(),
-        Scene::new("for-update-written", &[hold_0, READ_1, STAGE_0], &[Plan::of(&[1]).reading(&[0])]),
+        Scene::new(
+            "for-update-written",
+            &[hold_0, READ_1, STAGE_0],
+            &[Plan::of(&[1]).reading(&[0])],
+        ),
         Scene::new("for-update-held", &[READ_0, hold_1, STAGE_1], &[back.holding(1)]).hot(),
         Scene::new("for-update-crossing", &[hold_0, READ_1], &[crossing]),
-        Scene::new("for-update-deleted", &[READ_0, Op::Hold(KEY)], &[delete]).with_key(Key::Present),
+        Scene::new("for-update-deleted", &[READ_0, Op::Hold(KEY)], &[delete])
+            .with_key(Key::Present),
         Scene::new("for-update-and-read", &[hold_0, READ_1, STAGE_0, READ_2], &[from_0, to_2]),
     ]
 }

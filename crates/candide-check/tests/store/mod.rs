@@ -1,7 +1,8 @@
 //! A simulated database and its clients, good or broken on purpose, that leaves a history.
 //!
-//! Time is the number of steps so far. Each step takes one client further: it invokes a transaction, the database begins it,
-//! does something of it, ends it, or the client hears of the outcome or stops waiting for it.
+//! Time is the number of steps so far. Each step takes one client further: it invokes a
+//! transaction, the database begins it, does something of it, ends it, or the client hears of the
+//! outcome or stops waiting for it.
 
 use candide_check::black::{ListOp, Outcome, RegisterOp, Transaction};
 use fastrand::Rng;
@@ -12,11 +13,14 @@ use std::collections::HashMap;
 pub enum Store {
     /// One transaction at a time.
     Serial,
-    /// Reads what had been committed when the transaction began, and replaces whatever is there by what follows from that.
+    /// Reads what had been committed when the transaction began, and replaces whatever is there by
+    /// what follows from that.
     LostUpdates,
-    /// Does every operation at once, for everybody to see, and takes writes back if the transaction aborts.
+    /// Does every operation at once, for everybody to see, and takes writes back if the transaction
+    /// aborts.
     DirtyReads,
-    /// Reads what had been committed when the transaction began; of two that write the same key one aborts.
+    /// Reads what had been committed when the transaction began; of two that write the same key one
+    /// aborts.
     Snapshots,
     /// One transaction at a time, but those that only read see an earlier state.
     StaleReads,
@@ -71,7 +75,11 @@ impl Operation for RegisterOp {
 /// Runs clients against a store.
 pub fn run<O: Operation>(store: Store, load: &Load, rng: &mut Rng) -> Vec<Transaction<O>> {
     let mut database = Database { versions: HashMap::new(), commits: 0, replaces: O::REPLACES };
-    let mut keys = Keys { written: vec![0; load.keys as usize], first: (0..load.keys).collect(), next: load.keys };
+    let mut keys = Keys {
+        written: vec![0; load.keys as usize],
+        first: (0..load.keys).collect(),
+        next: load.keys,
+    };
     let mut clients: Vec<Option<Client>> = (0..load.sessions).map(|_| None).collect();
     // Transactions whose clients have stopped waiting.
     let mut orphans: Vec<Client> = Vec::new();
@@ -89,7 +97,8 @@ pub fn run<O: Operation>(store: Store, load: &Load, rng: &mut Rng) -> Vec<Transa
         let Some(client) = &mut clients[session] else {
             if invoked < load.transactions {
                 invoked += 1;
-                clients[session] = Some(Client::new(now, keys.operations(load, rng), load.mishaps, rng));
+                clients[session] =
+                    Some(Client::new(now, keys.operations(load, rng), load.mishaps, rng));
             }
             continue;
         };
@@ -100,7 +109,9 @@ pub fn run<O: Operation>(store: Store, load: &Load, rng: &mut Rng) -> Vec<Transa
         let client = clients[session].take().expect("it has just been there");
         let operations = client.operations.iter().map(|operation| match operation {
             Asked::Write(key, value) => O::write(*key, *value),
-            Asked::Read(key, values) => O::read(*key, if client.outcome == Outcome::Committed { values } else { &[] }),
+            Asked::Read(key, values) => {
+                O::read(*key, if client.outcome == Outcome::Committed { values } else { &[] })
+            }
         });
         history.push(Transaction {
             session: session as u64,
@@ -126,11 +137,18 @@ struct Database {
 impl Database {
     fn at(&self, key: u64, commit: u64) -> Vec<u64> {
         let versions = self.versions.get(&key).map_or(&[][..], Vec::as_slice);
-        versions.iter().rev().find(|(of, _)| *of <= commit).map_or(Vec::new(), |(_, values)| values.clone())
+        versions
+            .iter()
+            .rev()
+            .find(|(of, _)| *of <= commit)
+            .map_or(Vec::new(), |(_, values)| values.clone())
     }
 
     fn changed_since(&self, key: u64, commit: u64) -> bool {
-        self.versions.get(&key).and_then(|versions| versions.last()).is_some_and(|(of, _)| *of > commit)
+        self.versions
+            .get(&key)
+            .and_then(|versions| versions.last())
+            .is_some_and(|(of, _)| *of > commit)
     }
 
     fn changed(&self, mut values: Vec<u64>, value: u64) -> Vec<u64> {
@@ -196,7 +214,8 @@ impl Client {
             return false;
         }
         self.ended = true;
-        let reads_only = self.operations.iter().all(|operation| matches!(operation, Asked::Read(..)));
+        let reads_only =
+            self.operations.iter().all(|operation| matches!(operation, Asked::Read(..)));
         match store {
             Store::DirtyReads if aborts => {
                 for operation in &self.operations[..self.done] {
@@ -207,7 +226,9 @@ impl Client {
             }
             Store::DirtyReads => {}
             _ if aborts => {}
-            Store::StaleReads if reads_only => self.execute(begun.saturating_sub(rng.u64(0..20)), database),
+            Store::StaleReads if reads_only => {
+                self.execute(begun.saturating_sub(rng.u64(0..20)), database)
+            }
             Store::Serial | Store::StaleReads => self.execute(database.commits, database),
             Store::LostUpdates => self.execute(begun, database),
             Store::Snapshots => {

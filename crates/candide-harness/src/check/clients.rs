@@ -22,7 +22,8 @@ use crate::sink::Sink;
 
 /// Clients of one kind of object, whichever it is.
 pub trait Clients {
-    /// Has clients work on a database of a protocol, on so many threads, and judges what they were told.
+    /// Has clients work on a database of a protocol, on so many threads, and judges what they were
+    /// told.
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure>;
 }
 
@@ -54,7 +55,10 @@ impl Checked for Lists {
 impl Checked for Registers {
     const NAME: &'static str = "registers";
 
-    fn check(history: &[Transaction<RegisterOp>], options: black::Options) -> Result<(), Violation> {
+    fn check(
+        history: &[Transaction<RegisterOp>],
+        options: black::Options,
+    ) -> Result<(), Violation> {
         black::check_registers(history, options)
     }
 }
@@ -78,16 +82,19 @@ where
             let stop = &stop;
             let spawn = |(thread, client)| scope.spawn(move || work(client, seed, thread, stop));
             let clients: Vec<_> = (0..).zip(clients).map(spawn).collect();
-            let clock = Clock::new(agenda, &format!("recording {} {}", O::NAME, protocol.name()), duration);
+            let clock =
+                Clock::new(agenda, &format!("recording {} {}", O::NAME, protocol.name()), duration);
             ended_early = !clock.sleep(duration);
             stop.store(true, Ordering::Relaxed);
             let mut history = Vec::new();
             for client in clients {
-                history.extend(client.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+                history
+                    .extend(client.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
             }
             Ok::<_, Abort>(history)
         })?;
-        let committed = history.iter().filter(|transaction| transaction.outcome == Outcome::Committed).count();
+        let committed =
+            history.iter().filter(|transaction| transaction.outcome == Outcome::Committed).count();
         history.extend(tables.client()?.read_all()?);
 
         let text = format!("{} with {threads} threads", O::NAME);
@@ -102,9 +109,11 @@ where
         }
         let claim = rules.claim.with_promises(protocol);
         let title = format!("checking {} {},", O::NAME, protocol.name());
-        let checked = progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
+        let checked =
+            progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
         let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
-        Ok(Verdict::of_values(title, claim, &history, checked).of_run(committed as u64, ended_early))
+        Ok(Verdict::of_values(title, claim, &history, checked)
+            .of_run(committed as u64, ended_early))
     }
 }
 

@@ -22,9 +22,16 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     if path.is_dir() {
         return Err(refused(&"is a folder; name a file with a history"));
     }
-    let open = || File::open(path).and_then(progress::reading).map(BufReader::new).map_err(|error| refused(&error));
+    let open = || {
+        File::open(path)
+            .and_then(progress::reading)
+            .map(BufReader::new)
+            .map_err(|error| refused(&error))
+    };
     let is_of_clients = || match claim.opaque {
-        true => Err(refused(&"holds what clients were told, and not what doomed attempts saw: leave out --opacity")),
+        true => Err(refused(
+            &"holds what clients were told, and not what doomed attempts saw: leave out --opacity",
+        )),
         false => Ok(()),
     };
     if path.extension().is_some_and(|extension| extension == "edn") {
@@ -52,7 +59,8 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
                 }
                 false => (events, Vec::new()),
             };
-            let summary = judged(events, &watermarks, claim.of_versions()).map_err(|error| damaged(&error))?;
+            let summary = judged(events, &watermarks, claim.of_versions())
+                .map_err(|error| damaged(&error))?;
             Ok(Verdict::of_versions("versions".to_string(), claim, summary, Vec::new()))
         }
         AnyReader::Lists(lines) => {
@@ -82,8 +90,8 @@ fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
     }
 }
 
-/// How far the history is complete after each window of its lines, so that the checker, which gets them afterwards, needs to keep no more
-/// than it has to.
+/// How far the history is complete after each window of its lines, so that the checker, which gets
+/// them afterwards, needs to keep no more than it has to.
 fn watermarks<R: BufRead>(events: Reader<R, Event>) -> Result<Vec<u64>, FormatError> {
     let mut windows = Windows::default();
     for event in events {
@@ -92,7 +100,11 @@ fn watermarks<R: BufRead>(events: Reader<R, Event>) -> Result<Vec<u64>, FormatEr
     Ok(windows.watermarks())
 }
 
-fn judged<R: BufRead>(events: Reader<R, Event>, watermarks: &[u64], options: Options) -> Result<Summary, FormatError> {
+fn judged<R: BufRead>(
+    events: Reader<R, Event>,
+    watermarks: &[u64],
+    options: Options,
+) -> Result<Summary, FormatError> {
     let mut checker = Checker::new(options);
     let (mut watermarks, mut complete_before) = (watermarks.iter(), 0);
     for (number, event) in (1_usize..).zip(events) {
@@ -140,7 +152,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("candide-history-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let claim = Claim { strict: false, opaque: false, horizon: 0 };
-        let status = |path: &Path| judge_file(path, claim).err().map(|failure| failure.exit_status());
+        let status =
+            |path: &Path| judge_file(path, claim).err().map(|failure| failure.exit_status());
         for (name, text) in [("a.jsonl", "{}\n"), ("a.edn", "{:type")] {
             let path = folder.join(name);
             std::fs::write(&path, text).unwrap();

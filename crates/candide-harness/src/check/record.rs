@@ -28,7 +28,8 @@ const GO_ON: u8 = 0;
 const WAIT: u8 = 1;
 const STOP: u8 = 2;
 
-/// Events at once beyond which the threads have to wait for the checker, so that memory stays bounded.
+/// Events at once beyond which the threads have to wait for the checker, so that memory stays
+/// bounded.
 const EVENTS_MAX: usize = 100_000;
 
 /// Where a history goes: to the checker, and to a file if one was named.
@@ -61,15 +62,22 @@ pub fn record(
     workload.validate().map_err(Failure::Usage)?;
     let claim = rules.claim.with_promises(protocol);
     let (name, protocol_name) = (workload.name(), protocol.name());
-    let header = Header { protocol: protocol_name.to_string(), seed, text: format!("{name} with {threads} threads") };
+    let header = Header {
+        protocol: protocol_name.to_string(),
+        seed,
+        text: format!("{name} with {threads} threads"),
+    };
     let history = rules.history.map(Sink::open).transpose()?;
     let loading = Loading { threads, seed, progress: &|_| {}, stopped: &interrupt::is_pressed };
     let site = match workload.fill(protocol, &loading) {
-        Err(FillError::Loading(candide_workloads::Failure::Stopped)) => return Err(Failure::Interrupted),
+        Err(FillError::Loading(candide_workloads::Failure::Stopped)) => {
+            return Err(Failure::Interrupted);
+        }
         filled => filled?,
     };
     let file = history.map(|sink| Ok::<_, Failure>(Writer::new(sink.emptied()?, &header)?));
-    let mut destination = Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
+    let mut destination =
+        Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
     let clock = Clock::new(agenda, &format!("recording {name} {protocol_name}"), duration);
     let (committed, whole) = run_recorded(&*site, threads, duration, &mut destination, &clock)?;
     drop(clock);
@@ -79,12 +87,13 @@ pub fn record(
         file.finish()?;
     }
     let title = format!("{name}, {threads} threads, seed {seed}");
-    let verdict = Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed);
+    let verdict =
+        Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed);
     Ok(verdict.of_run(committed, !whole))
 }
 
-/// Runs transactions on some threads while this one takes what they leave to the checker. Returns how
-/// many committed, and whether Ctrl-C was not pressed.
+/// Runs transactions on some threads while this one takes what they leave to the checker. Returns
+/// how many committed, and whether Ctrl-C was not pressed.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,
@@ -107,7 +116,9 @@ fn run_recorded(
         let begun = Instant::now();
         let mut rounds = 0;
         let mut taken = Ok(0);
-        let over = || begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished);
+        let over = || {
+            begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished)
+        };
         while !over() && destination.checker.violation().is_none() {
             taken = destination.take(site.take_history());
             let Ok(count) = taken else { break };

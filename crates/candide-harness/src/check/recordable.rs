@@ -1,5 +1,5 @@
-//! Workloads that can be recorded. Only what is in this file is compiled for each workload that records: once, for whichever
-//! protocol is chosen at run time.
+//! Workloads that can be recorded. Only what is in this file is compiled for each workload that
+//! records: once, for whichever protocol is chosen at run time.
 
 use candide::history::{Batch, Recorded};
 use candide::{Database, Erased};
@@ -16,8 +16,13 @@ pub trait Recordable: Sync {
     /// Says which knob is out of range and which values it may have.
     fn validate(&self) -> Result<(), String>;
 
-    /// Sets up a database that records what it does under a protocol, creates the tables and fills them.
-    fn fill(&self, protocol: Choice, loading: &Loading<'_>) -> Result<Box<dyn RecordedSite>, FillError>;
+    /// Sets up a database that records what it does under a protocol, creates the tables and fills
+    /// them.
+    fn fill(
+        &self,
+        protocol: Choice,
+        loading: &Loading<'_>,
+    ) -> Result<Box<dyn RecordedSite>, FillError>;
 }
 
 /// A filled database that records what its transactions do.
@@ -43,7 +48,11 @@ impl<W: Workload + 'static> Recordable for Known<W> {
         self.0.validate()
     }
 
-    fn fill(&self, protocol: Choice, loading: &Loading<'_>) -> Result<Box<dyn RecordedSite>, FillError> {
+    fn fill(
+        &self,
+        protocol: Choice,
+        loading: &Loading<'_>,
+    ) -> Result<Box<dyn RecordedSite>, FillError> {
         let db = Database::<Recorded<Erased>>::builder().policy(protocol.erased()).build()?;
         let loaded = self.0.load(&db, loading)?;
         Ok(Box::new(Filled::<Recorded<Erased>, W> { db, loaded }))

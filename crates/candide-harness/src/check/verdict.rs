@@ -15,7 +15,8 @@ pub struct Claim {
     pub strict: bool,
     /// With what aborted attempts have seen.
     pub opaque: bool,
-    /// How many beginnings and ends of transactions later one may still have overtaken another, unless it is strict.
+    /// How many beginnings and ends of transactions later one may still have overtaken another,
+    /// unless it is strict.
     pub horizon: u64,
 }
 
@@ -79,8 +80,15 @@ pub struct Verdict {
 
 impl Verdict {
     /// Of a history with versions, and of the workload's own check.
-    pub(super) fn of_versions(title: String, claim: Claim, summary: Summary, failed: Vec<String>) -> Verdict {
-        let Summary { verdict, transactions, committed, aborted, reads, writes, scans, edges, .. } = summary;
+    pub(super) fn of_versions(
+        title: String,
+        claim: Claim,
+        summary: Summary,
+        failed: Vec<String>,
+    ) -> Verdict {
+        let Summary {
+            verdict, transactions, committed, aborted, reads, writes, scans, edges, ..
+        } = summary;
         let checked = format!(
             "{title}: {transactions} transactions ({aborted} attempts aborted), {reads} reads, {writes} writes, {scans} scans, \
              {edges} dependencies"
@@ -101,10 +109,14 @@ impl Verdict {
         history: &[Transaction<O>],
         result: Result<(), Violation>,
     ) -> Verdict {
-        let committed = history.iter().filter(|transaction| transaction.outcome == Outcome::Committed).count();
-        let operations: usize = history.iter().map(|transaction| transaction.operations.len()).sum();
-        let checked =
-            format!("{title}: {} transactions ({committed} committed), {operations} operations", history.len());
+        let committed =
+            history.iter().filter(|transaction| transaction.outcome == Outcome::Committed).count();
+        let operations: usize =
+            history.iter().map(|transaction| transaction.operations.len()).sum();
+        let checked = format!(
+            "{title}: {} transactions ({committed} committed), {operations} operations",
+            history.len()
+        );
         let problems = result.err().iter().map(Violation::to_string).collect();
         Verdict::new(checked, claim.with(false), problems, None, committed as u64)
     }
@@ -115,14 +127,20 @@ impl Verdict {
     }
 
     /// Makes a verdict on a history of so many commits: without one, nothing can be told.
-    fn new(checked: String, claim: String, problems: Vec<String>, doubt: Option<String>, committed: u64) -> Verdict {
+    fn new(
+        checked: String,
+        claim: String,
+        problems: Vec<String>,
+        doubt: Option<String>,
+        committed: u64,
+    ) -> Verdict {
         let nothing = || "no transaction committed, so there is nothing to judge".to_string();
         let doubt = doubt.or_else(|| (problems.is_empty() && committed == 0).then(nothing));
         Verdict { checked, claim, problems, doubt, is_fruitless: false, ended_early: false }
     }
 
-    /// Returns the same of a run whose threads committed so many transactions, apart from what came before
-    /// and after them, by the time that Ctrl-C was pressed if it was.
+    /// Returns the same of a run whose threads committed so many transactions, apart from what came
+    /// before and after them, by the time that Ctrl-C was pressed if it was.
     pub(super) fn of_run(mut self, committed: u64, ended_early: bool) -> Verdict {
         if committed == 0 {
             let problem = "no thread committed a transaction while it ran; it may need more time, by --duration";
@@ -182,13 +200,25 @@ mod tests {
     fn of_values(outcomes: &[Outcome]) -> Verdict {
         let transaction = |(session, outcome): (u64, &Outcome)| {
             let operations = vec![ListOp::Append { key: 1, value: session }];
-            Transaction { session, invoked: 10 * session, completed: 10 * session + 5, outcome: *outcome, operations }
+            Transaction {
+                session,
+                invoked: 10 * session,
+                completed: 10 * session + 5,
+                outcome: *outcome,
+                operations,
+            }
         };
         let history: Vec<_> = (1..).zip(outcomes).map(transaction).collect();
-        Verdict::of_values("lists".to_string(), CLAIM, &history, check_lists(&history, CLAIM.of_values()))
+        Verdict::of_values(
+            "lists".to_string(),
+            CLAIM,
+            &history,
+            check_lists(&history, CLAIM.of_values()),
+        )
     }
 
-    /// Judges a history with versions of transactions that read, of which each did or did not commit.
+    /// Judges a history with versions of transactions that read, of which each did or did not
+    /// commit.
     fn of_versions(committed: &[bool], failed: &[&str]) -> Verdict {
         let mut checker = candide_check::Checker::new(CLAIM.of_versions());
         for (session, &committed) in (1..).zip(committed) {
@@ -222,7 +252,9 @@ mod tests {
             assert_eq!(verdict.finding().exit_status(), 3);
             assert!(verdict.doubt.is_some_and(|doubt| doubt.contains("no transaction committed")));
         }
-        for verdict in [of_values(&[Outcome::Aborted, Outcome::Committed]), of_versions(&[false, true], &[])] {
+        for verdict in
+            [of_values(&[Outcome::Aborted, Outcome::Committed]), of_versions(&[false, true], &[])]
+        {
             assert_eq!(verdict.finding(), Finding::Good, "{}", verdict.checked);
             assert_eq!(verdict.finding().exit_status(), 0);
         }
@@ -236,7 +268,12 @@ mod tests {
         assert_eq!(loaded().of_run(0, false).finding().exit_status(), 1);
         assert_eq!(loaded().of_run(0, true).finding(), Finding::Unknown);
         assert_eq!(loaded().of_run(1, false).finding(), Finding::Good);
-        assert!(loaded().of_run(0, false).doubt.is_some_and(|doubt| doubt.contains("no thread committed")));
+        assert!(
+            loaded()
+                .of_run(0, false)
+                .doubt
+                .is_some_and(|doubt| doubt.contains("no thread committed"))
+        );
         assert_eq!(of_versions(&[true], &["1 < 2"]).of_run(0, true).finding(), Finding::Bad);
     }
 }

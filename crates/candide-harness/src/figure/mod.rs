@@ -1,7 +1,8 @@
-//! Measures what a published figure shows, and puts beside it what the paper's text says and in what this differs.
+//! Measures what a published figure shows, and puts beside it what the paper's text says and in
+//! what this differs.
 //!
-//! Everything is run once in each round, so that a slow moment of the machine hits all alike, and compared with what was run in the
-//! same round.
+//! Everything is run once in each round, so that a slow moment of the machine hits all alike, and
+//! compared with what was run in the same round.
 
 mod outcome;
 mod outline;
@@ -29,8 +30,9 @@ impl Outline {
     pub fn measure(self, rules: &Rules, mut notes: Vec<String>) -> Result<Report, Failure> {
         admit(&mut notes, self.cases.iter().map(|case| &*case.subject));
         let cases = self.cases.iter();
-        let mut stands: Vec<_> =
-            cases.map(|case| Stand::new(&*case.subject, case.variant.clone(), &case.threads)).collect();
+        let mut stands: Vec<_> = cases
+            .map(|case| Stand::new(&*case.subject, case.variant.clone(), &case.threads))
+            .collect();
         let turns: usize = stands.iter().map(Stand::len).sum();
         let mut agenda = Agenda::new(turns * rules.runs, rules.warmup + rules.duration);
         let ended_early = rounds(&mut stands, rules, &mut agenda)? == Turn::EndedEarly;
@@ -44,13 +46,15 @@ impl Outline {
                 }
             }
         }
-        let mut report = Report::new(Machine::inspect(rules.cores.count()), notes, results, ended_early)?;
+        let mut report =
+            Report::new(Machine::inspect(rules.cores.count()), notes, results, ended_early)?;
         report.figure = Some(figure);
         Ok(report)
     }
 }
 
-/// Runs so many rounds of everything. There is one database at a time, so that it may be as large as memory permits.
+/// Runs so many rounds of everything. There is one database at a time, so that it may be as large
+/// as memory permits.
 fn rounds(stands: &mut [Stand<'_>], rules: &Rules, agenda: &mut Agenda) -> Result<Turn, Failure> {
     for _ in 0..rules.runs {
         for stand in stands.iter_mut() {

@@ -60,12 +60,18 @@ impl Figure {
     pub(crate) fn new(outline: &Outline, stands: &[Stand<'_>]) -> Figure {
         let mut lines: Vec<MeasuredLine> = Vec::new();
         for line in &outline.lines {
-            let all = line.cases.iter().flat_map(|&case| (0..stands[case].len()).map(move |index| (case, index)));
+            let all = line
+                .cases
+                .iter()
+                .flat_map(|&case| (0..stands[case].len()).map(move |index| (case, index)));
             let points = all.filter_map(|of| {
                 let (threads, runs) = stands[of.0].runs(of.1);
                 let kind = line.counted.map(|name| {
                     let kinds = stands[of.0].subject.kinds();
-                    kinds.iter().position(|&kind| kind == name).expect("figures count types that there are")
+                    kinds
+                        .iter()
+                        .position(|&kind| kind == name)
+                        .expect("figures count types that there are")
                 });
                 Point::new(of, threads, runs, kind)
             });
@@ -105,8 +111,10 @@ impl Point {
         };
         let rate = |run: &Run| counted(run).0 as f64 / run.elapsed.as_secs_f64();
         let tps_runs: Vec<f64> = runs.iter().map(rate).collect();
-        let (committed, aborted): (u64, u64) =
-            runs.iter().map(counted).fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
+        let (committed, aborted): (u64, u64) = runs
+            .iter()
+            .map(counted)
+            .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
         let attempts = committed + aborted;
         Some(Point {
             threads,
@@ -128,7 +136,9 @@ impl Point {
 
     /// The slowest and the fastest round.
     pub(crate) fn range(&self) -> (f64, f64) {
-        self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
+        self.tps_runs
+            .iter()
+            .fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
     }
 }
 
@@ -138,11 +148,15 @@ mod tests {
 
     use super::*;
 
-    /// A second with so many transactions of two types, and attempts of the first that a conflict ended.
+    /// A second with so many transactions of two types, and attempts of the first that a conflict
+    /// ended.
     fn run(committed: [u64; 2], aborted: u64) -> Run {
         let mut run = Run::new(2);
         run.elapsed = Duration::from_secs(1);
-        run.kinds.iter_mut().zip(committed).for_each(|(kind, committed)| kind.committed = committed);
+        run.kinds
+            .iter_mut()
+            .zip(committed)
+            .for_each(|(kind, committed)| kind.committed = committed);
         run.kinds[0].aborted = aborted;
         run
     }
@@ -160,7 +174,10 @@ mod tests {
         assert_eq!(all.abort_ratio, 40.0 / 155.0);
         let (base_second, mut second) = (point(&base, Some(1)), point(&other, Some(1)));
         second.compare(&[base_second]);
-        assert_eq!((second.throughput_tps, second.of_base, second.abort_ratio), (10.0, Some(0.5), 0.0));
+        assert_eq!(
+            (second.throughput_tps, second.of_base, second.abort_ratio),
+            (10.0, Some(0.5), 0.0)
+        );
         assert!(Point::new((0, 0), 2, &[], None).is_none());
     }
 }

@@ -101,7 +101,8 @@ pub enum Workload<'a> {
 }
 
 impl Outline {
-    /// Adds a line of all transactions of the panel's workload, run in this way. Returns its number.
+    /// Adds a line of all transactions of the panel's workload, run in this way. Returns its
+    /// number.
     pub fn line(
         &mut self,
         panel: &Panel<'_>,
@@ -116,18 +117,34 @@ impl Outline {
         };
         let cases = match panel.workload {
             Workload::Fixed(make) => vec![add(make(), panel.threads)],
-            Workload::PerThreads(make) => panel.threads.iter().map(|&threads| add(make(threads), &[threads])).collect(),
+            Workload::PerThreads(make) => {
+                panel.threads.iter().map(|&threads| add(make(threads), &[threads])).collect()
+            }
         };
-        self.lines.push(Line { panel: panel.title, label: label.into(), cases, counted: None, base, published });
+        self.lines.push(Line {
+            panel: panel.title,
+            label: label.into(),
+            cases,
+            counted: None,
+            base,
+            published,
+        });
         self.lines.len() - 1
     }
 }
 
-/// Returns the plain variant of a protocol: one timestamp to a row, and updates that read what they change.
+/// Returns the plain variant of a protocol: one timestamp to a row, and updates that read what they
+/// change.
 ///
 /// # Panics
 /// If there is no protocol of that name.
 pub fn plain(protocol: &str) -> Variant {
     let protocol = Choice::named(protocol).expect("figures are of protocols that there are");
-    Variant { protocol, cu: false, ts: false, timestamps: protocol.timestamps(&[])[0], factors: Vec::new() }
+    Variant {
+        protocol,
+        cu: false,
+        ts: false,
+        timestamps: protocol.timestamps(&[])[0],
+        factors: Vec::new(),
+    }
 }

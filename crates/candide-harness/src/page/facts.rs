@@ -14,10 +14,9 @@ pub(crate) fn head(report: &Report, subjects: &[Subject<'_>]) -> String {
     let failed = report.results.iter().flat_map(|result| {
         result.consistency.failed.iter().map(move |failure| format!("{}: {failure}", label(result)))
     });
-    let told = report
-        .results
-        .iter()
-        .flat_map(|result| result.consistency.notes.iter().map(move |note| format!("{}: {note}", label(result))));
+    let told = report.results.iter().flat_map(|result| {
+        result.consistency.notes.iter().map(move |note| format!("{}: {note}", label(result)))
+    });
     let told: Vec<String> = told.collect();
     let told = match told.len() {
         0..=FEW => list("notes", told.into_iter()),
@@ -38,7 +37,9 @@ pub(crate) fn title(subjects: &[Subject<'_>]) -> String {
     match subjects {
         [] => "nothing measured".to_string(),
         [subject] => subject.title.clone(),
-        [first, others @ ..] => format!("{} and {}", first.title, counted(others.len(), "other workload")),
+        [first, others @ ..] => {
+            format!("{} and {}", first.title, counted(others.len(), "other workload"))
+        }
     }
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn machine(report: &Report) -> String {
         ("commit", machine.commit.as_deref().unwrap_or("unknown")),
         ("time", &machine.time),
     ];
-    let facts = facts.map(|(name, value)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(value)));
+    let facts = facts
+        .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(value)));
     format!("<dl class=\"facts\">\n{}</dl>\n", facts.concat())
 }

@@ -1,4 +1,5 @@
-//! The published figure that a report was made after: what was measured in its terms, beside what its text says.
+//! The published figure that a report was made after: what was measured in its terms, beside what
+//! its text says.
 
 use super::charts;
 use super::markup::{Cell, Row, escape, list, section, table};
@@ -7,8 +8,16 @@ use crate::figure::{Figure, MeasuredLine, Point};
 use crate::report::Report;
 
 /// The columns of the tables.
-const HEADER: [&str; 8] =
-    ["line", "threads ", "txn/s (median) ", "slowest ", "fastest ", "ratio ", "aborted attempts ", "the paper"];
+const HEADER: [&str; 8] = [
+    "line",
+    "threads ",
+    "txn/s (median) ",
+    "slowest ",
+    "fastest ",
+    "ratio ",
+    "aborted attempts ",
+    "the paper",
+];
 
 /// What has to be said of ratios, where there are any.
 const RATIOS: &str = "Ratios are to the line of the same panel that has none, with as many threads: the median of those within each \
@@ -47,7 +56,8 @@ fn row(line: &MeasuredLine, point: &Point, is_last: bool) -> Row {
     let (slowest, fastest) = point.range();
     let ratio = point.of_base.map_or(String::new(), times);
     // It is about as many threads as there were: the last point is the nearest.
-    let published = line.published.as_ref().filter(|_| is_last).map_or("", |published| published.text);
+    let published =
+        line.published.as_ref().filter(|_| is_last).map_or("", |published| published.text);
     let cells = vec![
         Cell::text(line.label.clone()),
         Cell::derived(point.threads.to_string()),

@@ -2,10 +2,15 @@
 
 /// `text` with what HTML would take for markup made harmless, in content and in quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }
 
-/// JSON as the content of a script element, where the only markup is what ends the script or keeps it from being ended.
+/// JSON as the content of a script element, where the only markup is what ends the script or keeps
+/// it from being ended.
 pub(crate) fn in_script(json: &str) -> String {
     json.replace("</", "<\\/").replace("<!--", "\\u003c!--").replace("<script", "\\u003cscript")
 }
@@ -40,14 +45,21 @@ impl Cell {
 
     /// A number of the results: how it is written, and its field within the row's [result](Row).
     ///
-    /// The attributes are for whoever compares the page with its JSON, such as `cargo xtask browse`.
+    /// The attributes are for whoever compares the page with its JSON, such as `cargo xtask
+    /// browse`.
     pub(crate) fn number(text: impl Into<String>, field: &str) -> Cell {
-        Cell { text: text.into(), attributes: format!(" class=\"n\" data-field=\"{}\"", escape(field)) }
+        Cell {
+            text: text.into(),
+            attributes: format!(" class=\"n\" data-field=\"{}\"", escape(field)),
+        }
     }
 
     /// Several numbers of the results, which are a list there.
     pub(crate) fn numbers(texts: &[String], field: &str) -> Cell {
-        Cell { text: texts.join(" "), attributes: format!(" class=\"n list\" data-field=\"{}\"", escape(field)) }
+        Cell {
+            text: texts.join(" "),
+            attributes: format!(" class=\"n list\" data-field=\"{}\"", escape(field)),
+        }
     }
 
     /// A number that is worked out from others.
@@ -72,7 +84,8 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
 }
 
-/// A table that scrolls by itself if it is wider than the page. Columns whose name ends in a space hold numbers.
+/// A table that scrolls by itself if it is wider than the page. Columns whose name ends in a space
+/// hold numbers.
 pub(crate) fn table(label: &str, header: &[&str], rows: impl Iterator<Item = Row>) -> String {
     let head: String = header.iter().map(|name| heading(name)).collect();
     let body: String = rows
@@ -99,9 +112,13 @@ mod tests {
 
     #[test]
     fn nothing_from_outside_is_markup() {
-        assert_eq!(escape("<a href=\"x\" b='y'>&"), "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;");
+        assert_eq!(
+            escape("<a href=\"x\" b='y'>&"),
+            "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;"
+        );
         let hostile = "\"><script>alert(1)</script>";
-        let row = Row { result: 0, cells: vec![Cell::text(hostile), Cell::number(hostile, hostile)] };
+        let row =
+            Row { result: 0, cells: vec![Cell::text(hostile), Cell::number(hostile, hostile)] };
         let parts = [
             table(hostile, &[hostile], [row].into_iter()),
             list("notes", [hostile.to_string()].into_iter()),
@@ -117,7 +134,10 @@ mod tests {
     #[test]
     fn json_cannot_leave_its_script() {
         let json = in_script("[\"</script><!--<script>\"]");
-        assert!(!json.contains("</") && !json.contains("<!--") && !json.contains("<script"), "{json}");
+        assert!(
+            !json.contains("</") && !json.contains("<!--") && !json.contains("<script"),
+            "{json}"
+        );
         let text: Vec<String> = serde_json::from_str(&json).expect("still JSON");
         assert_eq!(text, ["</script><!--<script>"], "and the same");
     }

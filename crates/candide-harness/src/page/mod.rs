@@ -1,6 +1,8 @@
-//! The results as one HTML page that needs nothing else: charts, every number in tables, and the JSON.
+//! The results as one HTML page that needs nothing else: charts, every number in tables, and the
+//! JSON.
 //!
-//! No script runs in it. It follows the reader's choice of light or dark, fits a phone, and unfolds for print.
+//! No script runs in it. It follows the reader's choice of light or dark, fits a phone, and unfolds
+//! for print.
 
 mod charts;
 mod facts;
@@ -46,7 +48,10 @@ fn sections(report: &Report, subjects: &[Subject<'_>]) -> Vec<String> {
     let mut sections = vec![contents(report, subjects)];
     sections.extend(figure::figure(report));
     sections.extend(
-        subjects.iter().enumerate().map(|(index, subject)| section(&place(index), &subject.title, &body(subject))),
+        subjects
+            .iter()
+            .enumerate()
+            .map(|(index, subject)| section(&place(index), &subject.title, &body(subject))),
     );
     sections.push(section("numbers", "Every number", &tables::all(report, subjects)));
     sections.push(section("machine", "Machine and program", &facts::machine(report)));
@@ -65,8 +70,10 @@ fn place(index: usize) -> String {
 
 fn contents(report: &Report, subjects: &[Subject<'_>]) -> String {
     let figure = report.figure.as_ref().map(|figure| ("figure".to_string(), figure.title));
-    let charts = subjects.iter().enumerate().map(|(index, subject)| (place(index), subject.title.as_str()));
-    let others = [("numbers".to_string(), "Every number"), ("machine".to_string(), "Machine and program")];
+    let charts =
+        subjects.iter().enumerate().map(|(index, subject)| (place(index), subject.title.as_str()));
+    let others =
+        [("numbers".to_string(), "Every number"), ("machine".to_string(), "Machine and program")];
     let links = figure
         .into_iter()
         .chain(charts)
@@ -78,11 +85,17 @@ fn contents(report: &Report, subjects: &[Subject<'_>]) -> String {
 /// What the switches mean, where they were used.
 fn about(subject: &Subject<'_>) -> String {
     let handicaps = &subject.first().factors;
-    let switches =
-        if subject.is_switched() { format!("<p class=\"note\">{}</p>\n", escape(SWITCHES)) } else { String::new() };
+    let switches = if subject.is_switched() {
+        format!("<p class=\"note\">{}</p>\n", escape(SWITCHES))
+    } else {
+        String::new()
+    };
     match handicaps.as_slice() {
         [] => switches,
-        handicaps => format!("{switches}<p class=\"note\">Handicapped: {}.</p>\n", escape(&handicaps.join(", "))),
+        handicaps => format!(
+            "{switches}<p class=\"note\">Handicapped: {}.</p>\n",
+            escape(&handicaps.join(", "))
+        ),
     }
 }
 
@@ -108,31 +121,55 @@ mod tests {
     #[test]
     fn one_number_of_threads_is_drawn_as_bars_and_several_as_lines() {
         let alone = page(&[SAMPLE, Sample { protocol: 1, tps: 3000.0, ..SAMPLE }]);
-        assert!(alone.contains("YCSB-A, 2,000 rows: committed transactions per second with 1 thread"));
-        assert!(!alone.contains("<polyline") && marks(&alone, "throughput_tps") == ["1000", "3000"]);
+        assert!(
+            alone.contains("YCSB-A, 2,000 rows: committed transactions per second with 1 thread")
+        );
+        assert!(
+            !alone.contains("<polyline") && marks(&alone, "throughput_tps") == ["1000", "3000"]
+        );
         let both = page(&[SAMPLE, Sample { threads: 2, tps: 1500.0, ..SAMPLE }]);
-        assert!(both.contains("YCSB-A, 2,000 rows: committed transactions per second by number of threads"));
+        assert!(both.contains(
+            "YCSB-A, 2,000 rows: committed transactions per second by number of threads"
+        ));
         assert!(both.contains("<polyline") && marks(&both, "throughput_tps") == ["1000", "1500"]);
-        assert!(both.contains("Most: 1,500 txn/s under") && both.contains("1.50\u{d7} as many as with one"));
-        assert_eq!(both.matches("data-low=\"500\" data-high=\"1500\"").count(), 1, "from the slowest to the fastest");
+        assert!(
+            both.contains("Most: 1,500 txn/s under")
+                && both.contains("1.50\u{d7} as many as with one")
+        );
+        assert_eq!(
+            both.matches("data-low=\"500\" data-high=\"1500\"").count(),
+            1,
+            "from the slowest to the fastest"
+        );
     }
 
     #[test]
     fn gains_are_drawn_where_there_is_something_to_compare_with() {
         let with = |cu: bool, ts: bool, tps: f64| Sample { cu, ts, tps, ..SAMPLE };
-        let page_of_three = page(&[with(true, true, 2500.0), with(true, false, 1200.0), with(false, false, 1000.0)]);
+        let page_of_three = page(&[
+            with(true, true, 2500.0),
+            with(true, false, 1200.0),
+            with(false, false, 1000.0),
+        ]);
         assert!(page_of_three.contains("From 1.20\u{d7} to 2.50\u{d7}: most with CU and TS under"));
         assert!(
-            page_of_three.contains("data-mark=\"x-end\" data-value=\"1.2\"") && !page_of_three.contains(">TS</text>")
+            page_of_three.contains("data-mark=\"x-end\" data-value=\"1.2\"")
+                && !page_of_three.contains(">TS</text>")
         );
         assert!(page_of_three.contains("<figcaption>CU off, TS off</figcaption>"));
         let page_of_two = page(&[with(true, true, 2400.0), with(true, false, 1200.0)]);
-        assert!(page_of_two.contains("From 2.00\u{d7} to 2.00\u{d7}: most with TS under"), "CU is on in both");
+        assert!(
+            page_of_two.contains("From 2.00\u{d7} to 2.00\u{d7}: most with TS under"),
+            "CU is on in both"
+        );
         assert_eq!(page_of_two.matches("data-mark=\"x-end\" data-value=\"2\"").count(), 1);
         let page_without = page(&[with(true, false, 2400.0), Sample { protocol: 1, ..SAMPLE }]);
         assert!(!page_without.contains("as a multiple of without"), "of different protocols");
         let page_of_one = page(&[SAMPLE]);
-        assert!(!page_of_one.contains("CU on, TS on") && !page_of_one.contains(SWITCHES), "no switch was touched");
+        assert!(
+            !page_of_one.contains("CU on, TS on") && !page_of_one.contains(SWITCHES),
+            "no switch was touched"
+        );
     }
 
     #[test]
@@ -141,7 +178,9 @@ mod tests {
         other.params["theta"] = 0.5.into();
         let results = vec![measurement("ycsb-a", SAMPLE), other, measurement("predicate", SAMPLE)];
         let page = render(&report(results)).expect("renders");
-        for title in ["YCSB-A, 2,000 rows", "YCSB-A, 2,000 rows, theta 0.5", "predicate, 2,000 rows"] {
+        for title in
+            ["YCSB-A, 2,000 rows", "YCSB-A, 2,000 rows, theta 0.5", "predicate, 2,000 rows"]
+        {
             assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
         }
         assert!(page.contains("<th scope=\"col\">workload</th>"));

@@ -1,4 +1,5 @@
-//! How the page writes numbers: always to more than a hundredth of their value, so that they can be compared with the JSON.
+//! How the page writes numbers: always to more than a hundredth of their value, so that they can be
+//! compared with the JSON.
 
 use crate::table::{MEBIBYTE, grouped};
 
@@ -65,9 +66,15 @@ mod tests {
 
     #[test]
     fn numbers_are_written_for_people() {
-        assert_eq!([0.0, 0.14, 9.9996, 12.34, 123_456.7].map(decimal), ["0", "0.140", "10.000", "12.3", "123,457"]);
+        assert_eq!(
+            [0.0, 0.14, 9.9996, 12.34, 123_456.7].map(decimal),
+            ["0", "0.140", "10.000", "12.3", "123,457"]
+        );
         assert_eq!([3.25, 99.0, 201_123.4].map(rate), ["3.250", "99.0", "201,123"]);
-        assert_eq!([0.0, 0.5, 20.0, 2500.0, 400_000.0, 1.2e6].map(short), ["0", "0.5", "20", "2.5k", "400k", "1.2M"]);
+        assert_eq!(
+            [0.0, 0.5, 20.0, 2500.0, 400_000.0, 1.2e6].map(short),
+            ["0", "0.5", "20", "2.5k", "400k", "1.2M"]
+        );
         assert_eq!(
             (percent(0.012_34), times(1.239), mebibytes(3 << 20)),
             ("1.23 %".into(), "1.24\u{d7}".into(), "3.000".into())

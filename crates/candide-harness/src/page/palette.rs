@@ -1,4 +1,5 @@
-//! A protocol's looks: its colour, its marker and its dashes, by its place in the registry and the same in every chart.
+//! A protocol's looks: its colour, its marker and its dashes, by its place in the registry and the
+//! same in every chart.
 //!
 //! The colours themselves are in `style.css`, for light and dark.
 
@@ -29,7 +30,10 @@ impl Look {
     /// A group in the protocol's colour, which its elements take as `currentColor`.
     pub(crate) fn group(self, protocol: &str, body: &str) -> String {
         let colour = self.place % COLOURS;
-        format!("<g class=\"protocol p{colour}\" data-protocol=\"{}\">{body}</g>\n", escape(protocol))
+        format!(
+            "<g class=\"protocol p{colour}\" data-protocol=\"{}\">{body}</g>\n",
+            escape(protocol)
+        )
     }
 
     /// The `stroke-dasharray` of its lines.
@@ -37,10 +41,15 @@ impl Look {
         DASHES[self.place % DASHES.len()]
     }
 
-    /// Its marker around a point, which is also the middle of what the marker extends over. `attributes` begin with a space.
+    /// Its marker around a point, which is also the middle of what the marker extends over.
+    /// `attributes` begin with a space.
     pub(crate) fn marker(self, x: f64, y: f64, attributes: &str) -> String {
         let path = match self.place % 6 {
-            0 => return format!("<circle class=\"mark\" cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{RADIUS}\"{attributes}/>"),
+            0 => {
+                return format!(
+                    "<circle class=\"mark\" cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{RADIUS}\"{attributes}/>"
+                );
+            }
             1 => outline(x, y, &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
             2 => outline(x, y, &[(0.0, -1.1), (1.1, 1.1), (-1.1, 1.1)]),
             3 => outline(x, y, &[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
@@ -53,7 +62,8 @@ impl Look {
 
 /// A closed path through corners, given in half widths from the middle.
 fn outline(x: f64, y: f64, corners: &[(f64, f64)]) -> String {
-    let corner = |(right, down): &(f64, f64)| format!("{:.2} {:.2}", x + right * RADIUS, y + down * RADIUS);
+    let corner =
+        |(right, down): &(f64, f64)| format!("{:.2} {:.2}", x + right * RADIUS, y + down * RADIUS);
     format!("M{}Z", corners.iter().map(corner).collect::<Vec<_>>().join("L"))
 }
 
@@ -93,7 +103,8 @@ mod tests {
     /// Linear red, green and blue of a colour of the style sheet, in light (0) or dark (1).
     fn colour(name: &str, theme: usize) -> [f64; 3] {
         let style = include_str!("style.css");
-        let (place, mark) = style.match_indices(&format!("{name}: #")).nth(theme).expect("in both themes");
+        let (place, mark) =
+            style.match_indices(&format!("{name}: #")).nth(theme).expect("in both themes");
         let digits = &style[place + mark.len()..][..6];
         [0, 2, 4].map(|digit| {
             let channel = u8::from_str_radix(&digits[digit..digit + 2], 16).expect("hexadecimal");
@@ -103,39 +114,59 @@ mod tests {
     }
 
     fn times(matrix: &[[f64; 3]; 3], vector: [f64; 3]) -> [f64; 3] {
-        matrix.map(|row| row.iter().zip(vector).map(|(factor, part)| factor * part).sum::<f64>().clamp(0.0, 1.0))
+        matrix.map(|row| {
+            row.iter().zip(vector).map(|(factor, part)| factor * part).sum::<f64>().clamp(0.0, 1.0)
+        })
     }
 
-    const TO_XYZ: [[f64; 3]; 3] = [[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1095, 0.8728]];
+    const TO_XYZ: [[f64; 3]; 3] =
+        [[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1095, 0.8728]];
 
     /// The place of a colour in CIELAB, where distances are differences that people see.
     fn lab(linear: [f64; 3]) -> [f64; 3] {
-        let [x, y, z] =
-            times(&TO_XYZ, linear).map(|part| if part > 0.008856 { part.cbrt() } else { 7.787 * part + 16.0 / 116.0 });
+        let [x, y, z] = times(&TO_XYZ, linear)
+            .map(|part| if part > 0.008856 { part.cbrt() } else { 7.787 * part + 16.0 / 116.0 });
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
-    /// How people see who have all cones, no red ones, no green ones (Machado, Oliveira and Fernandes 2009).
+    /// How people see who have all cones, no red ones, no green ones (Machado, Oliveira and
+    /// Fernandes 2009).
     const EYES: [[[f64; 3]; 3]; 3] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.01182, 0.04294, 0.968881],
+        ],
     ];
 
     #[test]
     fn the_protocols_there_are_can_be_told_apart_by_colour_blind_people_and_from_the_paper() {
         let Choices(all) = "all".parse().expect("the list of all");
         for theme in [0, 1] {
-            let colours: Vec<_> = (0..all.len()).map(|place| colour(&format!("--p{place}"), theme)).collect();
+            let colours: Vec<_> =
+                (0..all.len()).map(|place| colour(&format!("--p{place}"), theme)).collect();
             for (place, &one) in colours.iter().enumerate() {
                 let luminance = |linear| times(&TO_XYZ, linear)[1] + 0.05;
                 let (one_is, paper) = (luminance(one), luminance(colour("--paper", theme)));
-                assert!((one_is / paper).max(paper / one_is) >= 3.0, "{place} is hard to see in theme {theme}");
+                assert!(
+                    (one_is / paper).max(paper / one_is) >= 3.0,
+                    "{place} is hard to see in theme {theme}"
+                );
                 for (other_place, &other) in colours.iter().enumerate().skip(place + 1) {
                     for eye in &EYES {
                         let (a, b) = (lab(times(eye, one)), lab(times(eye, other)));
-                        let difference = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                        assert!(difference > 15.0, "{place} and {other_place} differ by {difference} in theme {theme}");
+                        let difference =
+                            a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                        assert!(
+                            difference > 15.0,
+                            "{place} and {other_place} differ by {difference} in theme {theme}"
+                        );
                     }
                 }
             }
@@ -154,7 +185,8 @@ mod tests {
                 .collect();
             for (axis, middle) in [(0, 100.0), (1, 50.0)] {
                 let ends = corners.iter().map(|corner| corner[axis]);
-                let (low, high) = ends.fold((f64::MAX, f64::MIN), |(low, high), end| (low.min(end), high.max(end)));
+                let (low, high) = ends
+                    .fold((f64::MAX, f64::MIN), |(low, high), end| (low.min(end), high.max(end)));
                 assert!(((low + high) / 2.0 - middle).abs() < 0.011, "{marker}");
             }
         }

@@ -25,8 +25,15 @@ pub(crate) struct Sample {
 pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
     let Choices(all) = "all".parse().expect("the list of all");
     let Sample { protocol, cu, ts, threads, tps } = sample;
-    let kind =
-        Transactions { committed: 6, aborted: 2, user_aborted: 1, p50_us: 1.0, p99_us: 2.0, p999_us: 3.0, max_us: 4.0 };
+    let kind = Transactions {
+        committed: 6,
+        aborted: 2,
+        user_aborted: 1,
+        p50_us: 1.0,
+        p99_us: 2.0,
+        p999_us: 3.0,
+        max_us: 4.0,
+    };
     Measurement {
         variety: String::new(),
         workload: workload.to_string(),
@@ -51,7 +58,10 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         transactions: BTreeMap::from([("<kind>", kind)]),
         timeline: None,
         slices: Vec::new(),
-        memory: Memory { footprint: Footprint { memory_bytes: 1 << 21, rss_bytes: None }, huge_page_bytes: None },
+        memory: Memory {
+            footprint: Footprint { memory_bytes: 1 << 21, rss_bytes: None },
+            huge_page_bytes: None,
+        },
         consistency: Consistency { checked: 2, ..Consistency::default() },
     }
 }

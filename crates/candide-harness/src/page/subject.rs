@@ -1,5 +1,5 @@
-//! The results in the order in which they are looked at: what is run, with which switches, under which protocol, on how many
-//! threads.
+//! The results in the order in which they are looked at: what is run, with which switches, under
+//! which protocol, on how many threads.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,15 @@ impl Entry<'_> {
     /// Protocol, threads, and what is switched off.
     pub(crate) fn setting(self) -> String {
         let Measurement { protocol, threads, cu, ts, .. } = *self.result;
-        let by = self.result.other_timestamps().map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
-        let off: String =
-            [(cu, ", CU off"), (ts, ", TS off")].iter().filter(|(on, _)| !on).map(|(_, words)| *words).collect();
+        let by = self
+            .result
+            .other_timestamps()
+            .map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
+        let off: String = [(cu, ", CU off"), (ts, ", TS off")]
+            .iter()
+            .filter(|(on, _)| !on)
+            .map(|(_, words)| *words)
+            .collect();
         format!("{protocol}{by} with {}{off}", counted(threads, "thread"))
     }
 }
@@ -49,7 +55,8 @@ pub(crate) struct Series<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
 }
 
-/// What results of a subject are told apart by: whether CU and TS are on, and where timestamps come from, if it is not a counter.
+/// What results of a subject are told apart by: whether CU and TS are on, and where timestamps come
+/// from, if it is not a counter.
 type Switches = (bool, bool, Option<&'static str>);
 
 fn switches_of(result: &Measurement) -> Switches {
@@ -66,28 +73,38 @@ pub(crate) fn subjects(report: &Report) -> Vec<Subject<'_>> {
             None => subjects.push(Subject { title: String::new(), entries: vec![entry] }),
         }
     }
-    let titles: Vec<String> = subjects.iter().map(|subject| title(subject.first(), &subjects)).collect();
+    let titles: Vec<String> =
+        subjects.iter().map(|subject| title(subject.first(), &subjects)).collect();
     subjects.iter_mut().zip(titles).for_each(|(subject, title)| subject.title = title);
     subjects
 }
 
 fn is_same(one: &Measurement, other: &Measurement) -> bool {
-    let key = |result: &Measurement| (result.workload.clone(), result.profile, result.factors.clone());
+    let key =
+        |result: &Measurement| (result.workload.clone(), result.profile, result.factors.clone());
     key(one) == key(other) && one.params == other.params
 }
 
-/// Knobs that say how large a workload is, with the word for one; the first that it has goes into its title.
-const SIZES: [(&str, &str); 5] =
-    [("warehouses", "warehouse"), ("branches", "branch"), ("rows", "row"), ("accounts", "account"), ("items", "item")];
+/// Knobs that say how large a workload is, with the word for one; the first that it has goes into
+/// its title.
+const SIZES: [(&str, &str); 5] = [
+    ("warehouses", "warehouse"),
+    ("branches", "branch"),
+    ("rows", "row"),
+    ("accounts", "account"),
+    ("items", "item"),
+];
 
 /// The workload, its size, and by what else it differs from others of its name.
 fn title(result: &Measurement, subjects: &[Subject<'_>]) -> String {
     let mut title = name(&result.workload);
-    let size = SIZES.iter().find_map(|&(knob, one)| Some((knob, one, result.params.get(knob)?.as_u64()?)));
+    let size =
+        SIZES.iter().find_map(|&(knob, one)| Some((knob, one, result.params.get(knob)?.as_u64()?)));
     if let Some((knob, one, size)) = size {
         title += &format!(", {} {}", count(size), if size == 1 { one } else { knob });
     }
-    let namesakes = || subjects.iter().map(Subject::first).filter(|other| other.workload == result.workload);
+    let namesakes =
+        || subjects.iter().map(Subject::first).filter(|other| other.workload == result.workload);
     for (knob, value) in result.params.as_object().into_iter().flatten() {
         let differs = namesakes().any(|other| other.params.get(knob) != Some(value));
         if differs && size.is_none_or(|(size, ..)| size != knob) {
@@ -141,16 +158,17 @@ impl<'a> Subject<'a> {
 
     fn series(&self, switches: Switches) -> Vec<Series<'a>> {
         let with = |protocol: &str| {
-            let chosen = self
-                .entries
-                .iter()
-                .copied()
-                .filter(|entry| switches_of(entry.result) == switches && entry.result.protocol == protocol);
+            let chosen = self.entries.iter().copied().filter(|entry| {
+                switches_of(entry.result) == switches && entry.result.protocol == protocol
+            });
             let mut entries: Vec<Entry<'a>> = chosen.collect();
             entries.sort_by_key(|entry| entry.result.threads);
             entries
         };
-        let series = self.protocols().into_iter().map(|protocol| Series { protocol, entries: with(protocol) });
+        let series = self
+            .protocols()
+            .into_iter()
+            .map(|protocol| Series { protocol, entries: with(protocol) });
         series.filter(|series| !series.entries.is_empty()).collect()
     }
 
@@ -161,7 +179,8 @@ impl<'a> Subject<'a> {
 
     /// Its protocols, in the order of the registry.
     pub(crate) fn protocols(&self) -> Vec<&'static str> {
-        let mut protocols: Vec<&str> = self.entries.iter().map(|entry| entry.result.protocol).collect();
+        let mut protocols: Vec<&str> =
+            self.entries.iter().map(|entry| entry.result.protocol).collect();
         protocols.sort_by_key(|protocol| registry::place(protocol));
         protocols.dedup();
         protocols
@@ -169,7 +188,8 @@ impl<'a> Subject<'a> {
 
     /// Its numbers of threads, the smallest first.
     pub(crate) fn threads(&self) -> Vec<usize> {
-        let threads: BTreeSet<usize> = self.entries.iter().map(|entry| entry.result.threads).collect();
+        let threads: BTreeSet<usize> =
+            self.entries.iter().map(|entry| entry.result.threads).collect();
         threads.into_iter().collect()
     }
 }
@@ -191,7 +211,9 @@ impl<'a> Facet<'a> {
             return String::new();
         }
         let word = |on: bool| if on { "on" } else { "off" };
-        let timestamps = self.timestamps.map_or_else(String::new, |timestamps| format!(", timestamps by {timestamps}"));
+        let timestamps = self
+            .timestamps
+            .map_or_else(String::new, |timestamps| format!(", timestamps by {timestamps}"));
         format!("CU {}, TS {}{timestamps}", word(self.cu), word(self.ts))
     }
 }

@@ -9,15 +9,23 @@ use crate::measurement::{Aborted, Measurement, Transactions, plain};
 use crate::report::Report;
 use crate::slices::NumberedSlice;
 use crate::table::{
-    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, finds_causes, looks_at_hottest,
+    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, finds_causes,
+    looks_at_hottest,
 };
 use crate::timeline::NamedPhase;
 
 /// All tables: those that are looked at most are open.
 pub(crate) fn all(report: &Report, subjects: &[Subject<'_>]) -> String {
     let mut tables = vec![
-        format!("<h3>Throughput</h3>\n<p>Counts are those of all runs together.</p>\n{}", throughput(subjects)),
-        format!("<h3>Latency</h3>\n<p>In \u{b5}s, {}.</p>\n{}", report.latency_span(), latency(subjects)),
+        format!(
+            "<h3>Throughput</h3>\n<p>Counts are those of all runs together.</p>\n{}",
+            throughput(subjects)
+        ),
+        format!(
+            "<h3>Latency</h3>\n<p>In \u{b5}s, {}.</p>\n{}",
+            report.latency_span(),
+            latency(subjects)
+        ),
         folded("Memory and invariants", &memory(subjects)),
     ];
     if report.results.iter().any(|result| !result.abort_reasons.is_empty()) {
@@ -30,15 +38,24 @@ pub(crate) fn all(report: &Report, subjects: &[Subject<'_>]) -> String {
         ));
     }
     if looks_at_hottest(report) {
-        tables.push(folded("The hottest row", &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(subjects))));
+        tables.push(folded(
+            "The hottest row",
+            &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(subjects)),
+        ));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
-        tables.push(folded("Over time: transactions per second in the fifths of each phase", &fifths(subjects)));
+        tables.push(folded(
+            "Over time: transactions per second in the fifths of each phase",
+            &fifths(subjects),
+        ));
         tables.push(slices(subjects));
     }
     if report.results.iter().any(|result| !result.slices.is_empty()) {
         let words = "Latencies in \u{b5}s of all types together, memory at the end of a slice.";
-        tables.push(folded("Slices of the runs", &format!("<p>{words}</p>\n{}", run_slices(subjects))));
+        tables.push(folded(
+            "Slices of the runs",
+            &format!("<p>{words}</p>\n{}", run_slices(subjects)),
+        ));
     }
     tables.extend(subjects.iter().map(parameters));
     tables.concat()
@@ -51,7 +68,12 @@ const SETTING: [&str; 4] = ["protocol", "CU", "TS", "threads "];
 fn row(workload: Option<&str>, entry: Entry<'_>, cells: Vec<Cell>) -> Row {
     let Measurement { protocol, cu, ts, threads, .. } = *entry.result;
     let switch = |on: bool| Cell::text(if on { "on" } else { "off" });
-    let setting = [Cell::text(protocol), switch(cu), switch(ts), Cell::number(threads.to_string(), "threads")];
+    let setting = [
+        Cell::text(protocol),
+        switch(cu),
+        switch(ts),
+        Cell::number(threads.to_string(), "threads"),
+    ];
     let cells = workload.map(Cell::text).into_iter().chain(setting).chain(cells).collect();
     Row { result: entry.index, cells }
 }
@@ -64,19 +86,28 @@ fn of_results(
     cells: impl Fn(Entry<'_>) -> Vec<Vec<Cell>>,
 ) -> String {
     let several = subjects.len() > 1;
-    let header: Vec<&str> = several.then_some("workload").iter().chain(&SETTING).chain(columns).copied().collect();
+    let header: Vec<&str> =
+        several.then_some("workload").iter().chain(&SETTING).chain(columns).copied().collect();
     let rows = subjects.iter().flat_map(|subject| {
         let workload = several.then_some(subject.title.as_str());
-        let of_result =
-            |&entry: &Entry<'_>| cells(entry).into_iter().map(|cells| row(workload, entry, cells)).collect::<Vec<_>>();
+        let of_result = |&entry: &Entry<'_>| {
+            cells(entry).into_iter().map(|cells| row(workload, entry, cells)).collect::<Vec<_>>()
+        };
         subject.entries.iter().flat_map(of_result).collect::<Vec<_>>()
     });
     table(label, &header, rows)
 }
 
 fn throughput(subjects: &[Subject<'_>]) -> String {
-    let columns =
-        ["txn/s, median ", "each run ", "committed ", "aborted ", "of attempts ", "rolled back ", "measured, s "];
+    let columns = [
+        "txn/s, median ",
+        "each run ",
+        "committed ",
+        "aborted ",
+        "of attempts ",
+        "rolled back ",
+        "measured, s ",
+    ];
     of_results("Throughput", &columns, subjects, |Entry { result, .. }| {
         let runs: Vec<String> = result.tps_runs.iter().map(|&tps| rate(tps)).collect();
         vec![vec![
@@ -92,10 +123,21 @@ fn throughput(subjects: &[Subject<'_>]) -> String {
 }
 
 fn latency(subjects: &[Subject<'_>]) -> String {
-    let columns = ["transaction", "committed ", "aborted ", "rolled back ", "median ", "99 % ", "99.9 % ", "slowest "];
+    let columns = [
+        "transaction",
+        "committed ",
+        "aborted ",
+        "rolled back ",
+        "median ",
+        "99 % ",
+        "99.9 % ",
+        "slowest ",
+    ];
     of_results("Latency", &columns, subjects, |Entry { result, .. }| {
         let of_kind = |(name, kind): (&&str, &Transactions)| {
-            let number = |text: String, field: &str| Cell::number(text, &format!("transactions/{name}/{field}"));
+            let number = |text: String, field: &str| {
+                Cell::number(text, &format!("transactions/{name}/{field}"))
+            };
             vec![
                 Cell::text(*name),
                 number(count(kind.committed), "committed"),
@@ -112,7 +154,13 @@ fn latency(subjects: &[Subject<'_>]) -> String {
 }
 
 fn memory(subjects: &[Subject<'_>]) -> String {
-    let columns = ["database, MiB ", "process, MiB ", "in huge pages, MiB ", "invariants examined ", "failed "];
+    let columns = [
+        "database, MiB ",
+        "process, MiB ",
+        "in huge pages, MiB ",
+        "invariants examined ",
+        "failed ",
+    ];
     of_results("Memory and invariants", &columns, subjects, |Entry { result, .. }| {
         vec![vec![
             optional_mebibytes(Some(result.memory.footprint.memory_bytes), "memory_bytes"),
@@ -132,13 +180,18 @@ fn optional_mebibytes(bytes: Option<u64>, field: &str) -> Cell {
 }
 
 fn reasons(subjects: &[Subject<'_>]) -> String {
-    of_results("Aborted attempts by reason", &["reason", "attempts "], subjects, |Entry { result, .. }| {
-        let of_reason = |(reason, &attempts): (&&str, &u64)| {
-            let number = Cell::number(count(attempts), &format!("abort_reasons/{reason}"));
-            vec![Cell::text(reason.replace('_', " ")), number]
-        };
-        result.abort_reasons.iter().map(of_reason).collect()
-    })
+    of_results(
+        "Aborted attempts by reason",
+        &["reason", "attempts "],
+        subjects,
+        |Entry { result, .. }| {
+            let of_reason = |(reason, &attempts): (&&str, &u64)| {
+                let number = Cell::number(count(attempts), &format!("abort_reasons/{reason}"));
+                vec![Cell::text(reason.replace('_', " ")), number]
+            };
+            result.abort_reasons.iter().map(of_reason).collect()
+        },
+    )
 }
 
 fn causes(subjects: &[Subject<'_>]) -> String {
@@ -152,7 +205,11 @@ fn causes(subjects: &[Subject<'_>]) -> String {
                 Cell::text(cause.reason.replace('_', " ")),
                 Cell::text(&cause.place),
                 Cell::text(cause.aborted),
-                Cell::text(if cause.met.is_empty() { "unknown".to_string() } else { cause.met.join(" or ") }),
+                Cell::text(if cause.met.is_empty() {
+                    "unknown".to_string()
+                } else {
+                    cause.met.join(" or ")
+                }),
             ]
         };
         causes.map(of_cause).collect()
@@ -183,13 +240,26 @@ fn hottest(subjects: &[Subject<'_>]) -> String {
 }
 
 fn fifths(subjects: &[Subject<'_>]) -> String {
-    let columns =
-        ["phase", "from, s ", "first fifth ", "second ", "third ", "fourth ", "last ", "aborted, of attempts "];
+    let columns = [
+        "phase",
+        "from, s ",
+        "first fifth ",
+        "second ",
+        "third ",
+        "fourth ",
+        "last ",
+        "aborted, of attempts ",
+    ];
     of_results("Over time", &columns, subjects, |Entry { result, .. }| {
         let Some(timeline) = &result.timeline else { return Vec::new() };
         let of_phase = |(index, named): (usize, &NamedPhase)| {
-            let mut cells = vec![Cell::text(named.name), Cell::derived(decimal(index as f64 * timeline.phase_s))];
-            cells.extend(named.phase.parts(5).iter().map(|part| Cell::derived(rate(part.throughput()))));
+            let mut cells = vec![
+                Cell::text(named.name),
+                Cell::derived(decimal(index as f64 * timeline.phase_s)),
+            ];
+            cells.extend(
+                named.phase.parts(5).iter().map(|part| Cell::derived(rate(part.throughput()))),
+            );
             cells.push(Cell::derived(percent(named.phase.parts(1)[0].abort_ratio())));
             cells
         };
@@ -215,7 +285,8 @@ fn run_slices(subjects: &[Subject<'_>]) -> String {
     ];
     of_results("Slices of the runs", &columns, subjects, |Entry { result, .. }| {
         let of_slice = |(index, NumberedSlice { run, slice }): (usize, &NumberedSlice)| {
-            let number = |text: String, field: &str| Cell::number(text, &format!("slices/{index}/{field}"));
+            let number =
+                |text: String, field: &str| Cell::number(text, &format!("slices/{index}/{field}"));
             vec![
                 number(run.to_string(), "run"),
                 number(seconds(slice.from_s), "from_s"),
@@ -238,7 +309,9 @@ fn run_slices(subjects: &[Subject<'_>]) -> String {
 
 /// The slices of every phase: too many for a table.
 fn slices(subjects: &[Subject<'_>]) -> String {
-    let entries = subjects.iter().flat_map(|subject| subject.entries.iter().map(move |&entry| (subject, entry)));
+    let entries = subjects
+        .iter()
+        .flat_map(|subject| subject.entries.iter().map(move |&entry| (subject, entry)));
     let of_result = |(subject, entry): (&Subject<'_>, Entry<'_>)| {
         let Some(timeline) = &entry.result.timeline else { return String::new() };
         let phases = timeline.phases.iter().enumerate().map(|(index, named)| {
@@ -274,7 +347,11 @@ fn slices(subjects: &[Subject<'_>]) -> String {
         );
         let summary = format!("Slices: {}, {}", subject.title, entry.setting());
         let body = lengths + &phases.collect::<String>();
-        format!("<div class=\"screen\" data-results=\"{}\">\n{}</div>\n", entry.index, folded(&summary, &body))
+        format!(
+            "<div class=\"screen\" data-results=\"{}\">\n{}</div>\n",
+            entry.index,
+            folded(&summary, &body)
+        )
     };
     entries.map(of_result).collect()
 }
@@ -297,13 +374,22 @@ fn parameters(subject: &Subject<'_>) -> String {
     for (knob, value) in result.params.as_object().into_iter().flatten() {
         knobs(knob, value, &format!("params/{knob}"), &mut entries);
     }
-    let factors = if result.factors.is_empty() { "none".to_string() } else { result.factors.join(", ") };
-    for (name, value) in [("profile", plain(&serde_json::json!(result.profile))), ("handicaps", factors)] {
+    let factors =
+        if result.factors.is_empty() { "none".to_string() } else { result.factors.join(", ") };
+    for (name, value) in
+        [("profile", plain(&serde_json::json!(result.profile))), ("handicaps", factors)]
+    {
         entries += &format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(&value));
     }
-    let results: Vec<String> = subject.entries.iter().map(|entry| entry.index.to_string()).collect();
-    let summary = format!("Parameters: {}, the same for all its {}", subject.title, counted(results.len(), "result"));
-    let body = format!("<dl class=\"facts\" data-results=\"{}\">\n{entries}</dl>\n", results.join(" "));
+    let results: Vec<String> =
+        subject.entries.iter().map(|entry| entry.index.to_string()).collect();
+    let summary = format!(
+        "Parameters: {}, the same for all its {}",
+        subject.title,
+        counted(results.len(), "result")
+    );
+    let body =
+        format!("<dl class=\"facts\" data-results=\"{}\">\n{entries}</dl>\n", results.join(" "));
     folded(&summary, &body)
 }
 

@@ -1,18 +1,21 @@
-//! What a writer loses beside a thread that reads a whole table at one moment, again and again: TPC-C's mix on one thread, alone,
-//! and while another takes a snapshot, goes over all order lines, and takes the next one.
+//! What a writer loses beside a thread that reads a whole table at one moment, again and again:
+//! TPC-C's mix on one thread, alone, and while another takes a snapshot, goes over all order lines,
+//! and takes the next one.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin beside_snapshot [ROUNDS [mvcc|mvto]]
 //! ```
 //!
-//! A delivery looks for the oldest order of a district, and finds it behind all rows that have been deleted since the snapshot: it keeps
-//! them. So there are two kinds of company: in one, deliveries remember from where on to look.
+//! A delivery looks for the oldest order of a district, and finds it behind all rows that have been
+//! deleted since the snapshot: it keeps them. So there are two kinds of company: in one, deliveries
+//! remember from where on to look.
 //!
-//! Two cores share memory and caches whatever runs on them. So there is a third kind of turn, in which the other thread goes over the
-//! order lines of another company, in a database of its own.
+//! Two cores share memory and caches whatever runs on them. So there is a third kind of turn, in
+//! which the other thread goes over the order lines of another company, in a database of its own.
 //!
-//! Turns are taken on tables that grow, and a turn may have to collect what the last one has left. So each order of the three kinds has
-//! its turn, too: rounds come in sixes. The ratios are those within a round.
+//! Turns are taken on tables that grow, and a turn may have to collect what the last one has left.
+//! So each order of the three kinds has its turn, too: rounds come in sixes. The ratios are those
+//! within a round.
 
 use candide::{Abort, Database, Mvcc, Mvto, Protocol, Snapshot, Versioned};
 use candide_workloads::tpcc::{OrderLine, Tpcc, TpccTables, TpccWorker};
@@ -57,7 +60,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(2).as_deref() {
         None | Some(Mvcc::NAME) => compare_both::<Mvcc>(rounds),
         Some(Mvto::NAME) => compare_both::<Mvto>(rounds),
-        Some(other) => Err(format!("{other} is no protocol with snapshots; there are mvcc and mvto").into()),
+        Some(other) => {
+            Err(format!("{other} is no protocol with snapshots; there are mvcc and mvto").into())
+        }
     }
 }
 
@@ -65,7 +70,11 @@ fn compare_both<P: Versioned>(rounds: usize) -> Result<(), Box<dyn Error>> {
     for delivery_hint in [true, false] {
         println!(
             "deliveries {}",
-            if delivery_hint { "remember from where on to look" } else { "look from the beginning" }
+            if delivery_hint {
+                "remember from where on to look"
+            } else {
+                "look from the beginning"
+            }
         );
         compare::<P>(&Tpcc { audit_every: 0, delivery_hint, ..Tpcc::strict() }, rounds)?;
     }
@@ -97,7 +106,9 @@ fn compare<P: Versioned>(knobs: &Tpcc, rounds: usize) -> Result<(), Box<dyn Erro
         same.push(beside / alone);
         separate.push(control / alone);
     }
-    for (what, ratios) in [("of the same database", &mut same), ("of another database", &mut separate)] {
+    for (what, ratios) in
+        [("of the same database", &mut same), ("of another database", &mut separate)]
+    {
         ratios.sort_unstable_by(f64::total_cmp);
         let quarter = |number| ratios[(ratios.len() - 1) * number / 4];
         println!(
@@ -113,12 +124,14 @@ fn compare<P: Versioned>(knobs: &Tpcc, rounds: usize) -> Result<(), Box<dyn Erro
 impl<P: Versioned> Company<P> {
     fn found(knobs: &Tpcc, seed: u64) -> Result<Company<P>, Box<dyn Error>> {
         let db = Database::<P>::builder().build()?;
-        let loaded = knobs.load(&db, &Loading { threads: 2, seed, progress: &|_| {}, stopped: &|| false })?;
+        let loaded = knobs
+            .load(&db, &Loading { threads: 2, seed, progress: &|_| {}, stopped: &|| false })?;
         loaded.expect_workers(1);
         Ok(Company { db, loaded })
     }
 
-    /// Transactions per second while a thread goes over this company's order lines, and how far that came.
+    /// Transactions per second while a thread goes over this company's order lines, and how far
+    /// that came.
     fn scanned_beside(&self, worker: &mut TpccWorker<P>) -> Result<(f64, Scanned), Box<dyn Error>> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -142,7 +155,8 @@ impl<P: Versioned> Company<P> {
     fn scan(&self, snapshot: &Snapshot<P>) -> Result<u64, Abort> {
         let mut cents = 0;
         let lines = &self.loaded.tables().order_lines;
-        let rows = snapshot.for_each(lines, .., OrderLine::AMOUNT, |_, amount| cents += u64::from(amount))?;
+        let rows = snapshot
+            .for_each(lines, .., OrderLine::AMOUNT, |_, amount| cents += u64::from(amount))?;
         std::hint::black_box(cents);
         Ok(rows as u64)
     }

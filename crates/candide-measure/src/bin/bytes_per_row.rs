@@ -4,10 +4,13 @@
 //! cargo run --release -p candide-measure --bin bytes_per_row
 //! ```
 //!
-//! Bytes that the table has taken for its records, and for versions apart from them, for each row; under load the most of several looks.
-//! Keys, headers and timestamps are in these, the index is not. No snapshot is open, so old versions are kept for milliseconds.
+//! Bytes that the table has taken for its records, and for versions apart from them, for each row;
+//! under load the most of several looks. Keys, headers and timestamps are in these, the index is
+//! not. No snapshot is open, so old versions are kept for milliseconds.
 
-use candide::{Abort, Bytes, Database, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table, TicToc};
+use candide::{
+    Abort, Bytes, Database, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table, TicToc,
+};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -54,7 +57,10 @@ fn under<P: Protocol>() -> Result<(), Box<dyn Error>> {
         |key| Account { key, count: 0, rest: Bytes::new([0; 84]) },
         |table, tx, key| table.update(tx, &key, Account::COUNT.add(1)),
     )?;
-    println!("{:8} a key and a word: {counters}; a hundred bytes in two groups: {accounts}", P::NAME);
+    println!(
+        "{:8} a key and a word: {counters}; a hundred bytes in two groups: {accounts}",
+        P::NAME
+    );
     Ok(())
 }
 
@@ -86,8 +92,10 @@ fn measure<P: Protocol, R: Record>(
     };
     let most = thread::scope(|scope| {
         let repeat = &repeat;
-        let workers: Vec<_> =
-            (1..).zip(sessions).map(|(seed, session)| scope.spawn(move || repeat(session, seed))).collect();
+        let workers: Vec<_> = (1..)
+            .zip(sessions)
+            .map(|(seed, session)| scope.spawn(move || repeat(session, seed)))
+            .collect();
         let looks = (0..LOOKS).map(|_| {
             thread::sleep(LOAD / LOOKS);
             bytes()

@@ -1,22 +1,25 @@
-//! Runs every kind of operation and transaction under one protocol, on one thread, for an emulator that counts what each takes:
+//! Runs every kind of operation and transaction under one protocol, on one thread, for an emulator
+//! that counts what each takes:
 //!
 //! ```text
 //! cargo xtask costs
 //! ```
 //!
 //! That runs this under callgrind, which collects only inside of [`measured`], on this thread
-//! alone, and writes what it has collected whenever `measured` returns and before [`divide`]. For each of these parts a line
-//! goes to the standard output, in the same order: the name of what was done, its size, and how many times it was done, with
-//! tabs between. Where a name comes with two sizes, the difference of the two parts is what the difference in size takes; so
-//! what is around it cancels out. Parts without a name are of no interest.
+//! alone, and writes what it has collected whenever `measured` returns and before [`divide`]. For
+//! each of these parts a line goes to the standard output, in the same order: the name of what was
+//! done, its size, and how many times it was done, with tabs between. Where a name comes with two
+//! sizes, the difference of the two parts is what the difference in size takes; so what is around
+//! it cancels out. Parts without a name are of no interest.
 //!
-//! Nothing that is left behind is collected while anything is counted, since when that happens is up to the clock:
-//! [`Still`] sees to it. Collecting is counted by itself. For the same reason `occ` is not opaque here: how often it looks at
-//! what has been seen depends on how old the rows are.
+//! Nothing that is left behind is collected while anything is counted, since when that happens is
+//! up to the clock: [`Still`] sees to it. Collecting is counted by itself. For the same reason
+//! `occ` is not opaque here: how often it looks at what has been seen depends on how old the rows
+//! are.
 
 use candide::{
-    Abort, Builder, Database, Exclusion, IndexOptions, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table,
-    TableOptions, TicToc, Tx, Whole,
+    Abort, Builder, Database, Exclusion, IndexOptions, Mvcc, Mvto, Occ, Protocol, Record, Serial,
+    Session, Table, TableOptions, TicToc, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
@@ -53,19 +56,33 @@ struct Sizes {
 }
 
 /// More than the emulated caches hold, and a whole warehouse.
-const FULL: Sizes =
-    Sizes { rows: 60_000, transactions: 200, steps: 2_000, ycsb_rows: 10_000, customers: 3_000, items: 100_000 };
+const FULL: Sizes = Sizes {
+    rows: 60_000,
+    transactions: 200,
+    steps: 2_000,
+    ycsb_rows: 10_000,
+    customers: 3_000,
+    items: 100_000,
+};
 /// Loaded in a second or two.
-const SMALL: Sizes = Sizes { rows: 4_000, transactions: 40, steps: 300, ycsb_rows: 1_000, customers: 30, items: 300 };
+const SMALL: Sizes = Sizes {
+    rows: 4_000,
+    transactions: 40,
+    steps: 300,
+    ycsb_rows: 1_000,
+    customers: 30,
+    items: 300,
+};
 
 /// Transactions of each kind that run before those that are counted, so that what grows has grown.
 const WARM_UP: usize = 16;
-/// Transactions of a workload between two moves of the bound: about as many as there are in a millisecond.
+/// Transactions of a workload between two moves of the bound: about as many as there are in a
+/// millisecond.
 const STEPS: usize = 100;
 /// Transactions of which parts are counted, one by one.
 const DIVIDED: usize = 8;
-/// What one operation takes is the difference of transactions with the one and the other number of it, which fit into a
-/// write set that is searched from end to end.
+/// What one operation takes is the difference of transactions with the one and the other number of
+/// it, which fit into a write set that is searched from end to end.
 const FEW: usize = 2;
 const SEVERAL: usize = 8;
 
@@ -119,7 +136,8 @@ impl Listed {
 fn main() -> Done {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let known: Vec<&str> = PROTOCOLS.iter().map(|(name, _)| *name).collect();
-    let usage = || format!("expected --list, or a protocol ({}) and full or small", known.join(", "));
+    let usage =
+        || format!("expected --list, or a protocol ({}) and full or small", known.join(", "));
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--list"] => {
             known.iter().for_each(|name| println!("{name}"));
@@ -137,7 +155,8 @@ fn main() -> Done {
     }
 }
 
-/// What is counted. It keeps something for after the call, or that would be a jump, of which callgrind does not see the end.
+/// What is counted. It keeps something for after the call, or that would be a jump, of which
+/// callgrind does not see the end.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
     let done = work();
@@ -162,8 +181,8 @@ fn part(name: &str, size: usize, times: usize) {
     println!("{name}\t{size}\t{times}");
 }
 
-/// A database besides the one that is counted. Epochs are the process's, so it can hold and move the bound behind which things
-/// are collected.
+/// A database besides the one that is counted. Epochs are the process's, so it can hold and move
+/// the bound behind which things are collected.
 struct Still {
     session: Session,
     table: Table<Product>,
@@ -181,7 +200,8 @@ impl Still {
         self.session.run(|_| work())
     }
 
-    /// Moves the bound past everything that has been left behind: adding and dropping an index wait for that.
+    /// Moves the bound past everything that has been left behind: adding and dropping an index wait
+    /// for that.
     fn move_bound(&mut self) -> Result<(), candide::Error> {
         if self.has_index {
             self.table.drop_index("supplier")?;
@@ -206,20 +226,28 @@ fn all<P: Protocol>(sizes: &Sizes, policy: P::Policy) -> Done {
             sizes,
         )?;
     }
-    let company = Tpcc { customers: sizes.customers, items: sizes.items, audit_every: 0, ..Tpcc::strict() };
+    let company =
+        Tpcc { customers: sizes.customers, items: sizes.items, audit_every: 0, ..Tpcc::strict() };
     workload(&builder, "TPC-C", &company, sizes)
 }
 
-fn workload<P: Protocol, W: Workload>(builder: &Builder<P>, name: &str, workload: &W, sizes: &Sizes) -> Done {
+fn workload<P: Protocol, W: Workload>(
+    builder: &Builder<P>,
+    name: &str,
+    workload: &W,
+    sizes: &Sizes,
+) -> Done {
     let db = builder.clone().build()?;
-    let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
+    let loaded = workload
+        .load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..WARM_UP {
         worker.step()?;
     }
     let mut still = Still::new()?;
     for _ in 0..sizes.steps / STEPS {
-        // Under the emulator time goes by too fast for the epochs: what is deleted would hardly ever be collected.
+        // Under the emulator time goes by too fast for the epochs: what is deleted would hardly
+        // ever be collected.
         still.move_bound()?;
         measured(&mut || (0..STEPS).try_for_each(|_| worker.step().map(|_| ())))?;
         part(&format!("transaction of {name}"), 1, sizes.steps);
@@ -284,7 +312,8 @@ impl<P: Protocol> Operations<P> {
     fn load(sizes: &Sizes, builder: &Builder<P>) -> Result<Self, Box<dyn Error>> {
         let db = builder.clone().build()?;
         // Room for what is inserted later, so that nothing grows while it is counted.
-        let hash = db.table_with("hash", TableOptions::default().capacity(2 * sizes.rows as usize))?;
+        let hash =
+            db.table_with("hash", TableOptions::default().capacity(2 * sizes.rows as usize))?;
         let ordered = db.table("ordered")?;
         let mut session = db.session()?;
         let (present, absent) = (Keys::new(0, sizes.rows), Keys::new(1, sizes.rows));
@@ -307,12 +336,18 @@ impl<P: Protocol> Operations<P> {
         let found = Given::Present;
         self.each("find a row, hash", found, |tx, id| hash.find(tx, id).map(keep))?;
         self.each("find a row, ordered", found, |tx, id| ordered.find(tx, id).map(keep))?;
-        self.each("get a column, hash", found, |tx, id| hash.get(tx, id, Product::PRICE).map(keep))?;
+        self.each("get a column, hash", found, |tx, id| {
+            hash.get(tx, id, Product::PRICE).map(keep)
+        })?;
         self.each("get a group of three columns, hash", found, |tx, id| {
             hash.get(tx, id, (Product::PRICE, Product::WEIGHT, Product::SUPPLIER)).map(keep)
         })?;
-        self.each("get a row of two groups, hash", found, |tx, id| hash.get(tx, id, Whole).map(keep))?;
-        self.each("get a column, ordered", found, |tx, id| ordered.get(tx, id, Listed::PRICE).map(keep))?;
+        self.each("get a row of two groups, hash", found, |tx, id| {
+            hash.get(tx, id, Whole).map(keep)
+        })?;
+        self.each("get a column, ordered", found, |tx, id| {
+            ordered.get(tx, id, Listed::PRICE).map(keep)
+        })?;
         self.each_alone("get a column by itself, hash", found, |session, id| {
             hash.get_now(session, id, Product::PRICE).map(keep)
         })?;
@@ -320,12 +355,22 @@ impl<P: Protocol> Operations<P> {
             ordered.get_now(session, id, Listed::PRICE).map(keep)
         })?;
         let missing = Given::Absent;
-        self.each("get what is absent, hash", missing, |tx, id| hash.get(tx, id, Product::PRICE).map(keep))?;
-        self.each("get what is absent, ordered", missing, |tx, id| ordered.get(tx, id, Listed::PRICE).map(keep))?;
+        self.each("get what is absent, hash", missing, |tx, id| {
+            hash.get(tx, id, Product::PRICE).map(keep)
+        })?;
+        self.each("get what is absent, ordered", missing, |tx, id| {
+            ordered.get(tx, id, Listed::PRICE).map(keep)
+        })?;
 
-        self.each("update a column, hash", found, |tx, id| hash.update(tx, id, Product::STOCK.sub(1)))?;
-        self.each("update with a guard, hash", found, |tx, id| hash.update(tx, id, Product::STOCK.sub(1).at_least(0)))?;
-        self.each("modify a column, hash", found, |tx, id| hash.modify(tx, id, Product::STOCK, |stock| *stock -= 1))?;
+        self.each("update a column, hash", found, |tx, id| {
+            hash.update(tx, id, Product::STOCK.sub(1))
+        })?;
+        self.each("update with a guard, hash", found, |tx, id| {
+            hash.update(tx, id, Product::STOCK.sub(1).at_least(0))
+        })?;
+        self.each("modify a column, hash", found, |tx, id| {
+            hash.modify(tx, id, Product::STOCK, |stock| *stock -= 1)
+        })?;
         self.each("put over a row, hash", found, |tx, id| hash.put(tx, Product::new(*id)))?;
         self.absent.used = 0;
         self.each("insert a row, hash", missing, |tx, id| hash.insert(tx, Product::new(*id)))?;
@@ -386,17 +431,29 @@ impl<P: Protocol> Operations<P> {
         for rows in [10, 1000] {
             for size in [0, rows] {
                 let begin_max = last + 2 - 2 * rows as u64;
-                self.transactions(&format!("scan a row, {rows} forwards"), size, Given::One, |tx, ids| {
-                    let scan = (size > 0).then(|| ordered.scan(tx, ids[0].min(begin_max).., Listed::PRICE));
-                    scan.into_iter().flatten().take(rows).try_for_each(|row| row.map(keep))
-                })?;
+                self.transactions(
+                    &format!("scan a row, {rows} forwards"),
+                    size,
+                    Given::One,
+                    |tx, ids| {
+                        let scan = (size > 0)
+                            .then(|| ordered.scan(tx, ids[0].min(begin_max).., Listed::PRICE));
+                        scan.into_iter().flatten().take(rows).try_for_each(|row| row.map(keep))
+                    },
+                )?;
             }
             for size in [0, rows] {
                 let end_min = 2 * rows as u64;
-                self.transactions(&format!("scan a row, {rows} backwards"), size, Given::One, |tx, ids| {
-                    let scan = (size > 0).then(|| ordered.scan_rev(tx, ..ids[0].max(end_min), Listed::PRICE));
-                    scan.into_iter().flatten().take(rows).try_for_each(|row| row.map(keep))
-                })?;
+                self.transactions(
+                    &format!("scan a row, {rows} backwards"),
+                    size,
+                    Given::One,
+                    |tx, ids| {
+                        let scan = (size > 0)
+                            .then(|| ordered.scan_rev(tx, ..ids[0].max(end_min), Listed::PRICE));
+                        scan.into_iter().flatten().take(rows).try_for_each(|row| row.map(keep))
+                    },
+                )?;
             }
         }
         Ok(())
@@ -404,9 +461,11 @@ impl<P: Protocol> Operations<P> {
 
     /// Ends of transactions, from the last operation on.
     fn commits(&mut self, hash: &Table<Product, P>) -> Done {
-        for (which, sizes) in
-            [("the first", [0, 1]), ("the second to fourth", [1, 4]), ("the fifth to sixteenth", [4, 16])]
-        {
+        for (which, sizes) in [
+            ("the first", [0, 1]),
+            ("the second to fourth", [1, 4]),
+            ("the fifth to sixteenth", [4, 16]),
+        ] {
             for size in sizes {
                 self.ends(&format!("commit a read, {which}"), size, |tx, id| {
                     hash.get(tx, id, Product::PRICE).map(keep)
@@ -422,7 +481,12 @@ impl<P: Protocol> Operations<P> {
     }
 
     /// What comes after the operations of a transaction.
-    fn ends(&mut self, name: &str, size: usize, operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>) -> Done {
+    fn ends(
+        &mut self,
+        name: &str,
+        size: usize,
+        operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>,
+    ) -> Done {
         for number in 0..WARM_UP + DIVIDED {
             if number >= WARM_UP {
                 // What earlier ones have left behind is not for this one to collect.
@@ -451,9 +515,16 @@ impl<P: Protocol> Operations<P> {
     }
 
     /// Transactions with few operations, and with several.
-    fn each(&mut self, name: &str, given: Given, operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>) -> Done {
+    fn each(
+        &mut self,
+        name: &str,
+        given: Given,
+        operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>,
+    ) -> Done {
         [FEW, SEVERAL].into_iter().try_for_each(|size| {
-            self.transactions(name, size, given, |tx, ids| ids.iter().try_for_each(|id| operation(tx, id)))
+            self.transactions(name, size, given, |tx, ids| {
+                ids.iter().try_for_each(|id| operation(tx, id))
+            })
         })
     }
 
@@ -465,7 +536,9 @@ impl<P: Protocol> Operations<P> {
         operation: impl Fn(&mut Session<P>, &u64) -> Result<(), Abort>,
     ) -> Done {
         [FEW, SEVERAL].into_iter().try_for_each(|size| {
-            self.repeated(name, size, given, |session, ids| ids.iter().try_for_each(|id| operation(session, id)))
+            self.repeated(name, size, given, |session, ids| {
+                ids.iter().try_for_each(|id| operation(session, id))
+            })
         })
     }
 
@@ -507,8 +580,9 @@ impl<P: Protocol> Operations<P> {
         Ok(())
     }
 
-    /// What it takes to collect what `operation` leaves behind, with few keys and with several, which `prepare` was given
-    /// before: empty transactions of the session, which do that when the bound has moved, until nothing is left.
+    /// What it takes to collect what `operation` leaves behind, with few keys and with several,
+    /// which `prepare` was given before: empty transactions of the session, which do that when the
+    /// bound has moved, until nothing is left.
     fn collecting(
         &mut self,
         name: &str,
@@ -520,19 +594,24 @@ impl<P: Protocol> Operations<P> {
         for _ in 0..TRIES_MAX {
             let mut taken = Vec::new();
             for size in COLLECTED {
-                let keys = if given == Given::Absent { &mut self.absent } else { &mut self.present };
+                let keys =
+                    if given == Given::Absent { &mut self.absent } else { &mut self.present };
                 let (session, keys) = (&mut self.session, keys.next(size));
                 session.run(|tx| keys.iter().try_for_each(|id| prepare(tx, id)))?;
                 self.still.during(|| {
                     session.run(|tx| keys.iter().try_for_each(|id| operation(tx, id)))?;
-                    // The advancer collects for sessions that have been idle for some epochs; this one is not.
+                    // The advancer collects for sessions that have been idle for some epochs; this
+                    // one is not.
                     session.run(nothing)
                 })?;
                 taken.push(self.collect()?);
                 self.settle()?;
             }
-            // One that came before the bound had moved has collected nothing; as many as in the other case cancel out.
-            let alike = taken.iter().all(|(transactions, collected)| *collected && *transactions == taken[0].0);
+            // One that came before the bound had moved has collected nothing; as many as in the
+            // other case cancel out.
+            let alike = taken
+                .iter()
+                .all(|(transactions, collected)| *collected && *transactions == taken[0].0);
             for (size, (transactions, _)) in COLLECTED.into_iter().zip(taken) {
                 (0..transactions).for_each(|_| part(if alike { name } else { "" }, size, 1));
             }
@@ -543,7 +622,8 @@ impl<P: Protocol> Operations<P> {
         Err(format!("{name}: the advancer is always there before").into())
     }
 
-    /// Collects what is left behind, unless the advancer does; says by how many transactions, and whether it has.
+    /// Collects what is left behind, unless the advancer does; says by how many transactions, and
+    /// whether it has.
     fn collect(&mut self) -> Result<(usize, bool), Box<dyn Error>> {
         let mut left = self.db.memory().garbage;
         let mut transactions = 0;

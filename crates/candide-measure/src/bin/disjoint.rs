@@ -1,5 +1,6 @@
-//! What sharing a database costs when nothing is shared in it: two threads on disjoint keys, against two processes that
-//! run at the same time, each with a database of the same size, of which it uses one half.
+//! What sharing a database costs when nothing is shared in it: two threads on disjoint keys,
+//! against two processes that run at the same time, each with a database of the same size, of which
+//! it uses one half.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin disjoint
@@ -37,7 +38,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn compare() -> Result<(), Box<dyn std::error::Error>> {
-    let start = |threads: &str| Command::new(std::env::current_exe()?).arg(threads).stdout(Stdio::piped()).spawn();
+    let start = |threads: &str| {
+        Command::new(std::env::current_exe()?).arg(threads).stdout(Stdio::piped()).spawn()
+    };
     let rate = |child: std::process::Child| -> Result<f64, Box<dyn std::error::Error>> {
         Ok(String::from_utf8(child.wait_with_output()?.stdout)?.trim().parse()?)
     };
@@ -46,11 +49,19 @@ fn compare() -> Result<(), Box<dyn std::error::Error>> {
         let together = rate(start("2")?)?;
         let children = [start("1")?, start("1")?];
         let apart: f64 = children.into_iter().map(rate).sum::<Result<f64, _>>()?;
-        println!("two threads {together:.0}/s, two processes {apart:.0}/s, ratio {:.3}", together / apart);
+        println!(
+            "two threads {together:.0}/s, two processes {apart:.0}/s, ratio {:.3}",
+            together / apart
+        );
         ratios.push(together / apart);
     }
     ratios.sort_unstable_by(f64::total_cmp);
-    println!("median ratio {:.3} (from {:.3} to {:.3})", ratios[ROUNDS / 2], ratios[0], ratios[ROUNDS - 1]);
+    println!(
+        "median ratio {:.3} (from {:.3} to {:.3})",
+        ratios[ROUNDS / 2],
+        ratios[0],
+        ratios[ROUNDS - 1]
+    );
     Ok(())
 }
 
@@ -59,7 +70,9 @@ fn measure(threads: u64) -> Result<f64, Box<dyn std::error::Error>> {
     let db = Database::new();
     let table = db.table::<Counter>("counters")?;
     for first in (0..2 * ROWS).step_by(100) {
-        db.run(|tx| (first..first + 100).try_for_each(|key| table.insert(tx, Counter { key, count: 0 })))?;
+        db.run(|tx| {
+            (first..first + 100).try_for_each(|key| table.insert(tx, Counter { key, count: 0 }))
+        })?;
     }
     let sessions = (0..threads).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
     let rates = std::thread::scope(|scope| {
@@ -70,13 +83,20 @@ fn measure(threads: u64) -> Result<f64, Box<dyn std::error::Error>> {
                 scope.spawn(move || repeat(session, table, thread))
             })
             .collect();
-        workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect::<Result<Vec<f64>, _>>()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("no worker panics"))
+            .collect::<Result<Vec<f64>, _>>()
     })?;
     Ok(rates.iter().sum())
 }
 
 /// Two reads and two updates a transaction, on the thread's own rows.
-fn repeat(mut session: Session<candide::Occ>, table: &Table<Counter, candide::Occ>, thread: u64) -> Result<f64, Abort> {
+fn repeat(
+    mut session: Session<candide::Occ>,
+    table: &Table<Counter, candide::Occ>,
+    thread: u64,
+) -> Result<f64, Abort> {
     let mut random = fastrand::Rng::with_seed(thread + 1);
     let mut transactions = 0u64;
     let begun = Instant::now();
@@ -84,7 +104,8 @@ fn repeat(mut session: Session<candide::Occ>, table: &Table<Counter, candide::Oc
         for _ in 0..100 {
             let keys: [u64; 4] = std::array::from_fn(|_| thread * ROWS + random.u64(..ROWS));
             session.run(|tx| {
-                let sum = table.read(tx, &keys[0], Counter::COUNT)? + table.read(tx, &keys[1], Counter::COUNT)?;
+                let sum = table.read(tx, &keys[0], Counter::COUNT)?
+                    + table.read(tx, &keys[1], Counter::COUNT)?;
                 table.update(tx, &keys[2], Counter::COUNT.add(1 + sum % 2))?;
                 table.update(tx, &keys[3], Counter::COUNT.add(1))
             })?;

@@ -1,4 +1,5 @@
-//! What overlapping cache misses is worth: ten random rows by `find_many`, against ten times `find`.
+//! What overlapping cache misses is worth: ten random rows by `find_many`, against ten times
+//! `find`.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin find_many [ROWS]
@@ -37,7 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{rows} rows, {} MiB", table.memory_bytes() >> 20);
     let mut random = fastrand::Rng::with_seed(1);
-    let keys: Vec<[u64; KEYS]> = (0..TRANSACTIONS).map(|_| std::array::from_fn(|_| random.u64(..rows))).collect();
+    let keys: Vec<[u64; KEYS]> =
+        (0..TRANSACTIONS).map(|_| std::array::from_fn(|_| random.u64(..rows))).collect();
 
     for reads in [false, true] {
         let mut nanos = [Vec::new(), Vec::new()];
@@ -71,7 +73,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         nanos.iter_mut().for_each(|nanos| nanos.sort_unstable());
         let [find, many] = [nanos[0][ROUNDS / 2], nanos[1][ROUNDS / 2]];
         let what = if reads { "found and read" } else { "found" };
-        println!("{KEYS} rows {what}: find {find} ns, find_many {many} ns, ratio {:.2}", many as f64 / find as f64);
+        println!(
+            "{KEYS} rows {what}: find {find} ns, find_many {many} ns, ratio {:.2}",
+            many as f64 / find as f64
+        );
     }
     Ok(())
 }

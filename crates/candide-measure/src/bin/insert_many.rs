@@ -1,12 +1,13 @@
-//! What keeping one's place in an ordered index is worth: the ten lines of an order by `insert_many`, against ten times
-//! `insert`.
+//! What keeping one's place in an ordered index is worth: the ten lines of an order by
+//! `insert_many`, against ten times `insert`.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin insert_many [ORDERS]
 //! ```
 //!
-//! Each order goes to a random district of ten in ten warehouses, in a transaction of its own. The two ways take turns, in tables
-//! of their own; medians are compared, of the calls alone and of whole transactions.
+//! Each order goes to a random district of ten in ten warehouses, in a transaction of its own. The
+//! two ways take turns, in tables of their own; medians are compared, of the calls alone and of
+//! whole transactions.
 
 use candide::{Abort, Bytes, Database, Record};
 use std::time::Instant;
@@ -89,7 +90,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (what, mut nanos) in [("calls", calls), ("whole transactions", whole)] {
         nanos.iter_mut().for_each(|nanos| nanos.sort_unstable());
         let [one, many] = [nanos[0][ROUNDS / 2], nanos[1][ROUNDS / 2]];
-        println!("{what}: {LINES} inserts {one} ns, insert_many {many} ns, ratio {:.2}", many as f64 / one as f64);
+        println!(
+            "{what}: {LINES} inserts {one} ns, insert_many {many} ns, ratio {:.2}",
+            many as f64 / one as f64
+        );
     }
     Ok(())
 }

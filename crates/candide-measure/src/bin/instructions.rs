@@ -1,4 +1,5 @@
-//! Runs a given number of transactions on one thread, for counting instructions and misses per transaction:
+//! Runs a given number of transactions on one thread, for counting instructions and misses per
+//! transaction:
 //!
 //! ```text
 //! cargo build --release -p candide-measure --bin instructions
@@ -7,13 +8,18 @@
 //! done
 //! ```
 //!
-//! The difference of the two totals, divided by the difference in transactions, is what one transaction takes; loading and
-//! drawing the inputs cancel out. In place of a mix, `tpcc` runs the transactions of TPC-C in a small company, `empty` runs
-//! transactions that do nothing by a session of one's own, and `empty-cached` by the one that `Database::run` keeps for the
-//! thread. Of an ordered table with 8-byte keys, which came in no order, `find-10` reads a word of ten rows, `scan-10` and `scan-1000`
-//! of so many neighbours. `insert` inserts the ten lines of an order of TPC-C one by one, and `insert-many` together.
+//! The difference of the two totals, divided by the difference in transactions, is what one
+//! transaction takes; loading and drawing the inputs cancel out. In place of a mix, `tpcc` runs the
+//! transactions of TPC-C in a small company, `empty` runs transactions that do nothing by a session
+//! of one's own, and `empty-cached` by the one that `Database::run` keeps for the thread. Of an
+//! ordered table with 8-byte keys, which came in no order, `find-10` reads a word of ten rows,
+//! `scan-10` and `scan-1000` of so many neighbours. `insert` inserts the ten lines of an order of
+//! TPC-C one by one, and `insert-many` together.
 
-use candide::{Abort, Builder, Bytes, Database, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc, Tx};
+use candide::{
+    Abort, Builder, Bytes, Database, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc,
+    Tx,
+};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
@@ -46,7 +52,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn run<P: Protocol>(builder: &Builder<P>, mode: &str, transactions: u64) -> Result<(), Box<dyn std::error::Error>> {
+fn run<P: Protocol>(
+    builder: &Builder<P>,
+    mode: &str,
+    transactions: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
     match mode {
         "empty" => {
             let mut session = builder.clone().build()?.session()?;
@@ -58,9 +68,21 @@ fn run<P: Protocol>(builder: &Builder<P>, mode: &str, transactions: u64) -> Resu
             (0..transactions).try_for_each(|_| db.run(nothing))?;
             return Ok(());
         }
-        "find-10" => return on_pairs(builder, transactions, |pairs, tx, random| find(pairs, tx, random, 10)),
-        "scan-10" => return on_pairs(builder, transactions, |pairs, tx, random| scan(pairs, tx, random, 10)),
-        "scan-1000" => return on_pairs(builder, transactions, |pairs, tx, random| scan(pairs, tx, random, 1_000)),
+        "find-10" => {
+            return on_pairs(builder, transactions, |pairs, tx, random| {
+                find(pairs, tx, random, 10)
+            });
+        }
+        "scan-10" => {
+            return on_pairs(builder, transactions, |pairs, tx, random| {
+                scan(pairs, tx, random, 10)
+            });
+        }
+        "scan-1000" => {
+            return on_pairs(builder, transactions, |pairs, tx, random| {
+                scan(pairs, tx, random, 1_000)
+            });
+        }
         "insert" => {
             return enter_lines(builder, transactions, |lines, tx, new| {
                 for line in new {
@@ -69,7 +91,9 @@ fn run<P: Protocol>(builder: &Builder<P>, mode: &str, transactions: u64) -> Resu
                 Ok(())
             });
         }
-        "insert-many" => return enter_lines(builder, transactions, |lines, tx, new| lines.insert_many(tx, new)),
+        "insert-many" => {
+            return enter_lines(builder, transactions, |lines, tx, new| lines.insert_many(tx, new));
+        }
         _ => {}
     }
     if mode == "tpcc" {
@@ -77,7 +101,11 @@ fn run<P: Protocol>(builder: &Builder<P>, mode: &str, transactions: u64) -> Resu
         return repeat(builder, &company, transactions);
     }
     let mode: Mode = mode.parse()?;
-    repeat(builder, &Ycsb { rows: ROWS, transactions: INPUTS, ..Ycsb::published(mode) }, transactions)
+    repeat(
+        builder,
+        &Ycsb { rows: ROWS, transactions: INPUTS, ..Ycsb::published(mode) },
+        transactions,
+    )
 }
 
 fn repeat<P: Protocol, W: Workload>(
@@ -86,7 +114,8 @@ fn repeat<P: Protocol, W: Workload>(
     transactions: u64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let db = builder.clone().seed(1).build()?;
-    let loaded = workload.load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
+    let loaded = workload
+        .load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..transactions {
         worker.step()?;
@@ -134,12 +163,22 @@ fn on_pairs<P: Protocol>(
 }
 
 /// Reads `count` rows anywhere.
-fn find<P: Protocol>(pairs: &Pairs<P>, tx: &Tx<'_, P>, random: &mut fastrand::Rng, count: u64) -> Result<u64, Abort> {
+fn find<P: Protocol>(
+    pairs: &Pairs<P>,
+    tx: &Tx<'_, P>,
+    random: &mut fastrand::Rng,
+    count: u64,
+) -> Result<u64, Abort> {
     (0..count).map(|_| pairs.read(tx, &random.u64(..ROWS), Pair::VALUE)).sum()
 }
 
 /// Reads `count` neighbours.
-fn scan<P: Protocol>(pairs: &Pairs<P>, tx: &Tx<'_, P>, random: &mut fastrand::Rng, count: u64) -> Result<u64, Abort> {
+fn scan<P: Protocol>(
+    pairs: &Pairs<P>,
+    tx: &Tx<'_, P>,
+    random: &mut fastrand::Rng,
+    count: u64,
+) -> Result<u64, Abort> {
     let first = random.u64(..ROWS - count);
     let mut sum = 0;
     for row in pairs.scan(tx, first..first + count, Pair::VALUE) {
@@ -173,7 +212,11 @@ struct Line {
 fn enter_lines<P: Protocol>(
     builder: &Builder<P>,
     transactions: u64,
-    enter: impl Fn(&candide::Table<Line, P>, &Tx<'_, P>, &mut dyn Iterator<Item = Line>) -> Result<(), Abort>,
+    enter: impl Fn(
+        &candide::Table<Line, P>,
+        &Tx<'_, P>,
+        &mut dyn Iterator<Item = Line>,
+    ) -> Result<(), Abort>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let db = builder.clone().seed(1).build()?;
     let lines = db.table::<Line>("lines")?;

@@ -1,4 +1,5 @@
-//! Measures Candide's tables beside the concurrent maps of the Rust ecosystem; see the crate's documentation.
+//! Measures Candide's tables beside the concurrent maps of the Rust ecosystem; see the crate's
+//! documentation.
 
 use std::process::ExitCode;
 

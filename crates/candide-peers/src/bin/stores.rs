@@ -1,4 +1,5 @@
-//! Measures Candide beside other stores, SQL, software transactional memory and locks by hand; see `candide_peers::stores`.
+//! Measures Candide beside other stores, SQL, software transactional memory and locks by hand; see
+//! `candide_peers::stores`.
 
 use std::process::ExitCode;
 

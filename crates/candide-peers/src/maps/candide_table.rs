@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use candide::{Abort, Column, Database, Group, Hashed, IndexKind, Ordered, Protocol, Record, Session, Table};
+use candide::{
+    Abort, Column, Database, Group, Hashed, IndexKind, Ordered, Protocol, Record, Session, Table,
+};
 
 use crate::{BATCH, Handle, Key, Kind, Map, Role};
 
@@ -64,11 +66,17 @@ pub(super) trait Usage: Sync + 'static {
     /// The names of a hashed and of an ordered table that is used so.
     const NAMES: [&'static str; 2];
 
-    fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort>
+    fn insert<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<(), Abort>
     where
         Self: Sized;
 
-    fn lookup<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<Option<u64>, Abort>
+    fn lookup<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<Option<u64>, Abort>
     where
         Self: Sized;
 }
@@ -179,7 +187,12 @@ impl<K: Key, U: Usage> Handle<K> for Rows<'_, K, Hashed, U> {
         self.lookup_all(keys)
     }
 
-    fn scan<A: std::default::Default>(&mut self, _: &K, _: usize, _: impl Fn(&mut A, &K, u64)) -> A {
+    fn scan<A: std::default::Default>(
+        &mut self,
+        _: &K,
+        _: usize,
+        _: impl Fn(&mut A, &K, u64),
+    ) -> A {
         unreachable!("it has no order")
     }
 }
@@ -196,7 +209,12 @@ impl<K: Key, U: Usage> Handle<K> for Rows<'_, K, Ordered, U> {
     }
 
     #[inline]
-    fn scan<A: std::default::Default>(&mut self, from: &K, count: usize, step: impl Fn(&mut A, &K, u64)) -> A {
+    fn scan<A: std::default::Default>(
+        &mut self,
+        from: &K,
+        count: usize,
+        step: impl Fn(&mut A, &K, u64),
+    ) -> A {
         let Rows { session, table, .. } = self;
         let scanned = session.run(|tx| {
             let mut sum = A::default();
@@ -214,12 +232,18 @@ impl Usage for Single {
     const NAMES: [&'static str; 2] = ["candide", "candide-ordered"];
 
     #[inline]
-    fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
+    fn insert<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<(), Abort> {
         rows.insert_each(keys)
     }
 
     #[inline]
-    fn lookup<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<Option<u64>, Abort> {
+    fn lookup<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<Option<u64>, Abort> {
         sum_of(keys, |key| rows.session.run(|tx| rows.table.get(tx, key, Row::VALUE)))
     }
 }
@@ -228,12 +252,18 @@ impl Usage for Alone {
     const NAMES: [&'static str; 2] = ["candide-now", "candide-ordered-now"];
 
     #[inline]
-    fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
+    fn insert<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<(), Abort> {
         rows.insert_each(keys)
     }
 
     #[inline]
-    fn lookup<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<Option<u64>, Abort> {
+    fn lookup<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<Option<u64>, Abort> {
         sum_of(keys, |key| rows.table.get_now(&mut rows.session, key, Row::VALUE))
     }
 }
@@ -242,14 +272,22 @@ impl Usage for Batched {
     const NAMES: [&'static str; 2] = ["candide-10", "candide-ordered-10"];
 
     #[inline]
-    fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
+    fn insert<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<(), Abort> {
         rows.insert_together(keys)
     }
 
     #[inline]
-    fn lookup<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<Option<u64>, Abort> {
+    fn lookup<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<Option<u64>, Abort> {
         found(rows.session.run(|tx| {
-            keys.iter().try_fold(0u64, |sum, key| Ok(sum.wrapping_add(rows.table.read(tx, key, Row::VALUE)?)))
+            keys.iter().try_fold(0u64, |sum, key| {
+                Ok(sum.wrapping_add(rows.table.read(tx, key, Row::VALUE)?))
+            })
         }))
     }
 }
@@ -258,12 +296,18 @@ impl Usage for Together {
     const NAMES: [&'static str; 2] = ["candide-many", "candide-ordered-many"];
 
     #[inline]
-    fn insert<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<(), Abort> {
+    fn insert<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<(), Abort> {
         rows.insert_together(keys)
     }
 
     #[inline]
-    fn lookup<K: Key, I: IndexKind>(rows: &mut Rows<'_, K, I, Self>, keys: &[K]) -> Result<Option<u64>, Abort> {
+    fn lookup<K: Key, I: IndexKind>(
+        rows: &mut Rows<'_, K, I, Self>,
+        keys: &[K],
+    ) -> Result<Option<u64>, Abort> {
         found(rows.session.run(|tx| {
             let (batches, rest) = keys.as_chunks::<BATCH>();
             let mut sum = 0u64;
@@ -284,7 +328,10 @@ impl Usage for Together {
 
 /// Adds up what is found one by one; `None` if a row is missing.
 #[inline]
-fn sum_of<K>(keys: &[K], mut get: impl FnMut(&K) -> Result<Option<u64>, Abort>) -> Result<Option<u64>, Abort> {
+fn sum_of<K>(
+    keys: &[K],
+    mut get: impl FnMut(&K) -> Result<Option<u64>, Abort>,
+) -> Result<Option<u64>, Abort> {
     let mut sum = 0u64;
     for key in keys {
         match get(key)? {

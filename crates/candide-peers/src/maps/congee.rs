@@ -55,7 +55,12 @@ impl Handle<u64> for Buffered<'_> {
     }
 
     #[inline]
-    fn scan<A: Default>(&mut self, from: &u64, count: usize, step: impl Fn(&mut A, &u64, u64)) -> A {
+    fn scan<A: Default>(
+        &mut self,
+        from: &u64,
+        count: usize,
+        step: impl Fn(&mut A, &u64, u64),
+    ) -> A {
         let mut state = A::default();
         for (key, value) in self.fetch(*from, count) {
             step(&mut state, &u64::from_be_bytes(*key), *value as u64);

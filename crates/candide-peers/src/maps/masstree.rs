@@ -72,7 +72,12 @@ impl<K: Key> Handle<K> for &Masstree {
             more()
         };
         let from = from.to_bytes();
-        self.0.scan_values(RangeBound::Included(from.as_ref()), RangeBound::Unbounded, visit, &self.0.guard());
+        self.0.scan_values(
+            RangeBound::Included(from.as_ref()),
+            RangeBound::Unbounded,
+            visit,
+            &self.0.guard(),
+        );
         sum
     }
 }

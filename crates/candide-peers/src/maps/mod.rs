@@ -1,6 +1,7 @@
 //! The maps, one file each.
 //!
-//! To add one, write its file and name it in [`Maps::all`] or, if it takes any key, in `of_any_key`.
+//! To add one, write its file and name it in [`Maps::all`] or, if it takes any key, in
+//! `of_any_key`.
 
 mod btreemap;
 mod candide_table;

@@ -15,7 +15,12 @@ pub(super) struct Area {
 
 impl Area {
     pub(super) fn around((x, y): Point, width: f64, height: f64) -> Area {
-        Area { left: x - width / 2.0, top: y - height / 2.0, right: x + width / 2.0, bottom: y + height / 2.0 }
+        Area {
+            left: x - width / 2.0,
+            top: y - height / 2.0,
+            right: x + width / 2.0,
+            bottom: y + height / 2.0,
+        }
     }
 
     fn shared(&self, other: &Area) -> f64 {
@@ -25,7 +30,10 @@ impl Area {
     }
 
     fn within(&self, other: &Area) -> bool {
-        self.left >= other.left && self.right <= other.right && self.top >= other.top && self.bottom <= other.bottom
+        self.left >= other.left
+            && self.right <= other.right
+            && self.top >= other.top
+            && self.bottom <= other.bottom
     }
 
     fn contains(&self, (x, y): Point) -> bool {
@@ -43,7 +51,8 @@ pub(super) struct Obstacles {
 impl Obstacles {
     /// The middle of a label for the point `at`, which is taken from then on.
     pub(super) fn place(&mut self, at: Point, width: f64, height: f64) -> Point {
-        let spots = (0..6).flat_map(|ring| (0..16).map(move |direction| (f64::from(ring), f64::from(direction))));
+        let spots = (0..6)
+            .flat_map(|ring| (0..16).map(move |direction| (f64::from(ring), f64::from(direction))));
         let spots = spots.map(|(ring, direction)| {
             let (sin, cos) = (direction * std::f64::consts::TAU / 16.0).sin_cos();
             // Wider than high, as labels are.
@@ -51,7 +60,8 @@ impl Obstacles {
             let spot = (at.0 + cos * (away + width / 2.0 - 4.0), at.1 - sin * away);
             (self.cost(at, spot, width, height), spot)
         });
-        let best = spots.min_by(|one, other| one.0.total_cmp(&other.0)).map_or(at, |(_, spot)| spot);
+        let best =
+            spots.min_by(|one, other| one.0.total_cmp(&other.0)).map_or(at, |(_, spot)| spot);
         self.taken.push(Area::around(best, width, height));
         best
     }
@@ -83,7 +93,8 @@ mod tests {
     #[test]
     fn labels_of_one_point_do_not_cover_one_another() {
         let bounds = Area { left: 0.0, top: 0.0, right: 200.0, bottom: 200.0 };
-        let mut obstacles = Obstacles { bounds, taken: Vec::new(), lines: vec![((0.0, 0.0), (200.0, 200.0))] };
+        let mut obstacles =
+            Obstacles { bounds, taken: Vec::new(), lines: vec![((0.0, 0.0), (200.0, 200.0))] };
         for _ in 0..8 {
             obstacles.place((10.0, 190.0), 24.0, 10.0);
         }

@@ -1,7 +1,8 @@
 //! The costs of lookups as a picture: one SVG that needs nothing else, neither fonts nor scripts.
 //!
-//! A section for each kind of map and size of key. In it, side by side, what a lookup takes by the number of rows and, where the
-//! system let us count, by its cache misses; and a legend, in the order of the lines' right ends.
+//! A section for each kind of map and size of key. In it, side by side, what a lookup takes by the
+//! number of rows and, where the system let us count, by its cache misses; and a legend, in the
+//! order of the lines' right ends.
 
 mod label;
 mod panel;
@@ -30,10 +31,16 @@ pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> Stri
     let mut y = MARGIN + 16.0;
     svg.text((MARGIN, y), &TITLE, "What a lookup costs as maps grow");
     y += 22.0;
-    let runs = if report.runs == 1 { "one run".to_string() } else { format!("medians of {} runs", report.runs) };
+    let runs = if report.runs == 1 {
+        "one run".to_string()
+    } else {
+        format!("medians of {} runs", report.runs)
+    };
     let machine = &report.machine;
-    let what =
-        format!("One thread, keys that are there, drawn uniformly; {runs}. {}, {} cores.", machine.cpu, machine.cores);
+    let what = format!(
+        "One thread, keys that are there, drawn uniformly; {runs}. {}, {} cores.",
+        machine.cpu, machine.cores
+    );
     for line in wrapped(&what, width) {
         svg.text((MARGIN, y), &FOOTNOTE, &line);
         y += FOOTNOTE_HEIGHT;

@@ -3,7 +3,9 @@
 use super::label::{Area, NEAR, Obstacles};
 use super::scale::Scale;
 use super::style::Style;
-use super::svg::{AXIS_LABEL, PANEL_TITLE, POINT_LABEL, Point, Svg, TICK_BELOW, TICK_BESIDE, text_width};
+use super::svg::{
+    AXIS_LABEL, PANEL_TITLE, POINT_LABEL, Point, Svg, TICK_BELOW, TICK_BESIDE, text_width,
+};
 
 /// Of the rectangle of the axes.
 pub(super) const WIDTH: f64 = 460.0;
@@ -66,8 +68,11 @@ impl Panel {
         svg.text((left + WIDTH / 2.0, bottom + 38.0), &AXIS_LABEL, self.x_label);
         svg.text_upwards((left - 52.0, top + HEIGHT / 2.0), &AXIS_LABEL, self.y_label);
 
-        let place = |mark: &Mark| (left + WIDTH * self.x.place(mark.x), bottom - HEIGHT * self.y.place(mark.y));
-        let places: Vec<Vec<Point>> = self.lines.iter().map(|line| line.marks.iter().map(place).collect()).collect();
+        let place = |mark: &Mark| {
+            (left + WIDTH * self.x.place(mark.x), bottom - HEIGHT * self.y.place(mark.y))
+        };
+        let places: Vec<Vec<Point>> =
+            self.lines.iter().map(|line| line.marks.iter().map(place).collect()).collect();
         for (line, places) in self.lines.iter().zip(&places) {
             svg.polyline(places, line.style.colour, line.style.width, line.map);
         }
@@ -82,20 +87,29 @@ impl Panel {
         }
     }
 
-    /// Writes the number of rows at the points. Points of as many rows that are close share a label, which has no map's colour.
+    /// Writes the number of rows at the points. Points of as many rows that are close share a
+    /// label, which has no map's colour.
     fn label(&self, svg: &mut Svg, places: &[Vec<Point>], bounds: Area) {
         let mut obstacles = Obstacles {
             bounds,
             taken: places.iter().flatten().map(|&at| Area::around(at, 9.0, 9.0)).collect(),
-            lines: places.iter().flat_map(|line| line.windows(2).map(|ends| (ends[0], ends[1]))).collect(),
+            lines: places
+                .iter()
+                .flat_map(|line| line.windows(2).map(|ends| (ends[0], ends[1])))
+                .collect(),
         };
         let marks = self.lines.iter().zip(places).flat_map(|(line, places)| {
-            line.marks.iter().zip(places).map(|(mark, &at)| Label { at, colour: line.style.colour, text: &mark.rows })
+            line.marks.iter().zip(places).map(|(mark, &at)| Label {
+                at,
+                colour: line.style.colour,
+                text: &mark.rows,
+            })
         });
         let mut labels: Vec<Label<'_>> = Vec::new();
         for mark in marks {
             let close = |label: &&mut Label<'_>| {
-                label.text == mark.text && (label.at.0 - mark.at.0).hypot(label.at.1 - mark.at.1) < SHARED
+                label.text == mark.text
+                    && (label.at.0 - mark.at.0).hypot(label.at.1 - mark.at.1) < SHARED
             };
             match labels.iter_mut().find(close) {
                 Some(label) => label.colour = POINT_LABEL.colour,

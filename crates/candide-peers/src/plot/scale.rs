@@ -15,7 +15,11 @@ impl Scale {
         let most = if most > 0.0 { most } else { 1.0 };
         let rough = most / 5.0;
         let magnitude = 10f64.powf(rough.log10().floor());
-        let step = magnitude * [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * magnitude >= rough).unwrap_or(10.0);
+        let step = magnitude
+            * [1.0, 2.0, 5.0, 10.0]
+                .into_iter()
+                .find(|step| step * magnitude >= rough)
+                .unwrap_or(10.0);
         let steps = (most / step).ceil();
         let digits = (-step.log10().floor()).max(0.0) as usize;
         let ticks = (0..=steps as u32).map(|index| f64::from(index) * step);
@@ -33,7 +37,9 @@ impl Scale {
         let room = if least == most { 0.5 } else { 0.05 * (most as f64 / least as f64).log10() };
         let of = |multiples: &[usize]| -> Vec<usize> {
             let powers = (0..usize::MAX.ilog10()).map(|power| 10usize.pow(power));
-            let all = powers.flat_map(|power| multiples.iter().map(move |multiple| multiple.saturating_mul(power)));
+            let all = powers.flat_map(|power| {
+                multiples.iter().map(move |multiple| multiple.saturating_mul(power))
+            });
             all.filter(|value| (least..=most).contains(value)).collect()
         };
         let (powers, thirds) = (of(&[1]), of(&[1, 2, 5]));
@@ -77,7 +83,10 @@ mod tests {
 
     #[test]
     fn a_logarithmic_scale_has_ticks_however_short_it_is() {
-        assert_eq!(written(&Scale::logarithmic(&[10_000, 100_000, 10_000_000])), ["10k", "100k", "1M", "10M"]);
+        assert_eq!(
+            written(&Scale::logarithmic(&[10_000, 100_000, 10_000_000])),
+            ["10k", "100k", "1M", "10M"]
+        );
         assert_eq!(written(&Scale::logarithmic(&[20_000, 70_000])), ["20k", "50k"]);
         assert_eq!(written(&Scale::logarithmic(&[1234])), ["1.23k"]);
         assert!((Scale::logarithmic(&[100, 10_000]).place(1000.0) - 0.5).abs() < 1e-9);

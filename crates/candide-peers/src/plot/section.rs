@@ -32,16 +32,23 @@ impl<'c> Section<'c> {
     pub(super) fn of(costs: &'c [Cost]) -> Vec<Section<'c>> {
         let mut sections: Vec<Section<'c>> = Vec::new();
         for cost in costs {
-            let same = |section: &&mut Section<'_>| section.kind == cost.kind && section.key_bytes == cost.key_bytes;
+            let same = |section: &&mut Section<'_>| {
+                section.kind == cost.kind && section.key_bytes == cost.key_bytes
+            };
             match sections.iter_mut().find(same) {
                 Some(section) => section.costs.push(cost),
-                None => sections.push(Section { kind: cost.kind, key_bytes: cost.key_bytes, costs: vec![cost] }),
+                None => sections.push(Section {
+                    kind: cost.kind,
+                    key_bytes: cost.key_bytes,
+                    costs: vec![cost],
+                }),
             }
         }
         sections
     }
 
-    /// Draws it with its upper left corner at `left` and `top`; with two panels, if events were `counted`.
+    /// Draws it with its upper left corner at `left` and `top`; with two panels, if events were
+    /// `counted`.
     pub(super) fn draw(&self, svg: &mut Svg, (left, top): Point, counted: bool, styles: &Styles) {
         let kind = match self.kind {
             Kind::Hash => "Hash maps",
@@ -110,12 +117,24 @@ impl<'c> Section<'c> {
     }
 
     /// A line for each map through all points that have an `x`.
-    fn lines(&self, maps: &[&'static str], styles: &Styles, x: impl Fn(&Cost) -> Option<f64>) -> Vec<Line> {
+    fn lines(
+        &self,
+        maps: &[&'static str],
+        styles: &Styles,
+        x: impl Fn(&Cost) -> Option<f64>,
+    ) -> Vec<Line> {
         let line = |&map: &&'static str| {
-            let mut costs: Vec<&Cost> = self.costs.iter().copied().filter(|cost| cost.map == map).collect();
+            let mut costs: Vec<&Cost> =
+                self.costs.iter().copied().filter(|cost| cost.map == map).collect();
             costs.sort_by_key(|cost| cost.rows);
-            let mark = |cost: &Cost| Some(Mark { x: x(cost)?, y: cost.nanoseconds, rows: short(cost.rows) });
-            Line { map, style: styles.get(map), marks: costs.into_iter().filter_map(mark).collect() }
+            let mark = |cost: &Cost| {
+                Some(Mark { x: x(cost)?, y: cost.nanoseconds, rows: short(cost.rows) })
+            };
+            Line {
+                map,
+                style: styles.get(map),
+                marks: costs.into_iter().filter_map(mark).collect(),
+            }
         };
         // The quickest lines come last, and so on top.
         maps.iter().map(line).collect()

@@ -13,9 +13,11 @@ pub(super) struct Style {
     pub(super) width: f64,
 }
 
-/// Candide is warm: the same way of use has the same colour in hash and in ordered tables, which are never in one panel.
+/// Candide is warm: the same way of use has the same colour in hash and in ordered tables, which
+/// are never in one panel.
 const CANDIDE: [&str; 3] = ["#d62728", "#f5871f", "#7f1d1d"];
-const PEERS: [&str; 8] = ["#1f6fb5", "#2a9134", "#8e44ad", "#4aa3df", "#3d348b", "#7a8b00", "#e377c2", "#14b8c4"];
+const PEERS: [&str; 8] =
+    ["#1f6fb5", "#2a9134", "#8e44ad", "#4aa3df", "#3d348b", "#7a8b00", "#e377c2", "#14b8c4"];
 const YARDSTICKS: [&str; 2] = ["#7f7f7f", "#4d4d4d"];
 const MARKERS: [Marker; 4] = [Marker::Square, Marker::Diamond, Marker::Triangle, Marker::Wedge];
 
@@ -31,17 +33,21 @@ impl Styles {
             };
             let (among_kind, among_all) = (before(|one, other| one == other), before(|_, _| true));
             let style = match role {
-                Role::Candide => {
-                    Style { colour: CANDIDE[among_kind % CANDIDE.len()], marker: Marker::Circle, width: 2.6 }
-                }
+                Role::Candide => Style {
+                    colour: CANDIDE[among_kind % CANDIDE.len()],
+                    marker: Marker::Circle,
+                    width: 2.6,
+                },
                 Role::Peer => Style {
                     colour: PEERS[among_all % PEERS.len()],
                     marker: MARKERS[among_kind % MARKERS.len()],
                     width: 1.5,
                 },
-                Role::Yardstick => {
-                    Style { colour: YARDSTICKS[among_all % YARDSTICKS.len()], marker: Marker::Square, width: 1.5 }
-                }
+                Role::Yardstick => Style {
+                    colour: YARDSTICKS[among_all % YARDSTICKS.len()],
+                    marker: Marker::Square,
+                    width: 1.5,
+                },
             };
             (name, style)
         };
@@ -49,6 +55,10 @@ impl Styles {
     }
 
     pub(super) fn get(&self, map: &str) -> Style {
-        self.0.get(map).copied().unwrap_or(Style { colour: "#000000", marker: Marker::Circle, width: 1.5 })
+        self.0.get(map).copied().unwrap_or(Style {
+            colour: "#000000",
+            marker: Marker::Circle,
+            width: 1.5,
+        })
     }
 }

@@ -19,10 +19,12 @@ pub(super) const TITLE: Type = Type { size: 19.0, colour: INK, bold: true, ancho
 pub(super) const HEADING: Type = Type { size: 15.0, ..TITLE };
 pub(super) const PANEL_TITLE: Type = Type { size: 12.5, ..TITLE };
 pub(super) const AXIS_LABEL: Type = Type { size: 12.0, colour: INK, bold: false, anchor: "middle" };
-pub(super) const TICK_BELOW: Type = Type { size: 11.0, colour: FAINT_INK, bold: false, anchor: "middle" };
+pub(super) const TICK_BELOW: Type =
+    Type { size: 11.0, colour: FAINT_INK, bold: false, anchor: "middle" };
 pub(super) const TICK_BESIDE: Type = Type { anchor: "end", ..TICK_BELOW };
 pub(super) const ENTRY: Type = Type { size: 12.0, colour: INK, bold: false, anchor: "start" };
-pub(super) const FOOTNOTE: Type = Type { size: 11.0, colour: FAINT_INK, bold: false, anchor: "start" };
+pub(super) const FOOTNOTE: Type =
+    Type { size: 11.0, colour: FAINT_INK, bold: false, anchor: "start" };
 pub(super) const POINT_LABEL: Type = Type { size: 9.5, colour: INK, bold: false, anchor: "middle" };
 
 /// About how wide a text is; fonts differ.
@@ -83,7 +85,13 @@ impl Svg {
 
     /// A text that reads upwards.
     pub(super) fn text_upwards(&mut self, at: Point, font: &Type, text: &str) {
-        self.write(at, font, font.colour, &format!(r#" transform="rotate(-90 {:.1} {:.1})""#, at.0, at.1), text);
+        self.write(
+            at,
+            font,
+            font.colour,
+            &format!(r#" transform="rotate(-90 {:.1} {:.1})""#, at.0, at.1),
+            text,
+        );
     }
 
     /// A text that stays legible on lines.

@@ -6,8 +6,11 @@ use crate::report::Report;
 use crate::{Kind, Role};
 use clap::Parser;
 
-const MAPS: [(&str, Kind, Role); 3] =
-    [("ours", Kind::Hash, Role::Candide), ("theirs", Kind::Hash, Role::Peer), ("sorted", Kind::Ordered, Role::Peer)];
+const MAPS: [(&str, Kind, Role); 3] = [
+    ("ours", Kind::Hash, Role::Candide),
+    ("theirs", Kind::Hash, Role::Peer),
+    ("sorted", Kind::Ordered, Role::Peer),
+];
 
 fn report(counted: bool) -> Report {
     let mut report = Report::new(&Options::parse_from(["maps", "--misses"]));
@@ -21,7 +24,8 @@ fn report(counted: bool) -> Report {
                 kind,
                 role,
                 nanoseconds: rows as f64 / 1000.0,
-                events: counted.then_some(Events { misses: rows as f64 / 10_000.0, instructions: 40.0 }),
+                events: counted
+                    .then_some(Events { misses: rows as f64 / 10_000.0, instructions: 40.0 }),
             })
         })
         .collect();
@@ -32,13 +36,17 @@ fn report(counted: bool) -> Report {
 fn a_map_has_a_line_in_each_panel_and_a_colour() {
     let svg = draw(&report(true), &MAPS);
     for (map, ..) in MAPS {
-        let lines: Vec<&str> =
-            svg.lines().filter(|line| line.contains(&format!("<title>{map}</title></polyline>"))).collect();
+        let lines: Vec<&str> = svg
+            .lines()
+            .filter(|line| line.contains(&format!("<title>{map}</title></polyline>")))
+            .collect();
         assert_eq!(lines.len(), 2, "{map}");
-        let colours = lines.iter().map(|line| line.split("stroke=").nth(1).unwrap().split(' ').next());
+        let colours =
+            lines.iter().map(|line| line.split("stroke=").nth(1).unwrap().split(' ').next());
         assert_eq!(colours.collect::<std::collections::HashSet<_>>().len(), 1, "{map}");
     }
-    // Where cache misses are, each point says how many rows it stands for; those of the two hash maps coincide and share it.
+    // Where cache misses are, each point says how many rows it stands for; those of the two hash
+    // maps coincide and share it.
     assert_eq!(svg.matches("paint-order").count(), 4);
 }
 

@@ -15,7 +15,12 @@ use crate::cli::positive_duration;
 #[command(name = "stores", version)]
 pub struct Options {
     /// What the transactions do, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "transfer,smallbank,ycsb-a,ycsb-b,ycsb-c")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "transfer,smallbank,ycsb-a,ycsb-b,ycsb-c"
+    )]
     pub(crate) workload: Vec<Choice>,
 
     /// Who takes part: names separated by commas, or `all` that are built in
@@ -30,7 +35,8 @@ pub struct Options {
     #[arg(long, value_parser = threads, value_delimiter = ',', default_value = "1,2")]
     pub(crate) threads: Vec<usize>,
 
-    /// How long a run of one peer is measured, such as 2s or 200ms; a fifth of that comes before, for warming up
+    /// How long a run of one peer is measured, such as 2s or 200ms; a fifth of that comes before,
+    /// for warming up
     #[arg(long, value_parser = positive_duration, default_value = "2s")]
     pub(crate) duration: Duration,
 
@@ -106,7 +112,9 @@ impl Choice {
             Choice::YcsbB => Job::Ycsb(Drawn::new(Ycsb::b(rows), lots)),
             Choice::YcsbC => Job::Ycsb(Drawn::new(Ycsb::c(rows), lots)),
             // Two to a pair, and few of them, so that they meet.
-            Choice::Skew => Job::Skew(Drawn::new(Skew { rows: Skew::ROWS_MAX.min(rows) & !1 }, lots)),
+            Choice::Skew => {
+                Job::Skew(Drawn::new(Skew { rows: Skew::ROWS_MAX.min(rows) & !1 }, lots))
+            }
         }
     }
 }

@@ -170,7 +170,8 @@ fn measure<P: Peer, W: Workload>(drawn: &Drawn<W>, turn: Turn) -> Result<Sample,
     Ok(total)
 }
 
-/// One thread's part: what it came to in the measured time, and by how much the sum over all rows has grown in all.
+/// One thread's part: what it came to in the measured time, and by how much the sum over all rows
+/// has grown in all.
 fn work<W: Workload>(
     drawn: &Drawn<W>,
     session: Result<impl Session<W::Value>, Failure>,
@@ -197,7 +198,8 @@ fn work<W: Workload>(
             }
         }
     };
-    let warm = session.and_then(|mut session| Ok((spend(&mut session, turn.duration / 5)?, session)));
+    let warm =
+        session.and_then(|mut session| Ok((spend(&mut session, turn.duration / 5)?, session)));
     // Whoever fails waits for the others all the same, since they wait for it.
     start.wait();
     let ((before, _), mut session) = warm?;

@@ -68,7 +68,9 @@ impl Figure {
 
     /// The slowest and the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
-        self.tps_runs.iter().fold((f64::INFINITY, 0.0), |(low, high), &rate| (rate.min(low), rate.max(high)))
+        self.tps_runs
+            .iter()
+            .fold((f64::INFINITY, 0.0), |(low, high), &rate| (rate.min(low), rate.max(high)))
     }
 }
 

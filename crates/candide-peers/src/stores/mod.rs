@@ -1,4 +1,5 @@
-//! Candide beside what a program would use instead: other stores, SQL, software transactional memory, locks by hand.
+//! Candide beside what a program would use instead: other stores, SQL, software transactional
+//! memory, locks by hand.
 //!
 //! ```text
 //! cd crates/candide-peers
@@ -7,13 +8,14 @@
 //! cargo run --release --features rocksdb --bin stores -- --peers all     # C++: asks for libclang, compiles for many minutes
 //! ```
 //!
-//! A peer is one file in `peers` that implements [`Peer`], [`Store`] and [`Session`], and one line in the list there. A workload
-//! is written once, over these traits.
+//! A peer is one file in `peers` that implements [`Peer`], [`Store`] and [`Session`], and one line
+//! in the list there. A workload is written once, over these traits.
 //!
 //! # What is compared
-//! Transactions in one process, over tables of 100,000 rows with keys of one word. In each run the peers take turns; each turn
-//! opens a store of its own, fills it, runs for a while, and then examines what the workload has left. Medians are compared.
-//! The inputs are drawn before the clock starts, and are the same for all.
+//! Transactions in one process, over tables of 100,000 rows with keys of one word. In each run the
+//! peers take turns; each turn opens a store of its own, fills it, runs for a while, and then
+//! examines what the workload has left. Medians are compared. The inputs are drawn before the clock
+//! starts, and are the same for all.
 //!
 //! | workload | a transaction |
 //! |---|---|
@@ -24,26 +26,32 @@
 //! | `ycsb-c` | 16 uniform reads |
 //! | `skew` | a probe of isolation, not a measurement: pairs of rows where one of the two has to stay |
 //!
-//! A write of YCSB reads the column, adds one to the counter at its head, and writes all hundred bytes, which depend on the
-//! counter: so an update that was lost or torn is found.
+//! A write of YCSB reads the column, adds one to the counter at its head, and writes all hundred
+//! bytes, which depend on the counter: so an update that was lost or torn is found.
 //!
 //! # What is equal
-//! - **Isolation**: every transaction is serializable. Where a peer does not promise that by default, it is used in the way that
-//!   gives it; the list that the command prints says how.
-//! - **Durability**: none. What insists on files has them in memory, on `/dev/shm` where there is such a place, and never waits
-//!   for a disk.
-//! - **Work**: the bodies of transactions are the same code. Whatever conflicts is repeated as the peer's documentation says; a
-//!   transaction counts once, when it has committed, and its repetitions are in a column of their own.
-//! - **Promises used**: transactions that only read say so beforehand, and take the cheaper way of those that have one. The
-//!   rows that a transaction may touch are known beforehand, which only `sharded` makes use of, and cannot do without.
+//! - **Isolation**: every transaction is serializable. Where a peer does not promise that by
+//!   default, it is used in the way that gives it; the list that the command prints says how.
+//! - **Durability**: none. What insists on files has them in memory, on `/dev/shm` where there is
+//!   such a place, and never waits for a disk.
+//! - **Work**: the bodies of transactions are the same code. Whatever conflicts is repeated as the
+//!   peer's documentation says; a transaction counts once, when it has committed, and its
+//!   repetitions are in a column of their own.
+//! - **Promises used**: transactions that only read say so beforehand, and take the cheaper way of
+//!   those that have one. The rows that a transaction may touch are known beforehand, which only
+//!   `sharded` makes use of, and cannot do without.
 //!
 //! # What is not comparable
-//! - Candide's commit-time updates, which write without reading, are not used, nor is `find_many`: no peer has the like.
+//! - Candide's commit-time updates, which write without reading, are not used, nor is `find_many`:
+//!   no peer has the like.
 //! - `mutex` and `sharded` cannot roll back. The bodies decide before they write, so nobody has to.
-//! - `stm` has its rows in a map that is made when it is filled and never changes: nobody can insert.
-//! - `sqlite` parses nothing in the measured time, its statements being prepared; it still interprets them.
+//! - `stm` has its rows in a map that is made when it is filled and never changes: nobody can
+//!   insert.
+//! - `sqlite` parses nothing in the measured time, its statements being prepared; it still
+//!   interprets them.
 //! - `fjall`, `redb`, `lmdb`, `sqlite` and `rocksdb` can keep data on disk, and are built for that.
-//! - Hash maps of the yardsticks hash with `foldhash`, which is quicker than the standard library's choice.
+//! - Hash maps of the yardsticks hash with `foldhash`, which is quicker than the standard library's
+//!   choice.
 
 mod cli;
 mod driver;
@@ -116,13 +124,18 @@ pub trait Store<V: Value>: Sized + Sync {
     fn open(size: Size) -> Result<Self, Failure>;
 
     /// Fills a table. Nobody else uses the store.
-    fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)> + Send) -> Result<(), Failure>;
+    fn load(
+        &mut self,
+        table: usize,
+        rows: impl Iterator<Item = (u64, V)> + Send,
+    ) -> Result<(), Failure>;
 
     /// A session for the calling thread.
     fn session(&self) -> Result<Self::Session<'_>, Failure>;
 }
 
-/// One thread's way into a store. Both methods run a transaction until it has committed, and repeat it after conflicts.
+/// One thread's way into a store. Both methods run a transaction until it has committed, and repeat
+/// it after conflicts.
 pub trait Session<V: Value> {
     /// Runs one that only reads.
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure>;
@@ -175,7 +188,8 @@ pub trait Write<V: Value>: Read<V> {
     /// Overwrites a row.
     fn put(&mut self, place: Place, value: V) -> Result<(), Stopped>;
 
-    /// Reads a row and overwrites it, for stores that find it only once for that. Gives what `change` gives.
+    /// Reads a row and overwrites it, for stores that find it only once for that. Gives what
+    /// `change` gives.
     fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
         let mut value = self.get(place)?;
         let output = change(&mut value);

@@ -2,7 +2,8 @@
 
 use std::io::{IsTerminal, stderr};
 
-/// A line at the bottom of a terminal that is written over again and again. Where there is no terminal, there is no line.
+/// A line at the bottom of a terminal that is written over again and again. Where there is no
+/// terminal, there is no line.
 pub(crate) struct Progress {
     shown: bool,
     turns: usize,

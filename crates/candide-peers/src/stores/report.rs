@@ -32,7 +32,10 @@ impl Report {
                 .to_string(),
         ];
         if cfg!(debug_assertions) {
-            notes.push("built without optimization: the figures mean nothing; use `cargo run --release`".to_string());
+            notes.push(
+                "built without optimization: the figures mean nothing; use `cargo run --release`"
+                    .to_string(),
+            );
         }
         notes.extend(machine.huge_pages_note());
         Report {

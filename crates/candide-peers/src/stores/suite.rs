@@ -10,14 +10,15 @@ use super::progress::Progress;
 use super::report::Report;
 use super::{peers, table};
 
-/// Transactions that are drawn for each thread: what their inputs take is more than the nearer caches hold, as it would be if
-/// they came from outside.
+/// Transactions that are drawn for each thread: what their inputs take is more than the nearer
+/// caches hold, as it would be if they came from outside.
 const REQUESTS: usize = 1 << 16;
 
 /// Measures what was asked for, prints tables as they get ready, and writes the file.
 ///
 /// # Errors
-/// If the transactions of a peer have left what they could not have, if it failed otherwise, or if the file cannot be written.
+/// If the transactions of a peer have left what they could not have, if it failed otherwise, or if
+/// the file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut peers = peers::all();
     peers.retain(|peer| options.wants(peer.about().name));
@@ -39,7 +40,10 @@ pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
 }
 
 /// Measures some peers. What fails is in the figures.
-pub(crate) fn measure(options: &Options, peers: &[Box<dyn Contender>]) -> Result<Report, Box<dyn Error>> {
+pub(crate) fn measure(
+    options: &Options,
+    peers: &[Box<dyn Contender>],
+) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::new(options, peers.iter().map(|peer| peer.about()).collect());
     for &threads in &options.threads {
         for peer in peers.iter().filter(|peer| peer.about().threads_max < threads) {
@@ -49,11 +53,13 @@ pub(crate) fn measure(options: &Options, peers: &[Box<dyn Contender>]) -> Result
     table::print_head(&report);
     let turns = options.workload.len() * usize::from(options.runs);
     let at = |threads| peers.iter().filter(|peer| peer.about().threads_max >= threads).count();
-    let mut progress = Progress::new(turns * options.threads.iter().map(|&threads| at(threads)).sum::<usize>());
+    let mut progress =
+        Progress::new(turns * options.threads.iter().map(|&threads| at(threads)).sum::<usize>());
     for &workload in &options.workload {
         for &threads in &options.threads {
             let able = peers.iter().filter(|peer| peer.about().threads_max >= threads);
-            let figures = turns_of(options, workload, threads, able.map(AsRef::as_ref), &mut progress);
+            let figures =
+                turns_of(options, workload, threads, able.map(AsRef::as_ref), &mut progress);
             progress.clear();
             table::print(&figures);
             report.results.extend(figures);
@@ -75,10 +81,16 @@ fn turns_of<'p>(
 ) -> Vec<Figure> {
     let job = workload.draw(options.rows, Lots { threads, each: REQUESTS, seed: options.seed });
     let runs = usize::from(options.runs);
-    let mut lanes: Vec<_> = peers.map(|peer| (peer, Figure::new(&job, threads, peer.about()))).collect();
+    let mut lanes: Vec<_> =
+        peers.map(|peer| (peer, Figure::new(&job, threads, peer.about()))).collect();
     for run in 0..runs {
         for (peer, figure) in &mut lanes {
-            progress.begin(&format!("{}, {threads} threads, run {} of {runs}, {}", job.name(), run + 1, figure.peer));
+            progress.begin(&format!(
+                "{}, {threads} threads, run {} of {runs}, {}",
+                job.name(),
+                run + 1,
+                figure.peer
+            ));
             if figure.failure.is_some() {
                 continue;
             }

@@ -19,11 +19,17 @@ pub(crate) fn print_head(report: &Report) {
     }
 }
 
-/// Prints what the peers came to with one workload and number of threads, and who is ahead of Candide.
+/// Prints what the peers came to with one workload and number of threads, and who is ahead of
+/// Candide.
 pub(crate) fn print(figures: &[Figure]) {
     let Some(first) = figures.first() else { return };
     let plural = if first.threads == 1 { "" } else { "s" };
-    println!("\n{}, {} rows per table, {} thread{plural}", first.workload, grouped(first.rows as usize), first.threads);
+    println!(
+        "\n{}, {} rows per table, {} thread{plural}",
+        first.workload,
+        grouped(first.rows as usize),
+        first.threads
+    );
     let ratio = format!("of {BASELINE}");
     let mut table = table(&["peer", "thousand/s", "min-max", "retries", &ratio]);
     for figure in figures {
@@ -59,10 +65,12 @@ fn cells(figure: &Figure) -> [String; 5] {
 /// Who is faster than Candide's default, the fastest first.
 fn ahead(figures: &[Figure]) -> Option<String> {
     figures.iter().find(|figure| figure.peer == BASELINE)?.of_candide?;
-    let mut ahead: Vec<_> = figures.iter().filter_map(|figure| Some((figure.of_candide?, figure.peer))).collect();
+    let mut ahead: Vec<_> =
+        figures.iter().filter_map(|figure| Some((figure.of_candide?, figure.peer))).collect();
     ahead.retain(|&(ratio, _)| ratio > 1.0);
     ahead.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let names: Vec<_> = ahead.iter().map(|(ratio, peer)| format!("{peer} ({})", short(*ratio))).collect();
+    let names: Vec<_> =
+        ahead.iter().map(|(ratio, peer)| format!("{peer} ({})", short(*ratio))).collect();
     Some(match names.is_empty() {
         true => format!("nobody is ahead of {BASELINE}"),
         false => format!("ahead of {BASELINE}: {}", names.join(", ")),

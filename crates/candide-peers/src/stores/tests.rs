@@ -17,19 +17,30 @@ fn draw(workload: Choice, threads: usize) -> Job {
     workload.draw(ROWS, Lots { threads, each: 1000, seed: 1 })
 }
 
-fn measure(peer: &dyn Contender, job: &Job, threads: usize, milliseconds: u64) -> Result<u64, Failure> {
+fn measure(
+    peer: &dyn Contender,
+    job: &Job,
+    threads: usize,
+    milliseconds: u64,
+) -> Result<u64, Failure> {
     let turn = Turn { threads, duration: Duration::from_millis(milliseconds), run: 0 };
     peer.measure(job, turn).map(|sample| sample.committed)
 }
 
 #[test]
 fn every_peer_leaves_every_workload_sound() {
-    for workload in [Choice::Transfer, Choice::SmallBank, Choice::YcsbA, Choice::YcsbB, Choice::YcsbC] {
+    for workload in
+        [Choice::Transfer, Choice::SmallBank, Choice::YcsbA, Choice::YcsbB, Choice::YcsbC]
+    {
         let job = draw(workload, 2);
         for peer in peers::all() {
             let about = peer.about();
             let committed = measure(peer.as_ref(), &job, about.threads_max.min(2), 15);
-            assert!(committed.as_ref().is_ok_and(|&count| count > 0), "{} {workload:?}: {committed:?}", about.name);
+            assert!(
+                committed.as_ref().is_ok_and(|&count| count > 0),
+                "{} {workload:?}: {committed:?}",
+                about.name
+            );
         }
     }
 }
@@ -44,7 +55,8 @@ fn no_peer_lets_write_skew_through() {
     }
 }
 
-/// What a workload finds wrong with a peer. On a busy machine it may take many attempts until transactions meet.
+/// What a workload finds wrong with a peer. On a busy machine it may take many attempts until
+/// transactions meet.
 fn found(peer: &dyn Contender, workload: Choice) -> Option<String> {
     let job = draw(workload, 4);
     // A minute of them, and more on a busy machine.
@@ -53,7 +65,9 @@ fn found(peer: &dyn Contender, workload: Choice) -> Option<String> {
 
 #[test]
 fn lost_updates_are_found_by_every_workload_that_writes() {
-    for workload in [Choice::Transfer, Choice::SmallBank, Choice::YcsbA, Choice::YcsbB, Choice::Skew] {
+    for workload in
+        [Choice::Transfer, Choice::SmallBank, Choice::YcsbA, Choice::YcsbB, Choice::Skew]
+    {
         assert!(found(of::<broken::NoIsolation>().as_ref(), workload).is_some(), "{workload:?}");
     }
 }
@@ -68,16 +82,28 @@ fn write_skew_is_found_by_the_probe_and_by_nothing_else() {
 
 #[test]
 fn what_fails_is_reported_and_the_others_are_compared() {
-    let options = Options::parse_from(["stores", "--workload", "transfer", "--rows", "100", "--threads", "4"]);
+    let options = Options::parse_from([
+        "stores",
+        "--workload",
+        "transfer",
+        "--rows",
+        "100",
+        "--threads",
+        "4",
+    ]);
     let options = Options { duration: Duration::from_millis(50), ..options };
     let mut contenders = peers::all();
     contenders.retain(|peer| ["candide-occ", "mutex"].contains(&peer.about().name));
     contenders.push(of::<broken::NoIsolation>());
     // Until transactions meet.
     let mut reports = (0..400).map(|_| suite::measure(&options, &contenders).unwrap());
-    let report = reports.find(|report| report.results[2].failure.is_some()).expect("updates are lost");
+    let report =
+        reports.find(|report| report.results[2].failure.is_some()).expect("updates are lost");
     let [candide, mutex, broken] = &report.results[..] else { panic!("{:?}", report.results) };
-    assert!(broken.failure.as_ref().is_some_and(|failure| failure.contains("add up to")), "{broken:?}");
+    assert!(
+        broken.failure.as_ref().is_some_and(|failure| failure.contains("add up to")),
+        "{broken:?}"
+    );
     let verdict = suite::verdict(&report.results).unwrap_err().to_string();
     assert!(verdict.starts_with("no-isolation, transfer, 4 threads: "), "{verdict}");
     assert!(suite::verdict(&report.results[..2]).is_ok());
@@ -88,16 +114,22 @@ fn what_fails_is_reported_and_the_others_are_compared() {
 #[test]
 fn the_command_writes_json() {
     let json = std::env::temp_dir().join(format!("candide-stores-{}.json", std::process::id()));
-    let small = ["--rows", "100", "--duration", "2ms", "--runs", "3", "--workload", "transfer,smallbank"];
-    let whole = ["stores", "--peers", "candide-occ,candide-serial,stm", "--json", json.to_str().unwrap()];
+    let small =
+        ["--rows", "100", "--duration", "2ms", "--runs", "3", "--workload", "transfer,smallbank"];
+    let whole =
+        ["stores", "--peers", "candide-occ,candide-serial,stm", "--json", json.to_str().unwrap()];
     super::run(&Options::parse_from(whole.iter().chain(&small))).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     std::fs::remove_file(json).unwrap();
     let results = report["results"].as_array().unwrap();
     // Two workloads; three peers with one thread, and with two threads those that can.
     assert_eq!(results.len(), 2 * (3 + 2));
     for result in results {
-        assert!(result["throughput_tps"].as_f64().unwrap() > 0.0 && result["failure"].is_null(), "{result}");
+        assert!(
+            result["throughput_tps"].as_f64().unwrap() > 0.0 && result["failure"].is_null(),
+            "{result}"
+        );
         assert_eq!(result["tps_runs"].as_array().unwrap().len(), 3);
     }
     let stm = &report["peers"][2];
@@ -112,7 +144,10 @@ fn bad_arguments_say_what_would_be_right() {
         assert_eq!(error.exit_code(), 2);
         error.to_string()
     };
-    assert!(error(&["--peers", "candide-occ,rodb"]).contains("use all, or some of candide-occ,candide-tictoc"));
+    assert!(
+        error(&["--peers", "candide-occ,rodb"])
+            .contains("use all, or some of candide-occ,candide-tictoc")
+    );
     assert!(error(&["--workload", "ycsb"]).contains("ycsb-a"));
     assert!(error(&["--rows", "10"]).contains("100.."));
     assert!(error(&["--runs", "0"]).contains("1.."));

@@ -19,9 +19,14 @@ mod tests {
     #[test]
     fn every_peer_has_one_version_in_the_lock_file() {
         for name in peers::all().iter().filter_map(|peer| peer.about().crate_name) {
-            let version = version_of(name).unwrap_or_else(|| panic!("{name} is not in the lock file"));
+            let version =
+                version_of(name).unwrap_or_else(|| panic!("{name} is not in the lock file"));
             assert!(version.split('.').count() >= 3, "{name} {version}");
-            assert_eq!(LOCK_FILE.matches(&format!("name = \"{name}\"\n")).count(), 1, "{name} has several versions");
+            assert_eq!(
+                LOCK_FILE.matches(&format!("name = \"{name}\"\n")).count(),
+                1,
+                "{name} has several versions"
+            );
         }
         assert_eq!(version_of("candide-peers"), Some(env!("CARGO_PKG_VERSION")));
         assert_eq!(version_of("no such crate"), None);

@@ -1,6 +1,8 @@
 //! Lists: rows with an array, which every append has to find in the order it leaves it in.
 
-use candide::{Abort, Database, Error, Projection, Protocol, Record, Refused, Table, Tx, Updater, Whole};
+use candide::{
+    Abort, Database, Error, Projection, Protocol, Record, Refused, Table, Tx, Updater, Whole,
+};
 use candide_check::black::ListOp;
 
 use super::{Object, VALUES};
@@ -51,7 +53,10 @@ impl Updater<List> for Append {
         (List::LENGTH, List::VALUES)
     }
 
-    fn apply(&self, (length, values): &mut <Columns as Projection<List>>::Value) -> Result<(), Refused> {
+    fn apply(
+        &self,
+        (length, values): &mut <Columns as Projection<List>>::Value,
+    ) -> Result<(), Refused> {
         values[*length as usize] = self.0;
         *length += 1;
         Ok(())
@@ -66,7 +71,11 @@ impl Object for Lists {
         db.table("lists")
     }
 
-    fn read<P: Protocol>(lists: &Table<List, P>, tx: &Tx<'_, P>, key: u64) -> Result<ListOp, Abort> {
+    fn read<P: Protocol>(
+        lists: &Table<List, P>,
+        tx: &Tx<'_, P>,
+        key: u64,
+    ) -> Result<ListOp, Abort> {
         let list = lists.get(tx, &key, (List::LENGTH, List::VALUES))?;
         let values = list.map_or(Vec::new(), |(length, values)| values[..length as usize].to_vec());
         Ok(ListOp::Read { key, values })
@@ -80,10 +89,15 @@ impl Object for Lists {
         way: u8,
     ) -> Result<ListOp, Abort> {
         let appended = match way % 4 {
-            0 => lists.modify_if_present(tx, &key, (List::LENGTH, List::VALUES), |(length, values)| {
-                values[*length as usize] = value;
-                *length += 1;
-            })?,
+            0 => lists.modify_if_present(
+                tx,
+                &key,
+                (List::LENGTH, List::VALUES),
+                |(length, values)| {
+                    values[*length as usize] = value;
+                    *length += 1;
+                },
+            )?,
             1 => match lists.get(tx, &key, Whole)? {
                 Some(mut list) => {
                     list.push(value);

@@ -1,8 +1,9 @@
-//! Clients that note what they asked for and what they were told, for a checker that trusts nobody else.
+//! Clients that note what they asked for and what they were told, for a checker that trusts nobody
+//! else.
 //!
-//! They work on lists ([`Lists`]) or on registers ([`Registers`]), never with the same value twice under one key, in every way
-//! the engine has of writing a row. Keys are used up: after some values each makes room for the next, so that lists stay short and
-//! histories can be long.
+//! They work on lists ([`Lists`]) or on registers ([`Registers`]), never with the same value twice
+//! under one key, in every way the engine has of writing a row. Keys are used up: after some values
+//! each makes room for the next, so that lists stay short and histories can be long.
 
 mod lists;
 mod registers;
@@ -36,7 +37,11 @@ pub trait Object: Sync {
     fn create<P: Protocol>(db: &Database<P>) -> Result<Self::Tables<P>, Error>;
 
     /// Reads a key, and gives what to note.
-    fn read<P: Protocol>(tables: &Self::Tables<P>, tx: &Tx<'_, P>, key: u64) -> Result<Self::Op, Abort>;
+    fn read<P: Protocol>(
+        tables: &Self::Tables<P>,
+        tx: &Tx<'_, P>,
+        key: u64,
+    ) -> Result<Self::Op, Abort>;
 
     /// Writes a value, in one of several ways, and gives what to note.
     fn write<P: Protocol>(
@@ -83,15 +88,20 @@ impl<O: Object, P: Protocol> Shared<O, P> {
 
     /// Every key that has been in use.
     pub fn keys(&self) -> impl Iterator<Item = u64> {
-        (0..KEYS)
-            .flat_map(|place| (0..=self.given[place].load(Ordering::Relaxed) / VALUES).map(move |age| key(place, age)))
+        (0..KEYS).flat_map(|place| {
+            (0..=self.given[place].load(Ordering::Relaxed) / VALUES).map(move |age| key(place, age))
+        })
     }
 
     /// Draws a transaction and runs it until it is over.
     ///
     /// # Errors
     /// An outcome that no such transaction should have.
-    pub fn step(&self, session: &mut Session<P>, rng: &mut Rng) -> Result<Transaction<O::Op>, Abort> {
+    pub fn step(
+        &self,
+        session: &mut Session<P>,
+        rng: &mut Rng,
+    ) -> Result<Transaction<O::Op>, Abort> {
         let script: Vec<Drawn> = (0..rng.usize(1..=OPERATIONS)).map(|_| self.draw(rng)).collect();
         let turn = match rng.u8(0..20) {
             0 => Turn::Panic,
@@ -108,7 +118,9 @@ impl<O: Object, P: Protocol> Shared<O, P> {
     pub fn read_all(&self, session: &mut Session<P>) -> Result<Vec<Transaction<O::Op>>, Abort> {
         let keys: Vec<u64> = self.keys().collect();
         let read = |keys: &[u64]| {
-            self.run(session, Turn::Commit, |tx| keys.iter().map(|&key| O::read(&self.tables, tx, key)).collect())
+            self.run(session, Turn::Commit, |tx| {
+                keys.iter().map(|&key| O::read(&self.tables, tx, key)).collect()
+            })
         };
         keys.chunks(KEYS).map(read).collect()
     }
@@ -119,7 +131,10 @@ impl<O: Object, P: Protocol> Shared<O, P> {
             let given = self.given[place].fetch_add(1, Ordering::Relaxed);
             Drawn { key: key(place, given / VALUES), write: Some((given + 1, rng.u8(..))) }
         } else {
-            Drawn { key: key(place, self.given[place].load(Ordering::Relaxed) / VALUES), write: None }
+            Drawn {
+                key: key(place, self.given[place].load(Ordering::Relaxed) / VALUES),
+                write: None,
+            }
         }
     }
 

@@ -26,7 +26,11 @@ impl Object for Registers {
         db.table("registers")
     }
 
-    fn read<P: Protocol>(registers: &Table<Register, P>, tx: &Tx<'_, P>, key: u64) -> Result<RegisterOp, Abort> {
+    fn read<P: Protocol>(
+        registers: &Table<Register, P>,
+        tx: &Tx<'_, P>,
+        key: u64,
+    ) -> Result<RegisterOp, Abort> {
         Ok(RegisterOp::Read { key, value: registers.get(tx, &key, Register::VALUE)? })
     }
 
@@ -42,7 +46,8 @@ impl Object for Registers {
             0 => registers.put(tx, row)?,
             1 => registers.upsert(tx, row, Register::VALUE.set(value)).map(drop)?,
             2 => {
-                let modified = registers.modify_if_present(tx, &key, Register::VALUE, |held| *held = value)?;
+                let modified =
+                    registers.modify_if_present(tx, &key, Register::VALUE, |held| *held = value)?;
                 if modified.is_none() {
                     registers.insert(tx, row)?;
                 }

@@ -1,5 +1,5 @@
-//! STO's micro-benchmark of predicates: a transaction looks whether a balance is above ten, and takes one off it if so, or
-//! else fills it up with a thousand.
+//! STO's micro-benchmark of predicates: a transaction looks whether a balance is above ten, and
+//! takes one off it if so, or else fills it up with a thousand.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -14,7 +14,9 @@ use crate::hottest::{if_hot, probe};
 use crate::read_back::{Rows, rows};
 use crate::replay::{Replay, Stopped, draw_all};
 use crate::workload::{require, require_theta, require_transactions};
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng};
+use crate::{
+    Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng,
+};
 
 /// What is loaded into a balance.
 const INITIAL: i64 = 1000;
@@ -52,7 +54,8 @@ pub struct Predicate {
 }
 
 impl Predicate {
-    /// As STO has it: uniform, and every transaction writes. How many balances there are was an argument; here, a thousand.
+    /// As STO has it: uniform, and every transaction writes. How many balances there are was an
+    /// argument; here, a thousand.
     pub fn published() -> Self {
         Predicate { rows: 1000, read_only: 0.0, theta: 0.0, transactions: 200_000 }
     }
@@ -88,14 +91,22 @@ impl Workload for Predicate {
             format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
         })?;
         require((0.0..=1.0).contains(&self.read_only), || {
-            format!("the share of read-only transactions must be from 0 to 1, not {}", self.read_only)
+            format!(
+                "the share of read-only transactions must be from 0 to 1, not {}",
+                self.read_only
+            )
         })?;
         require_theta(self.theta)?;
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<PredicateTables<P>, Failure> {
-        let table = db.table_with("balances", TableOptions::default().capacity(self.rows as usize))?;
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<PredicateTables<P>, Failure> {
+        let table =
+            db.table_with("balances", TableOptions::default().capacity(self.rows as usize))?;
         loading.fill(db, self.rows, |tx, id| table.insert(tx, Balance { id, amount: INITIAL }))?;
         let due = Mutex::new(i128::from(self.rows) * i128::from(INITIAL));
         Ok(PredicateTables { table, knobs: self.clone(), seed: loading.seed, due })
@@ -136,9 +147,20 @@ impl Look {
 impl<P: Protocol> Loaded<P> for PredicateTables<P> {
     type Worker = PredicateWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> PredicateWorker<P> {
-        let looks = Look::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
-        PredicateWorker { session, table: self.table.clone(), looks: Replay::new(looks, 1), brought: 0 }
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> PredicateWorker<P> {
+        let looks =
+            Look::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
+        PredicateWorker {
+            session,
+            table: self.table.clone(),
+            looks: Replay::new(looks, 1),
+            brought: 0,
+        }
     }
 
     fn absorb(&self, worker: PredicateWorker<P>) {
@@ -177,9 +199,14 @@ impl Sum {
     }
 
     fn settle(&self, way: &str, rows: u64, due: i128, consistency: &mut Consistency) {
-        consistency.expect(self.rows == rows, || format!("{way}: {} rows where {rows} were loaded", self.rows));
+        consistency.expect(self.rows == rows, || {
+            format!("{way}: {} rows where {rows} were loaded", self.rows)
+        });
         consistency.expect(self.amount == due, || {
-            format!("{way}: the balances add up to {} where committed transactions make it {due}", self.amount)
+            format!(
+                "{way}: the balances add up to {} where committed transactions make it {due}",
+                self.amount
+            )
         });
         consistency.expect(self.impossible == 0, || {
             let (low, high) = (POSSIBLE.start(), POSSIBLE.end());

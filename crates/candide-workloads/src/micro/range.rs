@@ -1,5 +1,5 @@
-//! Cicada's benchmark of scans: most transactions scan up to a hundred rows from a key on, the others read and write the row
-//! of one.
+//! Cicada's benchmark of scans: most transactions scan up to a hundred rows from a key on, the
+//! others read and write the row of one.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,15 @@ use serde::Serialize;
 use crate::hottest::{if_hot, probe};
 use crate::replay::{Replay, Stopped, draw_all};
 use crate::workload::{look_counted, require, require_theta, require_transactions, run_counted};
-use crate::ycsb::{JointInOrder, Layout, Operation, UserRow, Verify, Writer, Writes, Ycsb, YcsbTables, scan_all};
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng};
+use crate::ycsb::{
+    JointInOrder, Layout, Operation, UserRow, Verify, Writer, Writes, Ycsb, YcsbTables, scan_all,
+};
+use crate::{
+    Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng,
+};
 
-/// The random stream of a thread's ranges is that of its number with this bit: the number itself has that of its columns.
+/// The random stream of a thread's ranges is that of its number with this bit: the number itself
+/// has that of its columns.
 const RANGE_STREAM: u64 = 1 << 40;
 
 /// The knobs.
@@ -80,13 +85,20 @@ impl Workload for Ranges {
             format!("of {0} rows from 1 to {0} can be scanned, not {1}", self.rows, self.scan)
         })?;
         require((0.0..=1.0).contains(&self.read_only), || {
-            format!("the share of read-only transactions must be from 0 to 1, not {}", self.read_only)
+            format!(
+                "the share of read-only transactions must be from 0 to 1, not {}",
+                self.read_only
+            )
         })?;
         require_theta(self.theta)?;
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<RangesTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<RangesTables<P>, Failure> {
         let table = Ycsb {
             rows: self.rows,
             operations: 1,
@@ -139,9 +151,18 @@ impl Range {
 impl<P: Protocol> Loaded<P> for RangesTables<P> {
     type Worker = RangesWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> RangesWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> RangesWorker<P> {
         let (operations, writer) = self.rows.inputs(thread, stopped);
-        let ranges = Range::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64 | RANGE_STREAM), stopped);
+        let ranges = Range::draw_all(
+            &self.knobs,
+            &mut rng::stream(self.seed, thread as u64 | RANGE_STREAM),
+            stopped,
+        );
         let (table, ranges) = (self.rows.table.clone(), Replay::new(ranges, 1));
         RangesWorker { session, table, operations, ranges, writer, wrong: 0 }
     }
@@ -178,7 +199,8 @@ impl<P: Protocol> Worker for RangesWorker<P> {
         let (kind, retries) = match ranges.next()[0] {
             Range::Scan { start, length } => {
                 let range = u64::from(start)..u64::from(start) + u64::from(length);
-                let (is_whole, retries) = look_counted(session, |tx| scan_all(table, tx, range.clone()));
+                let (is_whole, retries) =
+                    look_counted(session, |tx| scan_all(table, tx, range.clone()));
                 *wrong += u64::from(!is_whole?);
                 (0, retries)
             }
@@ -186,7 +208,8 @@ impl<P: Protocol> Worker for RangesWorker<P> {
                 let operations = operations.next();
                 let column = UserRow::<JointInOrder>::HEADS[usize::from(operations[0].column)];
                 let key = u64::from(operations[0].key);
-                let (end, retries) = run_counted(session, |tx| table.modify(tx, &key, column, |head| *head += 1));
+                let (end, retries) =
+                    run_counted(session, |tx| table.modify(tx, &key, column, |head| *head += 1));
                 let () = end?;
                 writer.committed::<JointInOrder>(operations, 0);
                 (1, retries)

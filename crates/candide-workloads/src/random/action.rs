@@ -133,14 +133,21 @@ impl Action {
     /// The range between its two numbers.
     fn range(&self) -> (Bound<u32>, Bound<u32>) {
         let (from, to) = (self.key.min(self.other), self.key.max(self.other).min(self.key + 8));
-        let to = if self.limit.is_multiple_of(2) { Bound::Excluded(to) } else { Bound::Included(to) };
+        let to =
+            if self.limit.is_multiple_of(2) { Bound::Excluded(to) } else { Bound::Included(to) };
         (Bound::Included(from), to)
     }
 }
 
 impl<P: Protocol> Tables<P> {
-    /// Carries one operation out. Outcomes are what is to be expected; they end the transaction if it `stops` at them.
-    pub(super) fn carry_out(&self, tx: &Tx<'_, P>, action: &Action, stops: bool) -> Result<(), Abort> {
+    /// Carries one operation out. Outcomes are what is to be expected; they end the transaction if
+    /// it `stops` at them.
+    pub(super) fn carry_out(
+        &self,
+        tx: &Tx<'_, P>,
+        action: &Action,
+        stops: bool,
+    ) -> Result<(), Abort> {
         match self.attempt(tx, action) {
             Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => Ok(()),
             done => done,
@@ -159,23 +166,37 @@ impl<P: Protocol> Tables<P> {
                 rows.iter().try_for_each(|row| row.get((Item::COUNT, Item::KIND)).map(drop))
             }
             What::ReadForUpdate => items.get_for_update(tx, &key, Item::COUNT).map(drop),
-            What::Forward => items.scan(tx, action.range(), Item::COUNT).take(limit).try_for_each(|row| row.map(drop)),
-            What::Backward => {
-                items.scan_rev(tx, action.range(), Item::NOTE).take(limit).try_for_each(|row| row.map(drop))
+            What::Forward => items
+                .scan(tx, action.range(), Item::COUNT)
+                .take(limit)
+                .try_for_each(|row| row.map(drop)),
+            What::Backward => items
+                .scan_rev(tx, action.range(), Item::NOTE)
+                .take(limit)
+                .try_for_each(|row| row.map(drop)),
+            What::Nothing => {
+                items.scan(tx, key..key, Item::COUNT).try_for_each(|row| row.map(drop))
             }
-            What::Nothing => items.scan(tx, key..key, Item::COUNT).try_for_each(|row| row.map(drop)),
             What::Everything => items.iter(tx, ()).try_for_each(|row| row.map(drop)),
             What::OfKind => {
                 let by_kind = items.index(Item::BY_KIND);
-                by_kind.rows(tx, &((other % 4) as u8), Item::COUNT).take(limit).try_for_each(|row| row.map(drop))
+                by_kind
+                    .rows(tx, &((other % 4) as u8), Item::COUNT)
+                    .take(limit)
+                    .try_for_each(|row| row.map(drop))
             }
             What::OfKindsBackward => {
                 let by_kind = items.index(Item::BY_KIND);
-                by_kind.scan_rev(tx, 1..3u8, Item::TAG).take(limit).try_for_each(|row| row.map(drop))
+                by_kind
+                    .scan_rev(tx, 1..3u8, Item::TAG)
+                    .take(limit)
+                    .try_for_each(|row| row.map(drop))
             }
             What::ByTag => items.index(Item::BY_TAG).get(tx, &other, Item::NOTE).map(drop),
             What::Insert => items.insert(tx, Item::new(key, other)),
-            What::InsertMany => items.insert_many(tx, [Item::new(key, other), Item::new(key + 1, other + 1)]),
+            What::InsertMany => {
+                items.insert_many(tx, [Item::new(key, other), Item::new(key + 1, other + 1)])
+            }
             What::Put => items.put(tx, Item::new(key, other)),
             What::Upsert => items.upsert(tx, Item::new(key, other), Item::COUNT.add(1)).map(drop),
             What::Delete => items.delete(tx, &key),
@@ -191,7 +212,9 @@ impl<P: Protocol> Tables<P> {
             What::PieceRead => pieces.get(tx, &key, (Piece::COUNT, Piece::NOTE)).map(drop),
             What::PieceAdd => pieces.update(tx, &key, (Piece::COUNT.add(1), Piece::NOTE.set(1))),
             What::PieceModify => pieces.modify(tx, &key, Piece::NOTE, |note| *note += 1),
-            What::PieceInsert => pieces.insert_if_absent(tx, Piece { id: key, count: 5, note: 0 }).map(drop),
+            What::PieceInsert => {
+                pieces.insert_if_absent(tx, Piece { id: key, count: 5, note: 0 }).map(drop)
+            }
             What::PiecePut => pieces.put(tx, Piece { id: key, count: 1, note: 1 }),
             What::PieceDelete => pieces.delete_if_present(tx, &key).map(drop),
             What::PieceEvery => pieces.iter(tx, Piece::COUNT).try_for_each(|row| row.map(drop)),

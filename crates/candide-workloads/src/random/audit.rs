@@ -8,7 +8,10 @@ use super::tables::{Item, Tables};
 use crate::{Consistency, Failure};
 
 /// Compares the rows as they lie there with what transactions find, by key and by each index.
-pub(super) fn check<P: Protocol>(tables: &Tables<P>, mut session: Session<P>) -> Result<Consistency, Failure> {
+pub(super) fn check<P: Protocol>(
+    tables: &Tables<P>,
+    mut session: Session<P>,
+) -> Result<Consistency, Failure> {
     let mut rows = BTreeMap::new();
     tables.items.for_each_quiescent(|item| {
         rows.insert(item.id, *item);
@@ -22,10 +25,15 @@ pub(super) fn check<P: Protocol>(tables: &Tables<P>, mut session: Session<P>) ->
     for item in rows.values() {
         let of_kind = session.run(|tx| collect(by_kind.rows(tx, &item.kind, Whole)))?;
         consistency.expect(of_kind.iter().filter(|found| *found == item).count() == 1, || {
-            format!("item {} is not once under its kind {}, where there are {of_kind:?}", item.id, item.kind)
+            format!(
+                "item {} is not once under its kind {}, where there are {of_kind:?}",
+                item.id, item.kind
+            )
         });
         let tagged = session.run(|tx| by_tag.get(tx, &item.tag, Whole))?;
-        consistency.expect(tagged == Some(*item), || format!("under tag {} is {tagged:?}, not {item:?}", item.tag));
+        consistency.expect(tagged == Some(*item), || {
+            format!("under tag {} is {tagged:?}, not {item:?}", item.tag)
+        });
     }
     let all = session.run(|tx| collect(by_kind.scan(tx, .., Whole)))?;
     consistency.expect(all.len() == rows.len(), || {

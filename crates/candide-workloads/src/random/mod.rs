@@ -1,7 +1,9 @@
-//! Transactions drawn at random from everything the engine can do, on few keys: nothing to measure, all to check.
+//! Transactions drawn at random from everything the engine can do, on few keys: nothing to measure,
+//! all to check.
 //!
-//! Made for recording histories: rows come, go and come back, every kind of operation meets every other, some transactions fail,
-//! some panic. What is left at the end must at least agree with its own indexes.
+//! Made for recording histories: rows come, go and come back, every kind of operation meets every
+//! other, some transactions fail, some panic. What is left at the end must at least agree with its
+//! own indexes.
 
 mod action;
 mod audit;
@@ -56,7 +58,9 @@ impl Workload for Random {
     }
 
     fn unchecked(&self) -> Option<&'static str> {
-        Some("only what rows and indexes say of each other is checked; the rest is a matter of the history")
+        Some(
+            "only what rows and indexes say of each other is checked; the rest is a matter of the history",
+        )
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -68,7 +72,11 @@ impl Workload for Random {
         })
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<RandomTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<RandomTables<P>, Failure> {
         let tables = Tables::create(db)?;
         loading.fill(db, self.keys(), |tx, key| tables.load(tx, key as u32))?;
         Ok(RandomTables { tables, knobs: self.clone(), seed: loading.seed })
@@ -86,7 +94,12 @@ pub struct RandomTables<P: Protocol> {
 impl<P: Protocol> Loaded<P> for RandomTables<P> {
     type Worker = RandomWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, _stopped: Stopped<'_>) -> RandomWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        _stopped: Stopped<'_>,
+    ) -> RandomWorker<P> {
         let rng = rng::stream(self.seed, thread as u64);
         RandomWorker { session, tables: self.tables.clone(), knobs: self.knobs.clone(), rng }
     }
@@ -117,7 +130,10 @@ impl<P: Protocol> Worker for RandomWorker<P> {
         let run = || {
             session.run(|tx| {
                 attempts += 1;
-                script.actions.iter().try_for_each(|action| tables.carry_out(tx, action, script.stops))?;
+                script
+                    .actions
+                    .iter()
+                    .try_for_each(|action| tables.carry_out(tx, action, script.stops))?;
                 match script.turn {
                     Turn::Commit => Ok(()),
                     Turn::Fail => Err(Abort::NotFound),
@@ -129,7 +145,13 @@ impl<P: Protocol> Worker for RandomWorker<P> {
         let end = catch_unwind(AssertUnwindSafe(run));
         let committed = match end {
             Ok(Ok(())) => true,
-            Ok(Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard | Abort::Overflow)) => false,
+            Ok(Err(
+                Abort::NotFound
+                | Abort::Duplicate
+                | Abort::NotUnique
+                | Abort::Guard
+                | Abort::Overflow,
+            )) => false,
             Ok(Err(abort)) => return Err(abort),
             Err(panic) if panic.is::<Drawn>() => false,
             Err(panic) => panic::resume_unwind(panic),

@@ -37,7 +37,11 @@ impl Books {
     /// Items have to be entered before their bids and purchases.
     pub(super) fn item(&mut self, row: &Item) {
         let &Item { id, quantity, bids, max_bid, end_date, .. } = row;
-        self.print(id, 0, [quantity as u64, u64::from(bids), u64::from(max_bid), u64::from(end_date)]);
+        self.print(
+            id,
+            0,
+            [quantity as u64, u64::from(bids), u64::from(max_bid), u64::from(end_date)],
+        );
         let account = Account {
             quantity: i64::from(quantity),
             bids,
@@ -93,10 +97,17 @@ impl Books {
     }
 
     /// Examines what can be examined of one way of reading.
-    pub(super) fn settle(&self, way: &str, knobs: &Rubis, tally: &Tally, consistency: &mut Consistency) {
+    pub(super) fn settle(
+        &self,
+        way: &str,
+        knobs: &Rubis,
+        tally: &Tally,
+        consistency: &mut Consistency,
+    ) {
         let Rubis { items, purchases, stock, .. } = *knobs;
         let rows = [self.items.len() as u64, self.bids, self.purchases];
-        let expected = [items, items * u64::from(knobs.bids) + tally.bids, purchases + tally.purchases];
+        let expected =
+            [items, items * u64::from(knobs.bids) + tally.bids, purchases + tally.purchases];
         consistency.expect(rows == expected, || {
             format!("{way}: items, bids, purchases have {rows:?} rows where {expected:?} were loaded or committed")
         });
@@ -106,18 +117,28 @@ impl Books {
         let mut each = |what: &str, holds: &dyn Fn(&Account) -> bool| {
             let wrong = self.items.iter().filter(|(_, item)| !holds(item));
             let (count, first) = (wrong.clone().count(), wrong.min_by_key(|(id, _)| **id));
-            consistency.expect(count == 0, || format!("{way}: {count} items {what}; the first is {first:?}"));
+            consistency.expect(count == 0, || {
+                format!("{way}: {count} items {what}; the first is {first:?}")
+            });
         };
         each("do not say how many bids there are", &|item| item.bids == item.bids_found);
         let first = if knobs.bids > 0 { FIRST_BID } else { 0 };
-        each("do not say what their highest bid is", &|item| item.max_bid == item.max_bid_found.max(first));
+        each("do not say what their highest bid is", &|item| {
+            item.max_bid == item.max_bid_found.max(first)
+        });
         each("are not there as often as they have not been bought", &|item| {
             item.quantity == i64::from(stock) - item.bought
         });
-        each("have been sold more often than they were there", &|item| !knobs.refuse_sold_out || item.quantity >= 0);
+        each("have been sold more often than they were there", &|item| {
+            !knobs.refuse_sold_out || item.quantity >= 0
+        });
         // One at a time is bought, so whoever is below nothing has been at nothing.
         each("ended neither as planned nor by the purchase of the last one", &|item| {
-            if item.quantity <= 0 { item.end_date > YEAR && item.is_ended_by_purchase } else { item.end_date < YEAR }
+            if item.quantity <= 0 {
+                item.end_date > YEAR && item.is_ended_by_purchase
+            } else {
+                item.end_date < YEAR
+            }
         });
     }
 }

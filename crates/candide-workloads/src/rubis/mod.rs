@@ -1,8 +1,10 @@
-//! The core of RUBiS, an auction site: bids, purchases at a fixed price, and looks at an item, as STOv2 (VLDB 2020) takes
-//! them from the original's 26 pages. Of the two tables that only grow nothing is ever read but by the check.
+//! The core of RUBiS, an auction site: bids, purchases at a fixed price, and looks at an item, as
+//! STOv2 (VLDB 2020) takes them from the original's 26 pages. Of the two tables that only grow
+//! nothing is ever read but by the check.
 //!
-//! [`Rubis::strict`] sells no more than there is and lets bids raise the price; [`Rubis::published`] is what was measured, which
-//! differs in the ways that [`Workload::differences`] names. Dates count seconds at loading and a worker's transactions
+//! [`Rubis::strict`] sells no more than there is and lets bids raise the price;
+//! [`Rubis::published`] is what was measured, which differs in the ways that
+//! [`Workload::differences`] names. Dates count seconds at loading and a worker's transactions
 //! later, from the first second that loading has not used, so all of it follows from the seed.
 
 mod audit;
@@ -48,7 +50,8 @@ pub struct Rubis {
     pub theta_users: f64,
     /// How often each transaction type is drawn, relative to the others.
     pub weights: [u32; KINDS.len()],
-    /// Whether bids vary so much that they raise an item's price, as they do not in the published code.
+    /// Whether bids vary so much that they raise an item's price, as they do not in the published
+    /// code.
     pub vary_bids: bool,
     /// Whether a purchase of what is sold out is refused, as it is not in the published code.
     pub refuse_sold_out: bool,
@@ -77,8 +80,8 @@ impl Rubis {
         }
     }
 
-    /// A fifth of that, and an honest seller, who has so much of each item that only the most wanted ones sell out within
-    /// seconds.
+    /// A fifth of that, and an honest seller, who has so much of each item that only the most
+    /// wanted ones sell out within seconds.
     pub fn strict() -> Self {
         Rubis {
             items: 100_000,
@@ -115,7 +118,8 @@ impl Workload for Rubis {
         let item = ITEM_BYTES + u64::from(self.bids) * BID_BYTES;
         let Size { tables, .. } = Size::of(self.purchases, "purchases", PURCHASE_BYTES);
         let items = Size::of(self.items, "items", item);
-        Size { tables: items.tables.saturating_add(tables), ..items }.with_inputs::<Request>(self.transactions)
+        Size { tables: items.tables.saturating_add(tables), ..items }
+            .with_inputs::<Request>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -128,7 +132,10 @@ impl Workload for Rubis {
                 self.vary_bids,
                 "a thread's inputs come again when they have been used up, and then no bid is above an item's price",
             ),
-            (!self.vary_bids, "all bids have the same maximum, as published, so none raises a price"),
+            (
+                !self.vary_bids,
+                "all bids have the same maximum, as published, so none raises a price",
+            ),
             (
                 !self.refuse_sold_out,
                 "items are sold beyond what there is, as published, though not with unsigned numbers",
@@ -155,8 +162,12 @@ impl Workload for Rubis {
 
     fn validate(&self) -> Result<(), String> {
         let most = u64::from(u32::MAX);
-        require((1..=most).contains(&self.items), || format!("items must be from 1 to {most}, not {}", self.items))?;
-        require((1..=most).contains(&self.users), || format!("users must be from 1 to {most}, not {}", self.users))?;
+        require((1..=most).contains(&self.items), || {
+            format!("items must be from 1 to {most}, not {}", self.items)
+        })?;
+        require((1..=most).contains(&self.users), || {
+            format!("users must be from 1 to {most}, not {}", self.users)
+        })?;
         require((1..=i32::MAX as u32).contains(&self.stock), || {
             format!("the stock of each item must be from 1 to {}, not {}", i32::MAX, self.stock)
         })?;
@@ -166,11 +177,21 @@ impl Workload for Rubis {
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<RubisTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<RubisTables<P>, Failure> {
         let auction = Auction::create(db, self)?;
         load(&auction, db, self, loading)?;
         let numbers = Arc::new(Numbers::after(self));
-        Ok(RubisTables { auction, numbers, knobs: self.clone(), seed: loading.seed, tally: Mutex::default() })
+        Ok(RubisTables {
+            auction,
+            numbers,
+            knobs: self.clone(),
+            seed: loading.seed,
+            tally: Mutex::default(),
+        })
     }
 }
 
@@ -193,9 +214,21 @@ impl<P: Protocol> RubisTables<P> {
 impl<P: Protocol> Loaded<P> for RubisTables<P> {
     type Worker = RubisWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> RubisWorker<P> {
-        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
-        RubisWorker::new(session, self.auction.clone(), self.numbers.clone(), &self.knobs, Replay::new(requests, 1))
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> RubisWorker<P> {
+        let requests =
+            Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
+        RubisWorker::new(
+            session,
+            self.auction.clone(),
+            self.numbers.clone(),
+            &self.knobs,
+            Replay::new(requests, 1),
+        )
     }
 
     fn absorb(&self, worker: RubisWorker<P>) {

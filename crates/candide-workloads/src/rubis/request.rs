@@ -8,8 +8,9 @@ use crate::Zipf;
 use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
-/// How far bids that vary go beyond the first ones: far enough that hardly two are alike. The inputs are drawn once and come again and again,
-/// so after their first turn no bid is above the price any more.
+/// How far bids that vary go beyond the first ones: far enough that hardly two are alike. The
+/// inputs are drawn once and come again and again, so after their first turn no bid is above the
+/// price any more.
 const RISE: u32 = 1_000_000;
 
 /// One transaction's inputs.
@@ -65,7 +66,9 @@ mod tests {
         let (mut kinds, mut first, mut highest) = ([0u32; 3], 0, 0);
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             kinds[request.kind()] += 1;
-            let (Request::PlaceBid { item, .. } | Request::BuyNow { item, .. } | Request::ViewItem { item }) = request;
+            let (Request::PlaceBid { item, .. }
+            | Request::BuyNow { item, .. }
+            | Request::ViewItem { item }) = request;
             assert!(item < 1000);
             first += u32::from(item == 0);
             if let Request::PlaceBid { user, bid, max_bid, .. } = request {
@@ -83,9 +86,12 @@ mod tests {
 
     #[test]
     fn published_bids_never_rise() {
-        let knobs = Rubis { items: 10, weights: [1, 0, 0], transactions: 1000, ..Rubis::published() };
+        let knobs =
+            Rubis { items: 10, weights: [1, 0, 0], transactions: 1000, ..Rubis::published() };
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
-            let Request::PlaceBid { bid, max_bid, .. } = request else { panic!("only bids have a weight") };
+            let Request::PlaceBid { bid, max_bid, .. } = request else {
+                panic!("only bids have a weight")
+            };
             assert!((36..=45).contains(&bid) && max_bid == FIRST_BID);
         }
     }

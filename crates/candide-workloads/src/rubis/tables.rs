@@ -106,7 +106,11 @@ pub struct Auction<P: Protocol> {
 
 impl<P: Protocol> Clone for Auction<P> {
     fn clone(&self) -> Self {
-        Auction { items: self.items.clone(), bids: self.bids.clone(), purchases: self.purchases.clone() }
+        Auction {
+            items: self.items.clone(),
+            bids: self.bids.clone(),
+            purchases: self.purchases.clone(),
+        }
     }
 }
 
@@ -115,11 +119,22 @@ impl<P: Protocol> Auction<P> {
     pub(super) fn create(db: &Database<P>, knobs: &Rubis) -> Result<Self, Error> {
         let room = TableOptions::default().capacity(knobs.items as usize);
         let items = if knobs.hash_index { room } else { room.ordered() };
-        Ok(Auction { items: db.table_with("items", items)?, bids: db.table("bids")?, purchases: db.table("buy_now")? })
+        Ok(Auction {
+            items: db.table_with("items", items)?,
+            bids: db.table("bids")?,
+            purchases: db.table("buy_now")?,
+        })
     }
 
     /// Puts item number `id` up for sale, with its first bids.
-    fn offer(&self, tx: &Tx<'_, P>, id: u64, knobs: &Rubis, users: &Zipf, seed: u64) -> Result<(), Abort> {
+    fn offer(
+        &self,
+        tx: &Tx<'_, P>,
+        id: u64,
+        knobs: &Rubis,
+        users: &Zipf,
+        seed: u64,
+    ) -> Result<(), Abort> {
         let mut rng = rng::stream(seed, FIRST_STREAM + id);
         let start_date = rng.u32(..YEAR);
         let item = Item {
@@ -167,7 +182,8 @@ pub(super) fn load<P: Protocol>(
     loading: &Loading<'_>,
 ) -> Result<(), Failure> {
     let seed = loading.seed;
-    let (items, users) = (Zipf::new(knobs.items, knobs.theta_items), Zipf::new(knobs.users, knobs.theta_users));
+    let (items, users) =
+        (Zipf::new(knobs.items, knobs.theta_items), Zipf::new(knobs.users, knobs.theta_users));
     loading.fill(db, knobs.items, |tx, id| auction.offer(tx, id, knobs, &users, seed))?;
     loading.fill(db, knobs.purchases, |tx, number| {
         let mut rng = rng::stream(seed, FIRST_STREAM + knobs.items + number);

@@ -76,7 +76,15 @@ impl<P: Protocol> RubisWorker<P> {
         requests: Replay<Request>,
     ) -> Self {
         let refuse_sold_out = knobs.refuse_sold_out;
-        RubisWorker { session, auction, numbers, requests, refuse_sold_out, date: YEAR, tally: Tally::default() }
+        RubisWorker {
+            session,
+            auction,
+            numbers,
+            requests,
+            refuse_sold_out,
+            date: YEAR,
+            tally: Tally::default(),
+        }
     }
 
     pub(super) fn into_tally(self) -> Tally {
@@ -102,7 +110,9 @@ impl<P: Protocol> Worker for RubisWorker<P> {
                 let sell = Sell { date, refuse_sold_out: self.refuse_sold_out };
                 run_counted(session, |tx| auction.buy_now(tx, purchase, sell))
             }
-            Request::ViewItem { item } => look_counted(session, |tx| auction.view_item(tx, u64::from(item))),
+            Request::ViewItem { item } => {
+                look_counted(session, |tx| auction.view_item(tx, u64::from(item)))
+            }
         };
         let committed = match end {
             Ok(()) => true,
@@ -155,9 +165,12 @@ mod tests {
     #[test]
     fn the_last_sale_ends_the_auction() {
         let mut item = (2, 7);
-        for (date, refuse_sold_out, expected) in
-            [(8, true, Ok((1, 7))), (9, true, Ok((0, 9))), (10, true, Err(Refused)), (11, false, Ok((-1, 9)))]
-        {
+        for (date, refuse_sold_out, expected) in [
+            (8, true, Ok((1, 7))),
+            (9, true, Ok((0, 9))),
+            (10, true, Err(Refused)),
+            (11, false, Ok((-1, 9))),
+        ] {
             let end = Sell { date, refuse_sold_out }.apply(&mut item);
             assert_eq!(end.map(|()| item), expected);
         }

@@ -36,7 +36,9 @@ pub(super) fn check<P: Protocol>(
 fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistency, Failure> {
     let mut looked_up = Books::default();
     tables.accounts.by_keys(&mut (0..customers), &mut |row| looked_up.account(row))?;
-    tables.customers.by_keys(&mut (0..customers).map(name_of), &mut |row| looked_up.customer(row))?;
+    tables
+        .customers
+        .by_keys(&mut (0..customers).map(name_of), &mut |row| looked_up.customer(row))?;
     tables.savings.by_keys(&mut (0..customers), &mut |row| looked_up.savings(row))?;
     tables.checking.by_keys(&mut (0..customers), &mut |row| looked_up.checking(row))?;
 
@@ -50,7 +52,9 @@ fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistenc
     looked_up.settle("read by transactions", customers, money, &mut consistency);
     iterated.settle("read by raw iteration", customers, money, &mut consistency);
     consistency.expect(looked_up == iterated, || {
-        format!("transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}")
+        format!(
+            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
+        )
     });
     Ok(consistency)
 }
@@ -94,7 +98,9 @@ impl Books {
 
     fn balance(&mut self, row: &Balance, table: u64) {
         self.money += i128::from(row.cents);
-        self.fingerprint = self.fingerprint.wrapping_add(fingerprint(row.id ^ table << 63, &row.cents.to_le_bytes()));
+        self.fingerprint = self
+            .fingerprint
+            .wrapping_add(fingerprint(row.id ^ table << 63, &row.cents.to_le_bytes()));
     }
 
     /// Examines what can be examined of one way of reading.
@@ -106,12 +112,19 @@ impl Books {
             )
         });
         consistency.expect(self.misnamed == 0, || {
-            format!("{way}: {} customers have a number and a name that do not go together", self.misnamed)
+            format!(
+                "{way}: {} customers have a number and a name that do not go together",
+                self.misnamed
+            )
         });
-        consistency
-            .expect(self.overdrawn == 0, || format!("{way}: {} savings accounts are below zero", self.overdrawn));
+        consistency.expect(self.overdrawn == 0, || {
+            format!("{way}: {} savings accounts are below zero", self.overdrawn)
+        });
         consistency.expect(self.money == money, || {
-            format!("{way}: the bank holds {} cents where {money} were paid in and not out", self.money)
+            format!(
+                "{way}: the bank holds {} cents where {money} were paid in and not out",
+                self.money
+            )
         });
     }
 }

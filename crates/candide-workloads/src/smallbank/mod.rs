@@ -1,5 +1,5 @@
-//! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) rather than those of later
-//! harnesses, some of which lose money. Balances are cents.
+//! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) rather
+//! than those of later harnesses, some of which lose money. Balances are cents.
 
 mod audit;
 mod request;
@@ -20,8 +20,14 @@ pub use tables::{Account, Balance, Bank, Customer};
 pub use transactions::SmallBankWorker;
 
 /// The six transaction types, in the order of the weights.
-const KINDS: [&str; 6] =
-    ["amalgamate", "balance", "deposit-checking", "send-payment", "transact-savings", "write-check"];
+const KINDS: [&str; 6] = [
+    "amalgamate",
+    "balance",
+    "deposit-checking",
+    "send-payment",
+    "transact-savings",
+    "write-check",
+];
 
 /// The share of customers drawn from the hotspot, if there is one.
 const HOT_SHARE: f64 = 0.9;
@@ -50,8 +56,8 @@ pub struct SmallBank {
 }
 
 impl SmallBank {
-    /// The paper's scale: 18,000 customers, nine in ten transactions on a thousand of them, its five types alike.
-    /// `send-payment` was added by others later.
+    /// The paper's scale: 18,000 customers, nine in ten transactions on a thousand of them, its
+    /// five types alike. `send-payment` was added by others later.
     pub fn published() -> Self {
         SmallBank {
             accounts: 18_000,
@@ -117,14 +123,21 @@ impl Workload for SmallBank {
         match self.customers {
             Customers::Theta(theta) => require_theta(theta)?,
             Customers::Hotspot(size) => require((1..self.accounts).contains(&size), || {
-                format!("the hotspot must be smaller than the {} accounts and not empty", self.accounts)
+                format!(
+                    "the hotspot must be smaller than the {} accounts and not empty",
+                    self.accounts
+                )
             })?,
         }
         require_weights(&self.weights, &KINDS)?;
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<SmallBankTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<SmallBankTables<P>, Failure> {
         let bank = Bank::create(db, self.accounts)?;
         let seed = loading.seed;
         loading.fill(db, self.accounts, |tx, id| bank.enter(tx, id, &mut rng::stream(seed, id)))?;
@@ -141,7 +154,8 @@ pub struct SmallBankTables<P: Protocol> {
     pub bank: Bank<P>,
     knobs: SmallBank,
     seed: u64,
-    /// What should be in the bank: what was there at first and what committed transactions brought or took.
+    /// What should be in the bank: what was there at first and what committed transactions brought
+    /// or took.
     money: Mutex<i128>,
 }
 
@@ -154,7 +168,12 @@ impl<P: Protocol> SmallBankTables<P> {
 impl<P: Protocol> Loaded<P> for SmallBankTables<P> {
     type Worker = SmallBankWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> SmallBankWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> SmallBankWorker<P> {
         let mut rng = rng::stream(self.seed, thread as u64);
         let requests = Request::draw_all(&self.knobs, &mut rng, stopped);
         SmallBankWorker::new(session, self.bank.clone(), Replay::new(requests, 1))

@@ -13,8 +13,8 @@ const SAVING: i64 = 2020;
 const CHECK: i64 = 500;
 const PAYMENT: i64 = 500;
 
-/// One transaction's inputs; customers are numbers where the transaction looks for numbers, and become names where it
-/// looks for names.
+/// One transaction's inputs; customers are numbers where the transaction looks for numbers, and
+/// become names where it looks for names.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Request {
     Amalgamate { from: u64, to: u64 },
@@ -50,9 +50,17 @@ impl Request {
             0 => Request::Amalgamate { from: customer, to: crowd.sample_other(customer, rng) },
             1 => Request::Balance { customer },
             2 => Request::DepositChecking { customer, cents: DEPOSIT },
-            3 => Request::SendPayment { from: customer, to: crowd.sample_other(customer, rng), cents: PAYMENT },
-            // Both signs, so that all savings together neither drain nor grow. Those of one customer do: the inputs come again and again.
-            4 => Request::TransactSavings { customer, cents: if rng.bool() { SAVING } else { -SAVING } },
+            3 => Request::SendPayment {
+                from: customer,
+                to: crowd.sample_other(customer, rng),
+                cents: PAYMENT,
+            },
+            // Both signs, so that all savings together neither drain nor grow. Those of one
+            // customer do: the inputs come again and again.
+            4 => Request::TransactSavings {
+                customer,
+                cents: if rng.bool() { SAVING } else { -SAVING },
+            },
             _ => Request::WriteCheck { customer, cents: CHECK },
         }
     }
@@ -98,7 +106,11 @@ mod tests {
 
     #[test]
     fn weights_decide_how_often_a_type_is_drawn() {
-        let knobs = SmallBank { weights: [1, 0, 2, 0, 3, 4], transactions: 100_000, ..SmallBank::bench_base() };
+        let knobs = SmallBank {
+            weights: [1, 0, 2, 0, 3, 4],
+            transactions: 100_000,
+            ..SmallBank::bench_base()
+        };
         let mut drawn = [0u32; 6];
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             drawn[request.kind()] += 1;
@@ -119,7 +131,9 @@ mod tests {
         };
         let mut hot = 0;
         for request in Request::draw_all(&knobs, &mut stream(2, 0), &|| false) {
-            let Request::SendPayment { from, to, .. } = request else { panic!("only payments have a weight") };
+            let Request::SendPayment { from, to, .. } = request else {
+                panic!("only payments have a weight")
+            };
             assert_ne!(from, to);
             assert!(from < 100 && to < 100);
             hot += u32::from(from == 0);

@@ -96,12 +96,13 @@ impl<P: Protocol> Bank<P> {
     }
 }
 
-/// A normally distributed balance between 10,000 and 50,000 dollars, which are two standard deviations from the middle.
-/// What lies outside is drawn again.
+/// A normally distributed balance between 10,000 and 50,000 dollars, which are two standard
+/// deviations from the middle. What lies outside is drawn again.
 fn initial_cents(rng: &mut Rng) -> i64 {
     loop {
         // Box and Muller; 1 - f64() is never 0, whose logarithm is not finite.
-        let normal = (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (std::f64::consts::TAU * rng.f64()).cos();
+        let normal =
+            (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (std::f64::consts::TAU * rng.f64()).cos();
         if normal.abs() <= 2.0 {
             return 3_000_000 + (normal * 1_000_000.0) as i64;
         }

@@ -79,7 +79,9 @@ impl<P: Protocol> Bank<P> {
             Request::Amalgamate { from, to } => self.amalgamate(tx, from, to)?,
             Request::Balance { customer } => {
                 let [savings, checking] = self.balances(tx, customer)?;
-                std::hint::black_box(savings.read(Balance::CENTS)? + checking.read(Balance::CENTS)?);
+                std::hint::black_box(
+                    savings.read(Balance::CENTS)? + checking.read(Balance::CENTS)?,
+                );
             }
             Request::DepositChecking { customer, cents } => {
                 if cents < 0 {
@@ -95,7 +97,9 @@ impl<P: Protocol> Bank<P> {
                 self.savings.update(tx, &id, Balance::CENTS.add(cents).at_least(0))?;
                 return Ok(cents);
             }
-            Request::WriteCheck { customer, cents } => return Ok(-self.write_check(tx, customer, cents)?),
+            Request::WriteCheck { customer, cents } => {
+                return Ok(-self.write_check(tx, customer, cents)?);
+            }
         }
         Ok(0)
     }
@@ -116,7 +120,8 @@ impl<P: Protocol> Bank<P> {
         self.checking.update(tx, &to, Balance::CENTS.add(cents))
     }
 
-    /// Pays a check, with a penalty if the customer's money does not cover it. Gives what was taken.
+    /// Pays a check, with a penalty if the customer's money does not cover it. Gives what was
+    /// taken.
     fn write_check(&self, tx: &Tx<'_, P>, customer: u64, cents: i64) -> Result<i64, Abort> {
         let [savings, checking] = self.balances(tx, customer)?;
         let covered = savings.read(Balance::CENTS)? + checking.read(Balance::CENTS)? >= cents;
@@ -125,8 +130,13 @@ impl<P: Protocol> Bank<P> {
         Ok(taken)
     }
 
-    /// The savings and the checking account of a customer known by name, their cache misses overlapped.
-    fn balances<'t>(&'t self, tx: &'t Tx<'_, P>, customer: u64) -> Result<[Row<'t, Balance, P>; 2], Abort> {
+    /// The savings and the checking account of a customer known by name, their cache misses
+    /// overlapped.
+    fn balances<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        customer: u64,
+    ) -> Result<[Row<'t, Balance, P>; 2], Abort> {
         let id = self.id_of(tx, customer)?;
         let savings = self.savings.find(tx, &id)?;
         savings.prefetch(Balance::CENTS);

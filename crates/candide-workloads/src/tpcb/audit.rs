@@ -38,7 +38,12 @@ pub(super) fn check<P: Protocol>(
     settle(&tables, knobs, workers, tally)
 }
 
-fn settle(tables: &Tables<'_>, knobs: &TpcB, workers: u64, tally: &Tally) -> Result<Consistency, Failure> {
+fn settle(
+    tables: &Tables<'_>,
+    knobs: &TpcB,
+    workers: u64,
+    tally: &Tally,
+) -> Result<Consistency, Failure> {
     let looked_up = tables.read_by_transactions(knobs, workers)?;
     let iterated = tables.read_by_iteration(knobs)?;
 
@@ -47,7 +52,9 @@ fn settle(tables: &Tables<'_>, knobs: &TpcB, workers: u64, tally: &Tally) -> Res
     iterated.settle("read by raw iteration", knobs, tally, &mut consistency);
     consistency.expect(looked_up == iterated, || {
         let (looked_up, iterated) = (looked_up.counts(), iterated.counts());
-        format!("transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}")
+        format!(
+            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
+        )
     });
     Ok(consistency)
 }
@@ -56,8 +63,10 @@ impl Tables<'_> {
     fn read_by_transactions(&self, knobs: &TpcB, workers: u64) -> Result<Books, Abort> {
         let mut books = Books::default();
         self.branches.by_keys(&mut (0..knobs.branches), &mut |row| books.branch(row))?;
-        self.tellers.by_keys(&mut (0..knobs.branches * super::TELLERS), &mut |row| books.teller(row))?;
-        self.accounts.by_keys(&mut (0..knobs.accounts_in_all()), &mut |row| books.account(row, knobs))?;
+        self.tellers
+            .by_keys(&mut (0..knobs.branches * super::TELLERS), &mut |row| books.teller(row))?;
+        self.accounts
+            .by_keys(&mut (0..knobs.accounts_in_all()), &mut |row| books.account(row, knobs))?;
         if let Some(last) = workers.checked_sub(1) {
             let (from, to) = (Included((0, 0)), Included((last, u64::MAX)));
             self.history.by_scans(from, to, &mut |row| books.history(row))?;

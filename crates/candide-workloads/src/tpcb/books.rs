@@ -57,8 +57,11 @@ impl Books {
         self.history += 1;
         self.moved += i128::from(amount);
         self.astray += u64::from(branch != teller / TELLERS);
-        for (entries, id) in [(&mut self.branches, branch), (&mut self.tellers, teller), (&mut self.accounts, account)]
-        {
+        for (entries, id) in [
+            (&mut self.branches, branch),
+            (&mut self.tellers, teller),
+            (&mut self.accounts, account),
+        ] {
             match entries.get_mut(&id) {
                 Some(entry) => entry.moved += amount,
                 None => self.astray += 1,
@@ -72,15 +75,23 @@ impl Books {
 
     /// Rows of the four tables, and the sum of their fingerprints.
     pub(super) fn counts(&self) -> [u64; 5] {
-        let rows = [&self.branches, &self.tellers, &self.accounts].map(|entries| entries.len() as u64);
+        let rows =
+            [&self.branches, &self.tellers, &self.accounts].map(|entries| entries.len() as u64);
         [rows[0], rows[1], rows[2], self.history, self.fingerprint]
     }
 
     /// Examines what can be examined of one way of reading.
-    pub(super) fn settle(&self, way: &str, knobs: &TpcB, tally: &Tally, consistency: &mut Consistency) {
+    pub(super) fn settle(
+        &self,
+        way: &str,
+        knobs: &TpcB,
+        tally: &Tally,
+        consistency: &mut Consistency,
+    ) {
         let [branches, tellers, accounts, history, _] = self.counts();
         let rows = [branches, tellers, accounts, history];
-        let expected = [knobs.branches, knobs.branches * TELLERS, knobs.accounts_in_all(), tally.transactions];
+        let expected =
+            [knobs.branches, knobs.branches * TELLERS, knobs.accounts_in_all(), tally.transactions];
         consistency.expect(rows == expected, || {
             format!(
                 "{way}: branches, tellers, accounts, history have {rows:?} rows where {expected:?} were loaded or committed"
@@ -92,12 +103,15 @@ impl Books {
                 self.astray
             )
         });
-        for (what, entries) in [("branches", &self.branches), ("tellers", &self.tellers), ("accounts", &self.accounts)]
+        for (what, entries) in
+            [("branches", &self.branches), ("tellers", &self.tellers), ("accounts", &self.accounts)]
         {
             let wrong = entries.iter().filter(|(_, entry)| entry.balance != entry.moved);
             let (count, first) = (wrong.clone().count(), wrong.min_by_key(|(id, _)| **id));
             consistency.expect(count == 0, || {
-                format!("{way}: {count} {what} do not hold what history says; the first is {first:?}")
+                format!(
+                    "{way}: {count} {what} do not hold what history says; the first is {first:?}"
+                )
             });
         }
         let held = |id: &u64| self.held.get(id).copied().unwrap_or(0);
@@ -106,7 +120,9 @@ impl Books {
         consistency.expect(count == 0, || {
             format!("{way}: {count} branches do not hold what their tellers hold; the first is {first:?}")
         });
-        let sum = |entries: &HashMap<u64, Entry>| entries.values().map(|entry| i128::from(entry.balance)).sum::<i128>();
+        let sum = |entries: &HashMap<u64, Entry>| {
+            entries.values().map(|entry| i128::from(entry.balance)).sum::<i128>()
+        };
         let sums = [sum(&self.branches), sum(&self.tellers), sum(&self.accounts), self.moved];
         consistency.expect(sums == [tally.amount; 4], || {
             format!(

@@ -1,10 +1,11 @@
-//! TPC-B: a bank's tellers move money in and out of accounts, one small update after another. The transaction and the consistency
-//! conditions of the standard (revision 2.0), without terminals and durability; so its figures are none of the Transaction
-//! Processing Performance Council's.
+//! TPC-B: a bank's tellers move money in and out of accounts, one small update after another. The
+//! transaction and the consistency conditions of the standard (revision 2.0), without terminals and
+//! durability; so its figures are none of the Transaction Processing Performance Council's.
 //!
-//! [`TpcB::strict`] follows the standard. [`TpcB::published`] is what FOEDUS (SIGMOD 2015) measures, which differs in the ways
-//! that [`Workload::differences`] names. The standard's history has no key; here it has the worker and the number of his
-//! transaction, so everybody writes at a place of his own.
+//! [`TpcB::strict`] follows the standard. [`TpcB::published`] is what FOEDUS (SIGMOD 2015)
+//! measures, which differs in the ways that [`Workload::differences`] names. The standard's history
+//! has no key; here it has the worker and the number of his transaction, so everybody writes at a
+//! place of his own.
 
 mod audit;
 mod books;
@@ -42,7 +43,8 @@ pub struct TpcB {
     pub accounts: u64,
     /// How many of a hundred customers come to a teller of another branch, if there is one.
     pub remote_pct: u32,
-    /// Whether customers are drawn and go to the tellers of their accounts, instead of tellers being drawn and then customers.
+    /// Whether customers are drawn and go to the tellers of their accounts, instead of tellers
+    /// being drawn and then customers.
     pub account_first: bool,
     /// Whether a transaction gives the account's balance, and so observes it.
     pub observe_balance: bool,
@@ -65,7 +67,13 @@ impl TpcB {
 
     /// What FOEDUS measures: a hundred branches, and updates that look at nothing.
     pub fn published() -> Self {
-        TpcB { branches: 100, remote_pct: 0, account_first: true, observe_balance: false, ..Self::strict() }
+        TpcB {
+            branches: 100,
+            remote_pct: 0,
+            account_first: true,
+            observe_balance: false,
+            ..Self::strict()
+        }
     }
 
     fn accounts_in_all(&self) -> u64 {
@@ -90,7 +98,8 @@ impl Workload for TpcB {
     }
 
     fn size(&self) -> Size {
-        Size::of(self.accounts_in_all(), "accounts", ACCOUNT_BYTES).with_inputs::<Request>(self.transactions)
+        Size::of(self.accounts_in_all(), "accounts", ACCOUNT_BYTES)
+            .with_inputs::<Request>(self.transactions)
     }
 
     fn unchecked(&self) -> Option<&'static str> {
@@ -125,21 +134,34 @@ impl Workload for TpcB {
         let most = u64::from(u32::MAX);
         require(self.branches > 0, || "there must be at least one branch".to_string())?;
         require(self.accounts > 0 && self.accounts.is_multiple_of(TELLERS), || {
-            format!("accounts of a branch must be a multiple of its {TELLERS} tellers, not {}", self.accounts)
+            format!(
+                "accounts of a branch must be a multiple of its {TELLERS} tellers, not {}",
+                self.accounts
+            )
         })?;
-        require(self.branches.checked_mul(self.accounts).is_some_and(|accounts| accounts <= most), || {
-            format!("branches times accounts must be at most {most}")
-        })?;
+        require(
+            self.branches.checked_mul(self.accounts).is_some_and(|accounts| accounts <= most),
+            || format!("branches times accounts must be at most {most}"),
+        )?;
         require(self.remote_pct <= 100, || {
-            format!("the percentage of customers of other branches must be at most 100, not {}", self.remote_pct)
+            format!(
+                "the percentage of customers of other branches must be at most 100, not {}",
+                self.remote_pct
+            )
         })?;
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<TpcBTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<TpcBTables<P>, Failure> {
         let bank = Bank::create(db, self)?;
         loading.fill(db, self.branches, |tx, id| bank.open_branch(tx, id))?;
-        loading.fill(db, self.accounts_in_all(), |tx, id| bank.open_account(tx, id, id / self.accounts))?;
+        loading.fill(db, self.accounts_in_all(), |tx, id| {
+            bank.open_account(tx, id, id / self.accounts)
+        })?;
         let (tally, workers) = (Mutex::default(), AtomicU64::new(0));
         Ok(TpcBTables { bank, knobs: self.clone(), seed: loading.seed, tally, workers })
     }
@@ -165,11 +187,23 @@ impl<P: Protocol> TpcBTables<P> {
 impl<P: Protocol> Loaded<P> for TpcBTables<P> {
     type Worker = TpcBWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> TpcBWorker<P> {
-        let requests = Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> TpcBWorker<P> {
+        let requests =
+            Request::draw_all(&self.knobs, &mut rng::stream(self.seed, thread as u64), stopped);
         let number = self.workers.fetch_add(1, Ordering::Relaxed);
         let observe_balance = self.knobs.observe_balance;
-        TpcBWorker::new(session, self.bank.clone(), number, Replay::new(requests, 1), observe_balance)
+        TpcBWorker::new(
+            session,
+            self.bank.clone(),
+            number,
+            Replay::new(requests, 1),
+            observe_balance,
+        )
     }
 
     fn absorb(&self, worker: TpcBWorker<P>) {

@@ -40,7 +40,12 @@ impl Request {
     }
 
     fn of(account: u64, teller: u64, amount: i32) -> Request {
-        Request { account: account as u32, teller: teller as u32, branch: (teller / TELLERS) as u32, amount }
+        Request {
+            account: account as u32,
+            teller: teller as u32,
+            branch: (teller / TELLERS) as u32,
+            amount,
+        }
     }
 }
 
@@ -66,7 +71,10 @@ mod tests {
     fn published_accounts_have_their_tellers() {
         let knobs = TpcB { branches: 2, accounts: 30, transactions: 1_000, ..TpcB::published() };
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
-            assert_eq!((request.teller, request.branch), (request.account / 3, request.account / 30));
+            assert_eq!(
+                (request.teller, request.branch),
+                (request.account / 3, request.account / 30)
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The tables, with rows as long as the standard asks for. Each has its balance apart from the rest.
+//! The tables, with rows as long as the standard asks for. Each has its balance apart from the
+//! rest.
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
@@ -113,7 +114,8 @@ impl<P: Protocol> Bank<P> {
     pub(super) fn open_branch(&self, tx: &Tx<'_, P>, id: u64) -> Result<(), Abort> {
         self.branches.insert(tx, Branch { id, balance: 0, filler: blank() })?;
         (0..TELLERS).try_for_each(|teller| {
-            let teller = Teller { id: id * TELLERS + teller, branch: id, balance: 0, filler: blank() };
+            let teller =
+                Teller { id: id * TELLERS + teller, branch: id, balance: 0, filler: blank() };
             self.tellers.insert(tx, teller)
         })
     }

@@ -81,7 +81,12 @@ impl<P: Protocol> Worker for TpcBWorker<P> {
 
 impl<P: Protocol> Bank<P> {
     /// Does what `row` will say was done. Gives the account's balance, if it is asked for.
-    fn deposit(&self, tx: &Tx<'_, P>, row: History, observe_balance: bool) -> Result<Option<i64>, Abort> {
+    fn deposit(
+        &self,
+        tx: &Tx<'_, P>,
+        row: History,
+        observe_balance: bool,
+    ) -> Result<Option<i64>, Abort> {
         let History { account, teller, branch, amount, .. } = row;
         let account = self.accounts.find(tx, &account)?;
         account.update(Account::BALANCE.add(amount))?;

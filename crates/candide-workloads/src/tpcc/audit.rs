@@ -1,12 +1,15 @@
 //! Audit: the first four consistency conditions, in one transaction while others work.
 //!
-//! What they say of all orders of a district is examined of its newest ones, or nobody could place another one meanwhile.
+//! What they say of all orders of a district is examined of its newest ones, or nobody could place
+//! another one meanwhile.
 
 use std::fmt;
 
 use candide::{Abort, Prefix, Protocol, Tx};
 
-use super::rows::{DISTRICTS, District, DistrictId, NewOrder, Order, OrderId, Warehouse, WarehouseId};
+use super::rows::{
+    DISTRICTS, District, DistrictId, NewOrder, Order, OrderId, Warehouse, WarehouseId,
+};
 use super::{OrderIds, Store};
 
 /// So many newest orders have their lines counted.
@@ -28,10 +31,16 @@ impl<P: Protocol> Store<P> {
             .map(|district| tables.districts.read(tx, &(warehouse, district), District::YTD))
             .sum::<Result<i64, Abort>>()?;
         if ytd != sum {
-            failures.push(format!("1 (audited): warehouse {warehouse} has taken {ytd}, and its districts {sum}"));
+            failures.push(format!(
+                "1 (audited): warehouse {warehouse} has taken {ytd}, and its districts {sum}"
+            ));
         }
 
-        let newest = tables.orders.scan_rev(tx, Prefix((warehouse, district)), Order::ID).next().transpose()?;
+        let newest = tables
+            .orders
+            .scan_rev(tx, Prefix((warehouse, district)), Order::ID)
+            .next()
+            .transpose()?;
         let newest = newest.map_or(0, |(_, id)| id);
         let mut waiting = Waiting::default();
         for new_order in tables.new_orders.scan(tx, Prefix((warehouse, district)), NewOrder::ID) {
@@ -44,10 +53,13 @@ impl<P: Protocol> Store<P> {
         }
         // What is there has got its number before; the counter may be ahead.
         let (next, is_exact) = match self.knobs.order_ids {
-            OrderIds::PerAttempt | OrderIds::Once => (self.numbers.next_order(warehouse, district), false),
-            OrderIds::District => {
-                (tables.districts.read(tx, &(warehouse, district), District::NEXT_ORDER)?, self.knobs.inserts)
+            OrderIds::PerAttempt | OrderIds::Once => {
+                (self.numbers.next_order(warehouse, district), false)
             }
+            OrderIds::District => (
+                tables.districts.read(tx, &(warehouse, district), District::NEXT_ORDER)?,
+                self.knobs.inserts,
+            ),
         };
         let place = || format!("district ({warehouse}, {district})");
         if !numbers_agree(is_exact, next, newest, &waiting) {
@@ -65,7 +77,11 @@ impl<P: Protocol> Store<P> {
         }
 
         let (mut expected, mut oldest) = (0, 0);
-        for order in tables.orders.scan_rev(tx, Prefix((warehouse, district)), (Order::ID, Order::LINES)).take(ORDERS) {
+        for order in tables
+            .orders
+            .scan_rev(tx, Prefix((warehouse, district)), (Order::ID, Order::LINES))
+            .take(ORDERS)
+        {
             let (_, (id, lines)) = order?;
             expected += usize::from(lines);
             oldest = id;
@@ -101,8 +117,9 @@ impl Waiting {
         self.count += 1;
     }
 
-    /// Condition 3. Numbers that are drawn outside the database and then not used leave holes; but what orders there are
-    /// between the first and the last and are not delivered must be new ones, and no others.
+    /// Condition 3. Numbers that are drawn outside the database and then not used leave holes; but
+    /// what orders there are between the first and the last and are not delivered must be new ones,
+    /// and no others.
     pub(super) fn agrees(&self, is_exact: bool, undelivered: u32) -> bool {
         let span = if self.count == 0 { 0 } else { self.last - self.first + 1 };
         undelivered == self.count && (!is_exact || span == self.count)
@@ -115,9 +132,14 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Condition 2. With numbers from outside the database an order may be the newest and delivered while an older one, which
-/// came in later, is not.
-pub(super) fn numbers_agree(is_exact: bool, next: OrderId, newest: OrderId, waiting: &Waiting) -> bool {
+/// Condition 2. With numbers from outside the database an order may be the newest and delivered
+/// while an older one, which came in later, is not.
+pub(super) fn numbers_agree(
+    is_exact: bool,
+    next: OrderId,
+    newest: OrderId,
+    waiting: &Waiting,
+) -> bool {
     if is_exact {
         next == newest + 1 && (waiting.count == 0 || waiting.last == newest)
     } else {

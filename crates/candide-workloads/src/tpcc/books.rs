@@ -3,14 +3,15 @@
 use super::Tpcc;
 use super::audit::Waiting;
 use super::rows::{
-    Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item, ItemId, LastName,
-    NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
+    Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item,
+    ItemId, LastName, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse,
+    WarehouseId,
 };
 use super::tables::{district_at, district_index};
 use super::verdict::Condition;
 
-/// All tables in numbers that do not depend on the order their rows are met in, within a table. Items, stocks and
-/// customers are met before what refers to them.
+/// All tables in numbers that do not depend on the order their rows are met in, within a table.
+/// Items, stocks and customers are met before what refers to them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Books {
     pub(super) warehouses: Vec<Takings>,
@@ -44,7 +45,8 @@ struct Size {
 impl Size {
     /// The key of the customer at a place of the list of all.
     fn customer(&self, place: usize) -> (WarehouseId, DistrictId, CustomerId) {
-        let (district, customer) = (place / usize::from(self.customers), place % usize::from(self.customers));
+        let (district, customer) =
+            (place / usize::from(self.customers), place % usize::from(self.customers));
         let (warehouse, district) = district_at(district);
         (warehouse, district, customer as CustomerId + 1)
     }
@@ -77,7 +79,8 @@ pub(super) struct OrderBook {
     /// How many entries by customer lead here, and from whom the last one does.
     pub(super) leads: u8,
     pub(super) led_from: CustomerId,
-    /// How many lines were found, with which numbers (a bit each), and how many of them are not delivered.
+    /// How many lines were found, with which numbers (a bit each), and how many of them are not
+    /// delivered.
     pub(super) found: u8,
     pub(super) numbers: u16,
     pub(super) undelivered: u8,
@@ -148,7 +151,8 @@ impl Books {
 
     pub(super) fn district(&mut self, row: &District) {
         if let Some(book) = self.district_of(row.warehouse, row.id) {
-            (book.takings.is_there, book.takings.ytd, book.next_order) = (true, row.ytd, row.next_order);
+            (book.takings.is_there, book.takings.ytd, book.next_order) =
+                (true, row.ytd, row.next_order);
         } else {
             self.places.fail(|| format!("there is a district ({}, {})", row.warehouse, row.id));
         }
@@ -160,7 +164,9 @@ impl Books {
             (book.balance, book.ytd_payment) = (row.balance, row.ytd_payment);
             (book.payments, book.deliveries) = (row.payments, row.deliveries);
         } else {
-            self.places.fail(|| format!("there is a customer ({}, {}, {})", row.warehouse, row.district, row.id));
+            self.places.fail(|| {
+                format!("there is a customer ({}, {}, {})", row.warehouse, row.district, row.id)
+            });
         }
     }
 
@@ -172,7 +178,9 @@ impl Books {
             if let Some(book) = book {
                 book.named = book.named.saturating_add(1);
             }
-            self.names.expect(is_right, || format!("customer ({warehouse}, {district}, {id}) is found as {last}"));
+            self.names.expect(is_right, || {
+                format!("customer ({warehouse}, {district}, {id}) is found as {last}")
+            });
         }
     }
 
@@ -194,7 +202,10 @@ impl Books {
         }
         self.places.expect(is_placed, || {
             let payer = (row.customer_warehouse, row.customer_district, row.customer);
-            format!("there is a payment of customer {payer:?} to district ({}, {})", row.warehouse, row.district)
+            format!(
+                "there is a payment of customer {payer:?} to district ({}, {})",
+                row.warehouse, row.district
+            )
         });
     }
 
@@ -203,7 +214,9 @@ impl Books {
             book.is_there = true;
             (book.customer, book.lines, book.carrier) = (row.customer, row.lines, row.carrier);
         } else {
-            self.places.fail(|| format!("there is an order ({}, {}, {})", row.warehouse, row.district, row.id));
+            self.places.fail(|| {
+                format!("there is an order ({}, {}, {})", row.warehouse, row.district, row.id)
+            });
         }
     }
 
@@ -212,7 +225,9 @@ impl Books {
             book.is_new = true;
             self.districts[district_index(row.warehouse, row.district)].waiting.see(row.id);
         } else {
-            self.places.fail(|| format!("there is a new order ({}, {}, {})", row.warehouse, row.district, row.id));
+            self.places.fail(|| {
+                format!("there is a new order ({}, {}, {})", row.warehouse, row.district, row.id)
+            });
         }
     }
 
@@ -247,19 +262,28 @@ impl Books {
             return;
         }
         let Some(book) = self.stock_of(row.supplier, row.item) else {
-            return self.lines.fail(|| format!("order line {key:?} is of stock ({}, {})", row.supplier, row.item));
+            return self.lines.fail(|| {
+                format!("order line {key:?} is of stock ({}, {})", row.supplier, row.item)
+            });
         };
         book.found.ytd = book.found.ytd.wrapping_add(u32::from(row.quantity));
         book.found.orders = book.found.orders.wrapping_add(1);
-        book.found.remote_orders = book.found.remote_orders.wrapping_add(u32::from(row.supplier != warehouse));
+        book.found.remote_orders =
+            book.found.remote_orders.wrapping_add(u32::from(row.supplier != warehouse));
         let printed = book.dist[usize::from(district) - 1];
         self.lines.expect(printed == Some(row.dist_info), || {
             format!("order line {key:?} says {:?}, and its stock {printed:?}", row.dist_info)
         });
         let price = self.prices[row.item as usize - 1];
-        self.lines.expect(u64::from(row.amount) == u64::from(row.quantity) * u64::from(price), || {
-            format!("order line {key:?} costs {}, for {} items of {price}", row.amount, row.quantity)
-        });
+        self.lines.expect(
+            u64::from(row.amount) == u64::from(row.quantity) * u64::from(price),
+            || {
+                format!(
+                    "order line {key:?} costs {}, for {} items of {price}",
+                    row.amount, row.quantity
+                )
+            },
+        );
     }
 
     pub(super) fn item(&mut self, row: &Item) {
@@ -272,7 +296,8 @@ impl Books {
     pub(super) fn stock(&mut self, row: &Stock) {
         if let Some(book) = self.stock_of(row.warehouse, row.item) {
             (book.is_there, book.quantity, book.dist) = (true, row.quantity, row.dist.map(Some));
-            book.counts = StockCounts { ytd: row.ytd, orders: row.orders, remote_orders: row.remote_orders };
+            book.counts =
+                StockCounts { ytd: row.ytd, orders: row.orders, remote_orders: row.remote_orders };
         } else {
             self.places.fail(|| format!("there is a stock ({}, {})", row.warehouse, row.item));
         }
@@ -293,7 +318,11 @@ impl Books {
         }
         for (place, book) in self.customers.iter().enumerate() {
             self.names.expect(book.named == 1, || {
-                format!("customer {:?} is in {} lists of namesakes", self.size.customer(place), book.named)
+                format!(
+                    "customer {:?} is in {} lists of namesakes",
+                    self.size.customer(place),
+                    book.named
+                )
             });
         }
     }
@@ -314,7 +343,8 @@ impl Books {
     }
 
     fn has_district(&self, warehouse: WarehouseId, id: DistrictId) -> bool {
-        (1..=self.warehouses.len()).contains(&usize::from(warehouse)) && (1..=DISTRICTS).contains(&id)
+        (1..=self.warehouses.len()).contains(&usize::from(warehouse))
+            && (1..=DISTRICTS).contains(&id)
     }
 
     fn district_of(&mut self, warehouse: WarehouseId, id: DistrictId) -> Option<&mut DistrictBook> {
@@ -329,11 +359,17 @@ impl Books {
     ) -> Option<&mut CustomerBook> {
         let customers = self.size.customers;
         let is_placed = self.has_district(warehouse, district) && (1..=customers).contains(&id);
-        let place = || district_index(warehouse, district) * usize::from(customers) + usize::from(id) - 1;
+        let place =
+            || district_index(warehouse, district) * usize::from(customers) + usize::from(id) - 1;
         is_placed.then(|| &mut self.customers[place()])
     }
 
-    fn order_of(&mut self, warehouse: WarehouseId, district: DistrictId, id: OrderId) -> Option<&mut OrderBook> {
+    fn order_of(
+        &mut self,
+        warehouse: WarehouseId,
+        district: DistrictId,
+        id: OrderId,
+    ) -> Option<&mut OrderBook> {
         if id == 0 || id >= self.size.orders {
             return None;
         }
@@ -347,7 +383,10 @@ impl Books {
 
     fn stock_of(&mut self, warehouse: WarehouseId, item: ItemId) -> Option<&mut StockBook> {
         let items = self.size.items;
-        let is_placed = (1..=self.warehouses.len()).contains(&usize::from(warehouse)) && (1..=items).contains(&item);
-        is_placed.then(|| &mut self.stocks[(usize::from(warehouse) - 1) * items as usize + item as usize - 1])
+        let is_placed = (1..=self.warehouses.len()).contains(&usize::from(warehouse))
+            && (1..=items).contains(&item);
+        is_placed.then(|| {
+            &mut self.stocks[(usize::from(warehouse) - 1) * items as usize + item as usize - 1]
+        })
     }
 }

@@ -25,7 +25,8 @@ impl Hints {
         &self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)]
     }
 
-    /// Remembers what a delivery that has committed found. Where it found nothing the next one begins at the beginning.
+    /// Remembers what a delivery that has committed found. Where it found nothing the next one
+    /// begins at the beginning.
     pub(super) fn remember(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
         self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)].copy_from_slice(delivered);
     }
@@ -45,7 +46,9 @@ impl<P: Protocol> Store<P> {
         let mut delivered = Delivered::default();
         for ((district, &hint), found) in (1..).zip(hints).zip(&mut delivered) {
             let range = (warehouse, district, hint)..=(warehouse, district, OrderId::MAX);
-            let Some((key, ())) = tables.new_orders.scan(tx, range, ()).next().transpose()? else { continue };
+            let Some((key, ())) = tables.new_orders.scan(tx, range, ()).next().transpose()? else {
+                continue;
+            };
             announcer.writes(|writes| {
                 writes.delete::<NewOrder>(&key);
                 writes.update::<Order>(&key, "delivery");

@@ -128,14 +128,28 @@ impl Inputs {
     pub(super) fn payment(&mut self, knobs: &Tpcc) -> PaymentInput {
         let (warehouse, district) = (self.warehouse(), self.district());
         let date = self.now();
-        let customer_warehouse = other_warehouse(&mut self.rng, knobs.remote_payment_pct, warehouse, knobs.warehouses);
-        let customer_district = if customer_warehouse == warehouse { district } else { self.district() };
+        let customer_warehouse =
+            other_warehouse(&mut self.rng, knobs.remote_payment_pct, warehouse, knobs.warehouses);
+        let customer_district =
+            if customer_warehouse == warehouse { district } else { self.district() };
         let (who, amount) = (self.who(knobs), self.rng.i64(100..=500_000));
-        PaymentInput { warehouse, district, customer_warehouse, customer_district, who, amount, date }
+        PaymentInput {
+            warehouse,
+            district,
+            customer_warehouse,
+            customer_district,
+            who,
+            amount,
+            date,
+        }
     }
 
     pub(super) fn order_status(&mut self, knobs: &Tpcc) -> OrderStatusInput {
-        OrderStatusInput { warehouse: self.warehouse(), district: self.district(), who: self.who(knobs) }
+        OrderStatusInput {
+            warehouse: self.warehouse(),
+            district: self.district(),
+            who: self.who(knobs),
+        }
     }
 
     pub(super) fn delivery(&mut self, warehouse: WarehouseId) -> DeliveryInput {
@@ -172,8 +186,14 @@ impl Inputs {
     }
 }
 
-/// In so many of a hundred cases a warehouse other than `warehouse`, if there is one; otherwise that one.
-fn other_warehouse(rng: &mut Rng, percentage: u32, warehouse: WarehouseId, warehouses: WarehouseId) -> WarehouseId {
+/// In so many of a hundred cases a warehouse other than `warehouse`, if there is one; otherwise
+/// that one.
+fn other_warehouse(
+    rng: &mut Rng,
+    percentage: u32,
+    warehouse: WarehouseId,
+    warehouses: WarehouseId,
+) -> WarehouseId {
     if warehouses == 1 || rng.u32(..100) >= percentage {
         return warehouse;
     }
@@ -246,6 +266,9 @@ mod tests {
             elsewhere += u32::from(payment.warehouse != payment.customer_warehouse);
             named += u32::from(matches!(payment.who, Who::Name(_)));
         }
-        assert!((1_400..1_600).contains(&elsewhere) && (5_800..6_200).contains(&named), "{elsewhere}, {named}");
+        assert!(
+            (1_400..1_600).contains(&elsewhere) && (5_800..6_200).contains(&named),
+            "{elsewhere}, {named}"
+        );
     }
 }

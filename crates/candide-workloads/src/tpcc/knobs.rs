@@ -90,7 +90,8 @@ pub enum HistoryKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Homes {
-    /// Those of its own share of the warehouses; where there are fewer warehouses than threads, of the one it shares.
+    /// Those of its own share of the warehouses; where there are fewer warehouses than threads, of
+    /// the one it shares.
     Range,
     /// Those of any warehouse, drawn for each transaction.
     Random,
@@ -101,8 +102,8 @@ pub enum Homes {
 pub struct Tpcc {
     /// Warehouses.
     pub warehouses: WarehouseId,
-    /// Customers of each of the ten districts of a warehouse, and orders of each that are there from the beginning. The
-    /// standard has 3,000.
+    /// Customers of each of the ten districts of a warehouse, and orders of each that are there
+    /// from the beginning. The standard has 3,000.
     pub customers: u16,
     /// Items. The standard has 100,000.
     pub items: u32,
@@ -116,11 +117,14 @@ pub struct Tpcc {
     pub rollback_pct: u32,
     /// Where the numbers of new orders come from.
     pub order_ids: OrderIds,
-    /// Whether deliveries are queued for the one thread that makes those of a warehouse, or made by whoever draws them.
+    /// Whether deliveries are queued for the one thread that makes those of a warehouse, or made by
+    /// whoever draws them.
     pub delivery_queue: bool,
-    /// Whether a delivery looks for the next order where the last one was found, instead of at the beginning.
+    /// Whether a delivery looks for the next order where the last one was found, instead of at the
+    /// beginning.
     pub delivery_hint: bool,
-    /// Whether the parts of keys of orders have words of their own, so that districts do not share leaves.
+    /// Whether the parts of keys of orders have words of their own, so that districts do not share
+    /// leaves.
     pub contention_aware_keys: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
@@ -128,26 +132,28 @@ pub struct Tpcc {
     pub history_keys: HistoryKeys,
     /// Whether a payment gives the customer's balance, and so observes it.
     pub payment_observes_balance: bool,
-    /// Whether customers of one last name are sorted by first name, of whom transactions take the one in the middle.
+    /// Whether customers of one last name are sorted by first name, of whom transactions take the
+    /// one in the middle.
     pub sorted_names: bool,
-    /// Whether transactions read and compute all that the standard wants printed: but for what new orders leave in stock,
-    /// since who looks at that is in conflict with all who take of it.
+    /// Whether transactions read and compute all that the standard wants printed: but for what new
+    /// orders leave in stock, since who looks at that is in conflict with all who take of it.
     pub full_output: bool,
-    /// Whether stock level scans nothing, as it does in the code behind the published measurements, which gives its bounds in
-    /// the wrong order.
+    /// Whether stock level scans nothing, as it does in the code behind the published measurements,
+    /// which gives its bounds in the wrong order.
     pub stock_level_empty_scan: bool,
-    /// Whether orders, their lines and payments are written down. If not, they are only counted, and there is nothing to deliver
-    /// or to look up.
+    /// Whether orders, their lines and payments are written down. If not, they are only counted,
+    /// and there is nothing to deliver or to look up.
     pub inserts: bool,
     /// Whether what customers of bad credit have paid is noted down in their rows.
     pub credit_data: bool,
     /// Whose orders a thread enters.
     pub homes: Homes,
-    /// After how many transactions a worker audits a district, which means examining consistency conditions while others work;
-    /// never, if 0.
+    /// After how many transactions a worker audits a district, which means examining consistency
+    /// conditions while others work; never, if 0.
     pub audit_every: u64,
-    /// Whether it is found out, for each attempt that a conflict ends, where that was and which types of transactions met.
-    /// Then workers announce to one another what they write, which slows them down by some percent.
+    /// Whether it is found out, for each attempt that a conflict ends, where that was and which
+    /// types of transactions met. Then workers announce to one another what they write, which slows
+    /// them down by some percent.
     pub causes: bool,
 }
 
@@ -180,7 +186,8 @@ impl Tpcc {
         }
     }
 
-    /// What was measured for the papers on optimistic engines: Huang et al., VLDB 2020, and its code of that time.
+    /// What was measured for the papers on optimistic engines: Huang et al., VLDB 2020, and its
+    /// code of that time.
     pub fn published() -> Self {
         Tpcc {
             rollback_pct: 0,
@@ -194,8 +201,9 @@ impl Tpcc {
         }
     }
 
-    /// What was measured on FOEDUS, and for MOCC (Wang and Kimura, VLDB 2016), there with as many warehouses as threads: numbers of
-    /// orders from the districts' rows, and deliveries made by whoever draws them.
+    /// What was measured on FOEDUS, and for MOCC (Wang and Kimura, VLDB 2016), there with as many
+    /// warehouses as threads: numbers of orders from the districts' rows, and deliveries made by
+    /// whoever draws them.
     pub fn foedus() -> Self {
         Tpcc {
             order_ids: OrderIds::District,
@@ -207,8 +215,9 @@ impl Tpcc {
         }
     }
 
-    /// What DBx1000 makes of TPC-C: as many payments as new orders, which insert nothing, and of which none rolls back. There no order
-    /// has two lines of one item, as it may have in the standard and here.
+    /// What DBx1000 makes of TPC-C: as many payments as new orders, which insert nothing, and of
+    /// which none rolls back. There no order has two lines of one item, as it may have in the
+    /// standard and here.
     pub fn dbx1000() -> Self {
         Tpcc {
             mix: Mix::Even,
@@ -243,7 +252,10 @@ impl Tpcc {
                 true,
                 "a new order does not give what it leaves in stock, which TPC-C prints, so orders of one item need not conflict",
             ),
-            (self.rollback_pct == 0, "no new order rolls back, where TPC-C has one in a hundred do so"),
+            (
+                self.rollback_pct == 0,
+                "no new order rolls back, where TPC-C has one in a hundred do so",
+            ),
             (self.rollback_pct > 1, "more new orders roll back than the one in a hundred of TPC-C"),
             (
                 self.warehouses > 1 && (self.remote_item_pct, self.remote_payment_pct) != (1, 15),
@@ -262,9 +274,15 @@ impl Tpcc {
                 self.stock_level_empty_scan && self.mix.has_stock_level(),
                 "stock-level scans an empty range, as published, and looks at no stock",
             ),
-            (self.customers < 3000 || self.items < 100_000, "there are fewer customers or items than TPC-C has"),
+            (
+                self.customers < 3000 || self.items < 100_000,
+                "there are fewer customers or items than TPC-C has",
+            ),
             (!self.payment_observes_balance, "payments do not give the balance"),
-            (!self.inserts, "orders and payments are counted and not written down: nothing is inserted"),
+            (
+                !self.inserts,
+                "orders and payments are counted and not written down: nothing is inserted",
+            ),
             (!self.credit_data, "what customers of bad credit have paid is not noted down"),
         ];
         departures.into_iter().filter(|(departs, _)| *departs).map(|(_, how)| how).collect()

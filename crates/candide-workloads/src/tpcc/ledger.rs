@@ -7,8 +7,8 @@ use candide::{Protocol, Session};
 
 use super::books::Books;
 use super::rows::{
-    Customer, CustomerOrder, DISTRICTS, District, History, Item, NameKey, Namesakes, NewOrder, Order, OrderId,
-    OrderLine, Stock, Warehouse,
+    Customer, CustomerOrder, DISTRICTS, District, History, Item, NameKey, Namesakes, NewOrder,
+    Order, OrderId, OrderLine, Stock, Warehouse,
 };
 use super::tables::Tables;
 use super::{Tpcc, text};
@@ -59,11 +59,17 @@ impl Ledger<'_> {
     fn looked_up(&self, knobs: &Tpcc, orders: OrderId) -> Result<Books, Failure> {
         let mut books = Books::new(knobs, orders);
         let warehouses = || 1..=knobs.warehouses;
-        let districts = || warehouses().flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
-        let mut customers =
-            districts().flat_map(|(id, district)| (1..=knobs.customers).map(move |customer| (id, district, customer)));
+        let districts =
+            || warehouses().flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
+        let mut customers = districts().flat_map(|(id, district)| {
+            (1..=knobs.customers).map(move |customer| (id, district, customer))
+        });
         let mut names = districts().flat_map(|(warehouse, district)| {
-            (0..knobs.names()).map(move |name| NameKey { warehouse, district, last: text::last_name(name) })
+            (0..knobs.names()).map(move |name| NameKey {
+                warehouse,
+                district,
+                last: text::last_name(name),
+            })
         });
         let mut stocks = warehouses().flat_map(|id| (1..=knobs.items).map(move |item| (id, item)));
         self.items.by_keys(&mut (1..=knobs.items), &mut |row| books.item(row))?;
@@ -75,7 +81,8 @@ impl Ledger<'_> {
         self.history.by_scans(Unbounded, Unbounded, &mut |row| books.history(row))?;
         self.orders.by_scans(Unbounded, Unbounded, &mut |row| books.order(row))?;
         self.new_orders.by_scans(Unbounded, Unbounded, &mut |row| books.new_order(row))?;
-        self.customer_orders.by_scans(Unbounded, Unbounded, &mut |row| books.customer_order(row))?;
+        self.customer_orders
+            .by_scans(Unbounded, Unbounded, &mut |row| books.customer_order(row))?;
         self.order_lines.by_scans(Unbounded, Unbounded, &mut |row| books.order_line(row))?;
         books.close();
         Ok(books)

@@ -7,8 +7,9 @@ use super::Tpcc;
 use super::input::LINES_MAX;
 use super::payment::history_id;
 use super::rows::{
-    Customer, CustomerId, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, ItemId, NAMESAKES_MAX,
-    NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
+    Customer, CustomerId, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, ItemId,
+    NAMESAKES_MAX, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse,
+    WarehouseId,
 };
 use super::tables::Tables;
 use super::text;
@@ -27,7 +28,8 @@ pub(super) const FIRST_PAYMENT: i64 = 1000;
 /// When everything was loaded.
 const DATE: u32 = 1;
 
-/// How many times a loader will tell of its progress: once for each item, stock, customer and order.
+/// How many times a loader will tell of its progress: once for each item, stock, customer and
+/// order.
 pub(super) fn keys(knobs: &Tpcc) -> u64 {
     let people = u64::from(DISTRICTS) * u64::from(knobs.customers) * 2;
     u64::from(knobs.items) + u64::from(knobs.warehouses) * (u64::from(knobs.items) + people)
@@ -67,10 +69,16 @@ impl Part {
     fn all(knobs: &Tpcc) -> Vec<Part> {
         let warehouses = 1..=knobs.warehouses;
         let firsts = || (1..=knobs.items).step_by(CHUNK as usize);
-        let districts =
-            warehouses.clone().flat_map(|id| (1..=DISTRICTS).map(move |district| Part::District(id, district)));
-        let stocks = warehouses.clone().flat_map(|id| firsts().map(move |first| Part::Stocks(id, first)));
-        districts.chain(stocks).chain(firsts().map(Part::Items)).chain(warehouses.map(Part::Warehouse)).collect()
+        let districts = warehouses
+            .clone()
+            .flat_map(|id| (1..=DISTRICTS).map(move |district| Part::District(id, district)));
+        let stocks =
+            warehouses.clone().flat_map(|id| firsts().map(move |first| Part::Stocks(id, first)));
+        districts
+            .chain(stocks)
+            .chain(firsts().map(Part::Items))
+            .chain(warehouses.map(Part::Warehouse))
+            .collect()
     }
 }
 
@@ -118,7 +126,9 @@ impl<P: Protocol> Loader<'_, P> {
                 data: text::brand_data(rng),
             };
             let rows: Vec<Item> = ids.iter().map(item).collect();
-            run_unmeasured(self.session, &mut |tx| self.tables.items.insert_many(tx, rows.iter().copied()))?;
+            run_unmeasured(self.session, &mut |tx| {
+                self.tables.items.insert_many(tx, rows.iter().copied())
+            })?;
             self.loaded(rows.len())?;
         }
         Ok(())
@@ -139,7 +149,9 @@ impl<P: Protocol> Loader<'_, P> {
                 remote_orders: 0,
             };
             let rows: Vec<Stock> = ids.iter().map(stock).collect();
-            run_unmeasured(self.session, &mut |tx| self.tables.stocks.insert_many(tx, rows.iter().copied()))?;
+            run_unmeasured(self.session, &mut |tx| {
+                self.tables.stocks.insert_many(tx, rows.iter().copied())
+            })?;
             self.loaded(rows.len())?;
         }
         Ok(())
@@ -175,7 +187,8 @@ impl<P: Protocol> Loader<'_, P> {
                 let name = self.name_of(id);
                 let row = self.customer(warehouse, district, id, name);
                 names[usize::from(name)].push(row);
-                let number = u64::from(district - 1) * u64::from(self.knobs.customers) + u64::from(id);
+                let number =
+                    u64::from(district - 1) * u64::from(self.knobs.customers) + u64::from(id);
                 let history = History {
                     customer_warehouse: warehouse,
                     id: history_id(self.knobs.history_keys, district, id, number),
@@ -195,9 +208,12 @@ impl<P: Protocol> Loader<'_, P> {
             })?;
             self.loaded(rows.len())?;
         }
-        let rows: Vec<Namesakes> = (0..).zip(names).map(|(name, people)| self.namesakes(name, people)).collect();
+        let rows: Vec<Namesakes> =
+            (0..).zip(names).map(|(name, people)| self.namesakes(name, people)).collect();
         for rows in rows.chunks(BATCH) {
-            run_unmeasured(self.session, &mut |tx| self.tables.namesakes.insert_many(tx, rows.iter().copied()))?;
+            run_unmeasured(self.session, &mut |tx| {
+                self.tables.namesakes.insert_many(tx, rows.iter().copied())
+            })?;
             self.loading.go_on()?;
         }
         Ok(())
@@ -209,7 +225,13 @@ impl<P: Protocol> Loader<'_, P> {
         if id <= names { id - 1 } else { text::name_given(&mut self.rng, names) }
     }
 
-    fn customer(&mut self, warehouse: WarehouseId, district: DistrictId, id: CustomerId, name: u16) -> Customer {
+    fn customer(
+        &mut self,
+        warehouse: WarehouseId,
+        district: DistrictId,
+        id: CustomerId,
+        name: u16,
+    ) -> Customer {
         let rng = &mut self.rng;
         Customer {
             warehouse,
@@ -243,7 +265,8 @@ impl<P: Protocol> Loader<'_, P> {
         } else {
             people.reverse();
         }
-        // The most frequent names have fifty; more than twice that would be more than ten deviations off.
+        // The most frequent names have fifty; more than twice that would be more than ten
+        // deviations off.
         assert!(people.len() <= NAMESAKES_MAX, "{} customers have one name", people.len());
         let mut customers = [0; NAMESAKES_MAX];
         customers.iter_mut().zip(&people).for_each(|(id, person)| *id = person.id);
@@ -257,7 +280,8 @@ impl<P: Protocol> Loader<'_, P> {
         self.rng.shuffle(&mut customers);
         let orders: Vec<(OrderId, CustomerId)> = (1..).zip(customers).collect();
         for orders in orders.chunks(BATCH) {
-            let (mut rows, mut lines) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH * LINES_MAX));
+            let (mut rows, mut lines) =
+                (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH * LINES_MAX));
             for &(id, customer) in orders {
                 let is_delivered = id <= self.knobs.delivered();
                 let rng = &mut self.rng;
@@ -286,12 +310,15 @@ impl<P: Protocol> Loader<'_, P> {
                 }));
             }
             let waiting = rows.iter().filter(|order| order.carrier == 0);
-            let new_orders: Vec<_> = waiting.map(|order| NewOrder { warehouse, district, id: order.id }).collect();
+            let new_orders: Vec<_> =
+                waiting.map(|order| NewOrder { warehouse, district, id: order.id }).collect();
             run_unmeasured(self.session, &mut |tx| {
                 self.tables.orders.insert_many(tx, rows.iter().copied())?;
                 self.tables.new_orders.insert_many(tx, new_orders.iter().copied())?;
                 for &Order { customer, id: order, .. } in &rows {
-                    self.tables.customer_orders.insert(tx, CustomerOrder { warehouse, district, customer, order })?;
+                    self.tables
+                        .customer_orders
+                        .insert(tx, CustomerOrder { warehouse, district, customer, order })?;
                 }
                 self.tables.order_lines.insert_many(tx, lines.iter().copied())
             })?;

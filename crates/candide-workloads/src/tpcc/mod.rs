@@ -1,25 +1,29 @@
-//! TPC-C: a company of warehouses that takes orders, delivers them and is paid. The five transactions of the standard and
-//! its consistency conditions, without terminals, their users' thinking times and durability; so its figures are none of the
-//! Transaction Processing Performance Council's.
+//! TPC-C: a company of warehouses that takes orders, delivers them and is paid. The five
+//! transactions of the standard and its consistency conditions, without terminals, their users'
+//! thinking times and durability; so its figures are none of the Transaction Processing Performance
+//! Council's.
 //!
-//! [`Tpcc::strict`] follows the standard. [`Tpcc::published`] is what the papers of engines like this one measured, which
-//! differs in the ways that [`Workload::differences`] names.
+//! [`Tpcc::strict`] follows the standard. [`Tpcc::published`] is what the papers of engines like
+//! this one measured, which differs in the ways that [`Workload::differences`] names.
 //!
-//! Dates count a worker's transactions instead of seconds, and all inputs follow from the seed, so one thread leaves the same
-//! state behind under every protocol.
+//! Dates count a worker's transactions instead of seconds, and all inputs follow from the seed, so
+//! one thread leaves the same state behind under every protocol.
 //!
 //! # Who meets whom
-//! With [`Tpcc::causes`] workers find out, for each attempt that a conflict ends, where that was and whom it met
-//! ([`Worker::take_causes`](crate::Worker::take_causes)). The place and the reason are the engine's. The types that it *met*
-//! are those of the attempts that wrote that column group of that row (where it was about an absent key: that inserted into
-//! that table) and overlapped with the aborted one, whether they committed or not. If that is one type, then a transaction of
-//! this type was in the way; of several, it was one of them. It may be none, and unknown: where
-//! the engine removed a deleted row or an empty leaf, which is nobody's transaction; where the attempt gave way to one that had
-//! failed too often; and where it took so long that what others did meanwhile is forgotten. An attempt that several things would
-//! have ended has the first that the engine came upon, so a new order whose warehouse has changed does not tell that its district
+//! With [`Tpcc::causes`] workers find out, for each attempt that a conflict ends, where that was
+//! and whom it met ([`Worker::take_causes`](crate::Worker::take_causes)). The place and the reason
+//! are the engine's. The types that it *met* are those of the attempts that wrote that column group
+//! of that row (where it was about an absent key: that inserted into that table) and overlapped
+//! with the aborted one, whether they committed or not. If that is one type, then a transaction of
+//! this type was in the way; of several, it was one of them. It may be none, and unknown: where the
+//! engine removed a deleted row or an empty leaf, which is nobody's transaction; where the attempt
+//! gave way to one that had failed too often; and where it took so long that what others did
+//! meanwhile is forgotten. An attempt that several things would have ended has the first that the
+//! engine came upon, so a new order whose warehouse has changed does not tell that its district
 //! has, too.
 //!
-//! With one warehouse and numbers of orders from outside the database, under protocols that validate what was read:
+//! With one warehouse and numbers of orders from outside the database, under protocols that
+//! validate what was read:
 //!
 //! | aborted, met | neither splitting nor commit-time updates | both |
 //! |---|---|---|
@@ -34,8 +38,9 @@
 //! | stock-level, new-order | the district's latest lines, the stock of their items | the same |
 //! | stock-level, delivery | the district's latest lines | never |
 //!
-//! *Locks*: whoever updates without reading does not mind what others do, but has to wait for the lock of the row, in vain if
-//! its owner has lost the processor. A new order that rolls back reads what it would have updated.
+//! *Locks*: whoever updates without reading does not mind what others do, but has to wait for the
+//! lock of the row, in vain if its owner has lost the processor. A new order that rolls back reads
+//! what it would have updated.
 
 mod audit;
 mod books;
@@ -66,8 +71,9 @@ use crate::workload::require;
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload};
 pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
 pub use rows::{
-    Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item, ItemId, LastName,
-    NAMESAKES_MAX, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
+    Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item,
+    ItemId, LastName, NAMESAKES_MAX, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine,
+    Stock, Warehouse, WarehouseId,
 };
 use tables::Numbers;
 pub use tables::Tables;
@@ -75,8 +81,10 @@ use trail::Trails;
 pub use worker::TpccWorker;
 use worker::{Queues, Tally};
 
-/// The transaction types. The last one is not TPC-C's: it examines consistency conditions while others work.
-const KINDS: [&str; 6] = ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
+/// The transaction types. The last one is not TPC-C's: it examines consistency conditions while
+/// others work.
+const KINDS: [&str; 6] =
+    ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
 
 /// What a customer takes with the orders that are loaded, and a stock; a warehouse of the standard
 /// takes 200 MB in all.
@@ -106,7 +114,8 @@ impl Workload for Tpcc {
     }
 
     fn unchecked(&self) -> Option<&'static str> {
-        (!self.inserts).then_some("orders and payments are checked in sums only: nothing else is left of them")
+        (!self.inserts)
+            .then_some("orders and payments are checked in sums only: nothing else is left of them")
     }
 
     fn differences(&self) -> Vec<&'static str> {
@@ -141,11 +150,17 @@ impl Workload for Tpcc {
             ("new orders that roll back", self.rollback_pct),
         ];
         percentages.iter().try_for_each(|(what, percentage)| {
-            require(*percentage <= 100, || format!("the percentage of {what} must be at most 100, not {percentage}"))
+            require(*percentage <= 100, || {
+                format!("the percentage of {what} must be at most 100, not {percentage}")
+            })
         })
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<TpccTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<TpccTables<P>, Failure> {
         let tables = Tables::create(db, self)?;
         loader::load(db, &tables, self, loading)?;
         let store = Store {
@@ -176,7 +191,8 @@ pub struct TpccTables<P: Protocol> {
     seed: u64,
     /// What all workers that are gone have done.
     tally: Mutex<Tally>,
-    /// How many workers there are in this round. Written between rounds, read by workers at their start.
+    /// How many workers there are in this round. Written between rounds, read by workers at their
+    /// start.
     workers: AtomicUsize,
 }
 
@@ -198,7 +214,12 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
         self.workers.store(workers, Ordering::Relaxed);
     }
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, _stopped: Stopped<'_>) -> TpccWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        _stopped: Stopped<'_>,
+    ) -> TpccWorker<P> {
         let workers = self.workers.load(Ordering::Relaxed).max(thread + 1);
         TpccWorker::new(session, self.store.clone(), self.seed, thread, workers)
     }
@@ -213,9 +234,9 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
         let drained = worker::drain(&mut session, &self.store, &mut tally)?;
         let mut consistency = verdict::check(&self.store, session, &tally)?;
         if drained > 0 {
-            consistency
-                .notes
-                .push(format!("{drained} deliveries were still queued at the end, and made before the check"));
+            consistency.notes.push(format!(
+                "{drained} deliveries were still queued at the end, and made before the check"
+            ));
         }
         Ok(consistency)
     }

@@ -4,8 +4,8 @@ use candide::{Abort, Column, Protocol, Refused, Row, Tx, Updater};
 
 use super::input::{Line, NewOrderInput};
 use super::rows::{
-    Customer, CustomerOrder, DistInfo, District, DistrictId, Item, NewOrder, Order, OrderId, OrderLine, Stock,
-    Warehouse,
+    Customer, CustomerOrder, DistInfo, District, DistrictId, Item, NewOrder, Order, OrderId,
+    OrderLine, Stock, Warehouse,
 };
 use super::text::BRAND;
 use super::trail::Announcer;
@@ -41,7 +41,10 @@ impl Updater<Stock> for Take {
         (Stock::QUANTITY, Stock::YTD, Stock::ORDERS, Stock::REMOTE_ORDERS)
     }
 
-    fn apply(&self, (quantity, ytd, orders, remote_orders): &mut (i32, u32, u32, u32)) -> Result<(), Refused> {
+    fn apply(
+        &self,
+        (quantity, ytd, orders, remote_orders): &mut (i32, u32, u32, u32),
+    ) -> Result<(), Refused> {
         let rest = quantity.wrapping_sub(self.quantity);
         *quantity = if rest >= 10 { rest } else { rest.wrapping_add(91) };
         *ytd = ytd.wrapping_add(self.quantity as u32);
@@ -71,20 +74,31 @@ impl<P: Protocol> Store<P> {
             OrderIds::PerAttempt => self.numbers.draw_order(warehouse, district),
             OrderIds::Once => drawn,
             OrderIds::District => {
-                announcer.writes(|writes| writes.update::<District>(&(warehouse, district), "takings"));
+                announcer
+                    .writes(|writes| writes.update::<District>(&(warehouse, district), "takings"));
                 place.modify(District::NEXT_ORDER, |next| {
                     *next += 1;
                     *next - 1
                 })?
             }
         };
-        let (discount, last, credit) = buyer.read((Customer::DISCOUNT, Customer::LAST, Customer::CREDIT))?;
+        let (discount, last, credit) =
+            buyer.read((Customer::DISCOUNT, Customer::LAST, Customer::CREDIT))?;
         std::hint::black_box((last, credit));
 
         let lines = input.lines();
         let all_local = lines.iter().all(|line| line.supplier == warehouse);
         let count = lines.len() as u8;
-        let order = Order { warehouse, district, id, customer, entered: date, lines: count, all_local, carrier: 0 };
+        let order = Order {
+            warehouse,
+            district,
+            id,
+            customer,
+            entered: date,
+            lines: count,
+            all_local,
+            carrier: 0,
+        };
         announcer.writes(|writes| {
             if self.knobs.inserts {
                 writes.insert::<Order>(&(warehouse, district, id));
@@ -101,7 +115,9 @@ impl<P: Protocol> Store<P> {
         if self.knobs.inserts {
             tables.orders.insert(tx, order)?;
             tables.new_orders.insert(tx, NewOrder { warehouse, district, id })?;
-            tables.customer_orders.insert(tx, CustomerOrder { warehouse, district, customer, order: id })?;
+            tables
+                .customer_orders
+                .insert(tx, CustomerOrder { warehouse, district, customer, order: id })?;
         }
         let sum = match count {
             0..=5 => self.enter_lines::<5>(tx, &order, lines)?,
@@ -113,11 +129,17 @@ impl<P: Protocol> Store<P> {
     }
 
     /// Enters the lines of an order, `N` at most, and gives what they cost.
-    fn enter_lines<const N: usize>(&self, tx: &Tx<'_, P>, order: &Order, lines: &[Line]) -> Result<i64, Refusal> {
+    fn enter_lines<const N: usize>(
+        &self,
+        tx: &Tx<'_, P>,
+        order: &Order,
+        lines: &[Line],
+    ) -> Result<i64, Refusal> {
         // Places that are left over get the last line's keys, which cost nothing more.
         let padded: [Line; N] = std::array::from_fn(|index| lines[index.min(lines.len() - 1)]);
         let items = self.tables.items.find_many(tx, &padded.map(|line| line.item))?;
-        let stocks = self.tables.stocks.find_many(tx, &padded.map(|line| (line.supplier, line.item)))?;
+        let stocks =
+            self.tables.stocks.find_many(tx, &padded.map(|line| (line.supplier, line.item)))?;
         let info = Stock::DIST.at(usize::from(order.district) - 1);
         for (item, stock) in items.iter().zip(&stocks) {
             item.prefetch((Item::IMAGE, Item::PRICE, Item::NAME, Item::DATA));
@@ -141,15 +163,16 @@ impl<P: Protocol> Store<P> {
         for (index, line) in lines.iter().enumerate() {
             let row = &mut entered[index];
             let is_remote = line.supplier != order.warehouse;
-            let (price, dist_info) = match self.take(&items[index], &stocks[index], line, order.district, is_remote) {
-                Ok(taken) => taken,
-                // The lines before it are entered, and undone with the rest.
-                Err(Refusal::UnusedItem) => {
-                    refusal = Some(Refusal::UnusedItem);
-                    break;
-                }
-                Err(other) => return Err(other),
-            };
+            let (price, dist_info) =
+                match self.take(&items[index], &stocks[index], line, order.district, is_remote) {
+                    Ok(taken) => taken,
+                    // The lines before it are entered, and undone with the rest.
+                    Err(Refusal::UnusedItem) => {
+                        refusal = Some(Refusal::UnusedItem);
+                        break;
+                    }
+                    Err(other) => return Err(other),
+                };
             count += 1;
             row.number = count;
             (row.item, row.supplier, row.quantity) = (line.item, line.supplier, line.quantity);
@@ -157,12 +180,15 @@ impl<P: Protocol> Store<P> {
             sum += i64::from(row.amount);
         }
         if self.knobs.inserts {
-            self.tables.order_lines.insert_many(tx, entered.into_iter().take(usize::from(count)))?;
+            self.tables
+                .order_lines
+                .insert_many(tx, entered.into_iter().take(usize::from(count)))?;
         }
         refusal.map_or(Ok(sum), Err)
     }
 
-    /// Takes the items of one line out of stock. Gives the price of one and what to print on the line.
+    /// Takes the items of one line out of stock. Gives the price of one and what to print on the
+    /// line.
     fn take(
         &self,
         item: &Row<'_, Item, P>,
@@ -173,10 +199,13 @@ impl<P: Protocol> Store<P> {
     ) -> Result<(u32, DistInfo), Refusal> {
         let found = item.get((Item::IMAGE, Item::PRICE, Item::NAME, Item::DATA))?;
         let (image, price, name, item_data) = found.ok_or(Refusal::UnusedItem)?;
-        let (dist_info, stock_data) = stock.read((Stock::DIST.at(usize::from(district) - 1), Stock::DATA))?;
+        let (dist_info, stock_data) =
+            stock.read((Stock::DIST.at(usize::from(district) - 1), Stock::DATA))?;
         stock.update_with(Take { quantity: i32::from(line.quantity), is_remote })?;
         if self.knobs.full_output {
-            std::hint::black_box(item_data.as_str().contains(BRAND) && stock_data.as_str().contains(BRAND));
+            std::hint::black_box(
+                item_data.as_str().contains(BRAND) && stock_data.as_str().contains(BRAND),
+            );
         }
         std::hint::black_box((image, name, item_data, stock_data));
         Ok((price, dist_info))

@@ -4,7 +4,9 @@ use candide::{Abort, Bytes, Column, Protocol, Refused, Tx, Updater};
 
 use super::input::{PaymentInput, Who};
 use super::knobs::HistoryKeys;
-use super::rows::{Customer, CustomerId, District, DistrictId, History, NameKey, Namesakes, Warehouse, WarehouseId};
+use super::rows::{
+    Customer, CustomerId, District, DistrictId, History, NameKey, Namesakes, Warehouse, WarehouseId,
+};
 use super::trail::Announcer;
 use super::{Store, text};
 
@@ -14,7 +16,8 @@ const BAD_CREDIT: Bytes<2> = Bytes::new(*b"BC");
 /// Of so many customers of one name at most the published code looks for the middle one.
 const NAMESAKES_PUBLISHED: u16 = 100;
 
-/// Writes down, before everything else there is to say about a customer of bad credit, what he has paid where.
+/// Writes down, before everything else there is to say about a customer of bad credit, what he has
+/// paid where.
 #[derive(Debug, Clone, Copy)]
 struct Remark([u64; 6]);
 
@@ -48,12 +51,26 @@ impl<P: Protocol> Store<P> {
         number: u64,
         announcer: Announcer<'_>,
     ) -> Result<(), Abort> {
-        let &PaymentInput { warehouse, district, customer_warehouse, customer_district, amount, date, .. } = input;
+        let &PaymentInput {
+            warehouse,
+            district,
+            customer_warehouse,
+            customer_district,
+            amount,
+            date,
+            ..
+        } = input;
         let tables = &self.tables;
         let home = tables.warehouses.find(tx, &warehouse)?;
         let place = tables.districts.find(tx, &(warehouse, district))?;
         place.prefetch((District::NAME, District::ZIP, District::YTD));
-        let address = (Warehouse::STREET_1, Warehouse::STREET_2, Warehouse::CITY, Warehouse::STATE, Warehouse::ZIP);
+        let address = (
+            Warehouse::STREET_1,
+            Warehouse::STREET_2,
+            Warehouse::CITY,
+            Warehouse::STATE,
+            Warehouse::ZIP,
+        );
         let (warehouse_name, address) = home.read((Warehouse::NAME, address))?;
         announcer.writes(|writes| {
             writes.update::<Warehouse>(&warehouse, "takings");
@@ -62,7 +79,13 @@ impl<P: Protocol> Store<P> {
         // What all payments write and none reads: an addition that cannot fail may be put off.
         home.update(Warehouse::YTD.wrapping_add(amount))?;
         std::hint::black_box(address);
-        let address = (District::STREET_1, District::STREET_2, District::CITY, District::STATE, District::ZIP);
+        let address = (
+            District::STREET_1,
+            District::STREET_2,
+            District::CITY,
+            District::STATE,
+            District::ZIP,
+        );
         let (district_name, address) = place.read((District::NAME, address))?;
         place.update(District::YTD.wrapping_add(amount))?;
         std::hint::black_box(address);
@@ -70,8 +93,11 @@ impl<P: Protocol> Store<P> {
         let id = self.customer_of(tx, customer_warehouse, customer_district, input.who)?;
         let payer = tables.customers.find(tx, &(customer_warehouse, customer_district, id))?;
         payer.prefetch((Customer::CREDIT, Customer::BALANCE));
-        let (_, credit, _) =
-            std::hint::black_box(payer.read((Customer::SINCE, Customer::CREDIT, Customer::DISCOUNT))?);
+        let (_, credit, _) = std::hint::black_box(payer.read((
+            Customer::SINCE,
+            Customer::CREDIT,
+            Customer::DISCOUNT,
+        ))?);
         if self.knobs.full_output {
             let name = (Customer::FIRST, Customer::MIDDLE, Customer::LAST);
             let address = (
@@ -89,12 +115,22 @@ impl<P: Protocol> Store<P> {
             writes.update::<Customer>(&(customer_warehouse, customer_district, id), "account");
             writes.insert::<History>(&(customer_warehouse, paid));
         });
-        payer.update((Customer::BALANCE.sub(amount), Customer::YTD_PAYMENT.add(amount), Customer::PAYMENTS.add(1)))?;
+        payer.update((
+            Customer::BALANCE.sub(amount),
+            Customer::YTD_PAYMENT.add(amount),
+            Customer::PAYMENTS.add(1),
+        ))?;
         if self.knobs.credit_data && credit == BAD_CREDIT {
             let [id, customer_district, customer_warehouse] =
                 [u64::from(id), u64::from(customer_district), u64::from(customer_warehouse)];
-            let remark =
-                [id, customer_district, customer_warehouse, u64::from(district), u64::from(warehouse), amount as u64];
+            let remark = [
+                id,
+                customer_district,
+                customer_warehouse,
+                u64::from(district),
+                u64::from(warehouse),
+                amount as u64,
+            ];
             payer.update_with(Remark(remark))?;
             if self.knobs.full_output {
                 std::hint::black_box(payer.read(Customer::DATA)?);
@@ -136,13 +172,22 @@ impl<P: Protocol> Store<P> {
         };
         let namesakes = self.tables.namesakes.find(tx, &NameKey { warehouse, district, last })?;
         let count = namesakes.read(Namesakes::COUNT)?;
-        let middle = if self.knobs.sorted_names { (count - 1) / 2 } else { count.min(NAMESAKES_PUBLISHED) / 2 };
+        let middle = if self.knobs.sorted_names {
+            (count - 1) / 2
+        } else {
+            count.min(NAMESAKES_PUBLISHED) / 2
+        };
         namesakes.read(Namesakes::CUSTOMERS.at(usize::from(middle)))
     }
 }
 
 /// What a payment is found by among those of the customers of one warehouse.
-pub(super) fn history_id(keys: HistoryKeys, district: DistrictId, customer: CustomerId, number: u64) -> u64 {
+pub(super) fn history_id(
+    keys: HistoryKeys,
+    district: DistrictId,
+    customer: CustomerId,
+    number: u64,
+) -> u64 {
     match keys {
         HistoryKeys::Sequential => number,
         // Numbers stay below 2^44 for longer than any run.
@@ -165,7 +210,13 @@ mod tests {
 
     #[test]
     fn payments_of_one_customer_are_neighbours() {
-        let key = |district, customer, number| history_id(HistoryKeys::Customer, district, customer, number);
-        assert!(key(1, 3000, 9) < key(1, 3000, 10) && key(1, 3000, 10) < key(2, 1, 1) && key(2, 1, 1) < key(10, 1, 1));
+        let key = |district, customer, number| {
+            history_id(HistoryKeys::Customer, district, customer, number)
+        };
+        assert!(
+            key(1, 3000, 9) < key(1, 3000, 10)
+                && key(1, 3000, 10) < key(2, 1, 1)
+                && key(2, 1, 1) < key(10, 1, 1)
+        );
     }
 }

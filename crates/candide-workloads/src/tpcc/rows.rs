@@ -1,8 +1,8 @@
 //! The rows of the nine tables, and of the two that serve as indexes.
 //!
-//! What is read by many and hardly ever written is in the group `row`; what most transactions write is in a group of its
-//! own. Money is in cents, taxes and discounts are in ten-thousandths. Numbers begin with 1, and zero means that there is
-//! none: no carrier, not delivered.
+//! What is read by many and hardly ever written is in the group `row`; what most transactions write
+//! is in a group of its own. Money is in cents, taxes and discounts are in ten-thousandths. Numbers
+//! begin with 1, and zero means that there is none: no carrier, not delivered.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -24,7 +24,8 @@ pub type DistInfo = Bytes<24>;
 
 /// Districts of a warehouse.
 pub const DISTRICTS: DistrictId = 10;
-/// Customers that may have one last name in one district; about fifty are expected of the most frequent names.
+/// Customers that may have one last name in one district; about fifty are expected of the most
+/// frequent names.
 pub const NAMESAKES_MAX: usize = 128;
 
 /// A warehouse.
@@ -168,7 +169,8 @@ pub struct History {
     /// The customer's warehouse.
     #[key]
     pub customer_warehouse: WarehouseId,
-    /// The payment's number among those of the warehouse's customers, perhaps led by the customer's own.
+    /// The payment's number among those of the warehouse's customers, perhaps led by the customer's
+    /// own.
     #[key]
     pub id: u64,
     /// The customer.

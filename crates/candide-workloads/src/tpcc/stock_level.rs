@@ -24,9 +24,12 @@ impl<P: Protocol> Store<P> {
         let tables = &self.tables;
         let next = match self.knobs.order_ids {
             OrderIds::PerAttempt | OrderIds::Once => self.numbers.next_order(warehouse, district),
-            OrderIds::District => tables.districts.read(tx, &(warehouse, district), District::NEXT_ORDER)?,
+            OrderIds::District => {
+                tables.districts.read(tx, &(warehouse, district), District::NEXT_ORDER)?
+            }
         };
-        let (first, end) = ((warehouse, district, next.saturating_sub(ORDERS), 0), (warehouse, district, next, 0));
+        let (first, end) =
+            ((warehouse, district, next.saturating_sub(ORDERS), 0), (warehouse, district, next, 0));
         let range = if self.knobs.stock_level_empty_scan { end..first } else { first..end };
         items.clear();
         for line in tables.order_lines.scan(tx, range, OrderLine::ITEM) {
@@ -38,10 +41,15 @@ impl<P: Protocol> Store<P> {
         for some in items.chunks(AT_ONCE) {
             let mut keys = [(warehouse, 0); AT_ONCE];
             keys.iter_mut().zip(some).for_each(|((_, item), some)| *item = *some);
-            find_up_to::<AT_ONCE, _, _, Abort>(&tables.stocks, tx, &keys[..some.len()], |_, stock| {
-                low += u32::from(stock.read(Stock::QUANTITY)? < threshold);
-                Ok(())
-            })?;
+            find_up_to::<AT_ONCE, _, _, Abort>(
+                &tables.stocks,
+                tx,
+                &keys[..some.len()],
+                |_, stock| {
+                    low += u32::from(stock.read(Stock::QUANTITY)? < threshold);
+                    Ok(())
+                },
+            )?;
         }
         Ok(low)
     }

@@ -7,8 +7,8 @@ use candide::{Abort, Database, Error, Protocol, Record, Row, Table, TableOptions
 
 use super::Tpcc;
 use super::rows::{
-    Customer, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, Namesakes, NewOrder, Order, OrderId,
-    OrderLine, Stock, Warehouse, WarehouseId,
+    Customer, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, Namesakes, NewOrder,
+    Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
 };
 
 /// The tables of all warehouses.
@@ -47,13 +47,15 @@ impl<P: Protocol> Tables<P> {
             let options = TableOptions::default().capacity(rows);
             if knobs.hash_index { options } else { options.ordered() }
         };
-        // Order lines and orders by customer keep their components apart in the published measurements whatever others do.
+        // Order lines and orders by customer keep their components apart in the published
+        // measurements whatever others do.
         let orders = || TableOptions::default().contention_aware_keys(knobs.contention_aware_keys);
         Ok(Tables {
             warehouses: db.table_with("warehouses", hashed(warehouses))?,
             districts: db.table_with("districts", hashed(districts))?,
             customers: db.table_with("customers", hashed(customers))?,
-            namesakes: db.table_with("namesakes", hashed(districts * usize::from(knobs.names())))?,
+            namesakes: db
+                .table_with("namesakes", hashed(districts * usize::from(knobs.names())))?,
             history: db.table("history")?,
             new_orders: db.table_with("new_orders", orders())?,
             orders: db.table_with("orders", orders())?,
@@ -85,15 +87,17 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-/// Finds the rows of at least one key and at most `N`, with their cache misses overlapped, and calls `each` with their
-/// number and the row. Places that are left over are filled with the last key, which is at hand by then.
+/// Finds the rows of at least one key and at most `N`, with their cache misses overlapped, and
+/// calls `each` with their number and the row. Places that are left over are filled with the last
+/// key, which is at hand by then.
 pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abort>>(
     table: &'t Table<R, P>,
     tx: &'t Tx<'_, P>,
     keys: &[R::Key],
     mut each: impl FnMut(usize, &Row<'t, R, P>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let rows = table.find_many(tx, &std::array::from_fn::<_, N, _>(|index| keys[index.min(keys.len() - 1)]))?;
+    let rows = table
+        .find_many(tx, &std::array::from_fn::<_, N, _>(|index| keys[index.min(keys.len() - 1)]))?;
     rows.iter().take(keys.len()).enumerate().try_for_each(|(index, row)| each(index, row))
 }
 
@@ -101,15 +105,16 @@ pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abo
 #[repr(align(128))]
 struct Counter<T>(T);
 
-/// Numbers that are given away outside of concurrency control: whoever has drawn one keeps it, whatever becomes of his
-/// transaction.
+/// Numbers that are given away outside of concurrency control: whoever has drawn one keeps it,
+/// whatever becomes of his transaction.
 pub(super) struct Numbers {
     orders: Box<[Counter<AtomicU32>]>,
     payments: Box<[Counter<AtomicU64>]>,
 }
 
 impl Numbers {
-    /// The numbers after those of `loaded` orders in each district and as many payments of each district's customers.
+    /// The numbers after those of `loaded` orders in each district and as many payments of each
+    /// district's customers.
     pub(super) fn after(warehouses: WarehouseId, loaded: OrderId) -> Self {
         let districts = usize::from(warehouses) * usize::from(DISTRICTS);
         let payments = u64::from(loaded) * u64::from(DISTRICTS);

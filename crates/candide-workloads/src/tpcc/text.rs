@@ -6,7 +6,8 @@ use fastrand::Rng;
 use super::rows::LastName;
 
 /// Of these, one for each digit, last names are made.
-const SYLLABLES: [&str; 10] = ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+const SYLLABLES: [&str; 10] =
+    ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
 
 /// What marks the items and the stocks of which one says that they are of a brand.
 pub(super) const BRAND: &str = "ORIGINAL";
@@ -14,8 +15,8 @@ pub(super) const BRAND: &str = "ORIGINAL";
 /// Last names: one for each three digits.
 pub(super) const LAST_NAMES: u16 = 1000;
 
-/// The constants of the skewed distributions. Those of the names differ by 66, as they may: loading and running have to
-/// differ in which names are frequent.
+/// The constants of the skewed distributions. Those of the names differ by 66, as they may: loading
+/// and running have to differ in which names are frequent.
 const CUSTOMER_SHIFT: u32 = 259;
 const ITEM_SHIFT: u32 = 7911;
 const NAME_SHIFT_LOAD: u32 = 157;
@@ -41,8 +42,8 @@ pub(super) fn name_asked_for(rng: &mut Rng, count: u16) -> u16 {
     skewed(rng, 255, NAME_SHIFT_RUN, 0, u32::from(count) - 1) as u16
 }
 
-/// TPC-C's `NURand`: a number from `first` to `last` that comes the more often the more of its low bits are set, before it
-/// is shifted round by `shift`.
+/// TPC-C's `NURand`: a number from `first` to `last` that comes the more often the more of its low
+/// bits are set, before it is shifted round by `shift`.
 fn skewed(rng: &mut Rng, mask: u32, shift: u32, first: u32, last: u32) -> u32 {
     ((rng.u32(0..=mask) | rng.u32(first..=last)) + shift) % (last - first + 1) + first
 }
@@ -107,7 +108,8 @@ pub(super) fn brand_data(rng: &mut Rng) -> Text<50> {
     text_of(&bytes[..length])
 }
 
-/// What a payment notes of where it was made: the names of the warehouse and of the district, apart by four spaces.
+/// What a payment notes of where it was made: the names of the warehouse and of the district, apart
+/// by four spaces.
 pub(super) fn paid_where(warehouse: &Text<10>, district: &Text<10>) -> Text<24> {
     let mut bytes = [b' '; 24];
     let (warehouse, district) = (warehouse.as_str().as_bytes(), district.as_str().as_bytes());
@@ -163,7 +165,13 @@ mod tests {
     #[test]
     fn where_a_payment_was_made_fits() {
         let name = |text| Text::new(text).expect("fits");
-        assert_eq!(paid_where(&name("abcdef"), &name("ghijklmnop")).as_str(), "abcdef    ghijklmnop");
-        assert_eq!(paid_where(&name("0123456789"), &name("0123456789")).as_str(), "0123456789    0123456789");
+        assert_eq!(
+            paid_where(&name("abcdef"), &name("ghijklmnop")).as_str(),
+            "abcdef    ghijklmnop"
+        );
+        assert_eq!(
+            paid_where(&name("0123456789"), &name("0123456789")).as_str(),
+            "0123456789    0123456789"
+        );
     }
 }

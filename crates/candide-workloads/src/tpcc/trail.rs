@@ -1,14 +1,17 @@
-//! Who meets whom: each worker announces what its transactions write, so that one that is aborted can look who was there.
+//! Who meets whom: each worker announces what its transactions write, so that one that is aborted
+//! can look who was there.
 //!
-//! The engine says in which row and group, or in which table for an absent key, an attempt met a conflict, not with whom. So
-//! every attempt announces its writes before it makes them, and when it has ended that is noted with the time, a counter.
-//! The aborted attempt has *met* the types of all attempts that announced a write of that row and group (an insert into
-//! that table, for an absent key) and ended after it began, or have not ended. Whoever changed the row, or had it locked,
-//! is among them: he announced it before he did, and was not done before the aborted attempt had begun to read. So if all are of
-//! one type, it was that type.
+//! The engine says in which row and group, or in which table for an absent key, an attempt met a
+//! conflict, not with whom. So every attempt announces its writes before it makes them, and when it
+//! has ended that is noted with the time, a counter. The aborted attempt has *met* the types of all
+//! attempts that announced a write of that row and group (an insert into that table, for an absent
+//! key) and ended after it began, or have not ended. Whoever changed the row, or had it locked, is
+//! among them: he announced it before he did, and was not done before the aborted attempt had begun
+//! to read. So if all are of one type, it was that type.
 //!
-//! None may be found: a record that is removed after its row was deleted, or a leaf that has become empty, is nobody's
-//! transaction; or the aborted attempt took so long that not everything is remembered.
+//! None may be found: a record that is removed after its row was deleted, or a leaf that has become
+//! empty, is nobody's transaction; or the aborted attempt took so long that not everything is
+//! remembered.
 //!
 //! Nothing of this takes place unless it is asked for.
 
@@ -23,8 +26,8 @@ use candide::{Conflict, Key, Record};
 use super::KINDS;
 use crate::causes::{Cause, Causes};
 
-/// So many attempts of each worker are remembered. Who has lost the processor in the middle of an attempt finds what two
-/// others did in two or three of the scheduler's turns.
+/// So many attempts of each worker are remembered. Who has lost the processor in the middle of an
+/// attempt finds what two others did in two or three of the scheduler's turns.
 const REMEMBERED: usize = 2048;
 
 /// The most words of a key that a conflict names.
@@ -59,7 +62,9 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn is_written_by(&self, write: &Write) -> bool {
-        let Some((key, group)) = self.at else { return self.row == write.row && write.what == What::Insert };
+        let Some((key, group)) = self.at else {
+            return self.row == write.row && write.what == What::Insert;
+        };
         let same_group = match write.what {
             What::Group(written) => group == "*" || group == written,
             What::Insert | What::Delete => true,
@@ -80,7 +85,11 @@ pub(super) struct Writes(Vec<Write>);
 impl Writes {
     /// An update of columns of one group.
     pub(super) fn update<R: Record>(&mut self, key: &R::Key, group: &'static str) {
-        debug_assert!(R::GROUPS.iter().any(|known| known.name == group), "{} has no group {group}", R::NAME);
+        debug_assert!(
+            R::GROUPS.iter().any(|known| known.name == group),
+            "{} has no group {group}",
+            R::NAME
+        );
         self.add::<R>(key, What::Group(group));
     }
 
@@ -121,10 +130,12 @@ struct Trail {
 }
 
 impl Trail {
-    /// Adds the types of all attempts that were writing at a place and had not ended at a time; false if not all are remembered.
+    /// Adds the types of all attempts that were writing at a place and had not ended at a time;
+    /// false if not all are remembered.
     fn look(&self, place: &Place<'_>, since: u64, kinds: &mut [bool; KINDS.len()]) -> bool {
         let at_work = self.past.iter().rev().take_while(|past| past.ended > since);
-        let attempts = at_work.map(|past| (past.kind, &past.writes)).chain([(self.kind, &self.writes)]);
+        let attempts =
+            at_work.map(|past| (past.kind, &past.writes)).chain([(self.kind, &self.writes)]);
         for (kind, writes) in attempts {
             kinds[kind] |= writes.0.iter().any(|write| place.is_written_by(write));
         }
@@ -170,21 +181,33 @@ impl Trails {
         let mut all = self.all.write().expect("nobody panics here");
         let missing = (worker + 1).saturating_sub(all.len());
         all.extend((0..missing).map(|_| Arc::default()));
-        Tracer { trails: self.clone(), own: all[worker].clone(), since: Cell::new(0), causes: RefCell::default() }
+        Tracer {
+            trails: self.clone(),
+            own: all[worker].clone(),
+            since: Cell::new(0),
+            causes: RefCell::default(),
+        }
     }
 
-    /// The types of all attempts, but for those of `own`, that were writing where a conflict was and had not ended at a time;
-    /// none if that is not known.
+    /// The types of all attempts, but for those of `own`, that were writing where a conflict was
+    /// and had not ended at a time; none if that is not known.
     fn met(&self, conflict: &Conflict, since: u64, own: &Arc<Mutex<Trail>>) -> Vec<usize> {
         let table = self.tables.iter().find(|(name, _)| conflict.table.as_ref() == Some(name));
         let Some(&(_, row)) = table else { return Vec::new() };
-        let place = Place { row, at: conflict.key.as_ref().map(|key| words_of(key)).zip(conflict.group) };
+        let place =
+            Place { row, at: conflict.key.as_ref().map(|key| words_of(key)).zip(conflict.group) };
         self.met_at(&place, since, own)
     }
 
     fn met_at(&self, place: &Place<'_>, since: u64, own: &Arc<Mutex<Trail>>) -> Vec<usize> {
         let (mut kinds, mut is_all) = ([false; KINDS.len()], true);
-        for trail in self.all.read().expect("nobody panics here").iter().filter(|trail| !Arc::ptr_eq(trail, own)) {
+        for trail in self
+            .all
+            .read()
+            .expect("nobody panics here")
+            .iter()
+            .filter(|trail| !Arc::ptr_eq(trail, own))
+        {
             is_all &= lock(trail).look(place, since, &mut kinds);
         }
         (0..KINDS.len()).filter(|&kind| is_all && kinds[kind]).collect()
@@ -291,8 +314,10 @@ mod tests {
 
     /// The trails of three workers.
     fn tracers() -> [Tracer; 3] {
-        let names = [("customers", TypeId::of::<Customer>()), ("districts", TypeId::of::<District>())];
-        let trails = Arc::new(Trails::new(names.map(|(name, row)| (name.to_string(), row)).to_vec()));
+        let names =
+            [("customers", TypeId::of::<Customer>()), ("districts", TypeId::of::<District>())];
+        let trails =
+            Arc::new(Trails::new(names.map(|(name, row)| (name.to_string(), row)).to_vec()));
         std::array::from_fn(|worker| trails.tracer(worker))
     }
 
@@ -305,7 +330,10 @@ mod tests {
 
     /// A conflict on a column group of a customer.
     fn on_customer(customer: u16, group: &str) -> Place<'_> {
-        Place { row: TypeId::of::<Customer>(), at: Some((words_of(&[1, 2, u64::from(customer)]), group)) }
+        Place {
+            row: TypeId::of::<Customer>(),
+            at: Some((words_of(&[1, 2, u64::from(customer)]), group)),
+        }
     }
 
     /// Whom the running attempt of `tracer` met there, as far as that is known.
@@ -352,10 +380,22 @@ mod tests {
         assert_eq!(met(&mine, &Place { row: districts, at: None }), [DELIVERY]);
         for group in ["takings", "row", "*"] {
             let place = |row, key: &[u64]| Place { row, at: Some((words_of(key), group)) };
-            assert_eq!(met(&mine, &place(districts, &[1, 2])), [DELIVERY], "an insert writes all groups");
-            assert_eq!(met(&mine, &place(TypeId::of::<Warehouse>(), &[1])), [DELIVERY], "a delete, too");
+            assert_eq!(
+                met(&mine, &place(districts, &[1, 2])),
+                [DELIVERY],
+                "an insert writes all groups"
+            );
+            assert_eq!(
+                met(&mine, &place(TypeId::of::<Warehouse>(), &[1])),
+                [DELIVERY],
+                "a delete, too"
+            );
         }
-        assert_eq!(met(&mine, &Place { row: TypeId::of::<Warehouse>(), at: None }), NOBODY, "a delete fills no gap");
+        assert_eq!(
+            met(&mine, &Place { row: TypeId::of::<Warehouse>(), at: None }),
+            NOBODY,
+            "a delete fills no gap"
+        );
     }
 
     #[test]

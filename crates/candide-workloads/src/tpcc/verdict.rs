@@ -10,7 +10,8 @@ use super::worker::Tally;
 use super::{OrderIds, Store, Tpcc, ledger};
 use crate::{Consistency, Failure};
 
-/// Conditions between what is written down and what is counted, which do not hold where only the latter goes on.
+/// Conditions between what is written down and what is counted, which do not hold where only the
+/// latter goes on.
 const OF_WRITTEN_DOWN: [&str; 6] = ["2", "8", "9", "10", "13", "14"];
 
 /// Conditions that an audit examines.
@@ -46,21 +47,36 @@ impl Condition {
     fn report(&self, way: &str, consistency: &mut Consistency) {
         consistency.expect(self.failures == 0, || {
             let first = self.first.as_deref().unwrap_or_default();
-            let more = if self.failures == 1 { String::new() } else { format!(" (and {} more)", self.failures - 1) };
+            let more = if self.failures == 1 {
+                String::new()
+            } else {
+                format!(" (and {} more)", self.failures - 1)
+            };
             format!("{way}: condition {}: {first}{more}", self.name)
         });
     }
 }
 
 /// Examines all conditions, on what transactions read and on what raw iteration reads.
-pub(super) fn check<P: Protocol>(store: &Store<P>, session: Session<P>, tally: &Tally) -> Result<Consistency, Failure> {
+pub(super) fn check<P: Protocol>(
+    store: &Store<P>,
+    session: Session<P>,
+    tally: &Tally,
+) -> Result<Consistency, Failure> {
     let Store { tables, knobs, numbers, .. } = store;
-    let (looked_up, iterated) = ledger::read(tables, session, knobs, order_bound(knobs, numbers, tally))?;
+    let (looked_up, iterated) =
+        ledger::read(tables, session, knobs, order_bound(knobs, numbers, tally))?;
     Ok(compare(&looked_up, &iterated, knobs, numbers, tally))
 }
 
 /// Examines all conditions on both books, and whether they are the same.
-fn compare(looked_up: &Books, iterated: &Books, knobs: &Tpcc, next: &Numbers, tally: &Tally) -> Consistency {
+fn compare(
+    looked_up: &Books,
+    iterated: &Books,
+    knobs: &Tpcc,
+    next: &Numbers,
+    tally: &Tally,
+) -> Consistency {
     let mut consistency = Consistency { checked: tally.audits * AUDITED, ..Consistency::default() };
     consistency.failed.extend(tally.failures.iter().map(|failure| format!("condition {failure}")));
     settle(looked_up, knobs, next, tally, "read by transactions", &mut consistency);
@@ -73,22 +89,34 @@ fn compare(looked_up: &Books, iterated: &Books, knobs: &Tpcc, next: &Numbers, ta
         ("books", looked_up == iterated),
     ];
     for (what, same) in same {
-        consistency.expect(same, || format!("transactions and raw iteration do not read the same {what}"));
+        consistency
+            .expect(same, || format!("transactions and raw iteration do not read the same {what}"));
     }
     consistency
 }
 
-/// No order can have this number or a higher one; with some left over, so that what should not be there is found as
-/// what it is.
+/// No order can have this number or a higher one; with some left over, so that what should not be
+/// there is found as what it is.
 fn order_bound(knobs: &Tpcc, next: &Numbers, tally: &Tally) -> OrderId {
     let entered = if knobs.inserts { tally.orders as OrderId } else { 0 };
-    let districts = (1..=knobs.warehouses).flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
-    let drawn = districts.map(|(warehouse, district)| next.next_order(warehouse, district)).max().unwrap_or(0);
+    let districts =
+        (1..=knobs.warehouses).flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
+    let drawn = districts
+        .map(|(warehouse, district)| next.next_order(warehouse, district))
+        .max()
+        .unwrap_or(0);
     drawn.max(OrderId::from(knobs.customers) + entered) + 1000
 }
 
 /// Examines one way of reading.
-fn settle(books: &Books, knobs: &Tpcc, next: &Numbers, tally: &Tally, way: &str, consistency: &mut Consistency) {
+fn settle(
+    books: &Books,
+    knobs: &Tpcc,
+    next: &Numbers,
+    tally: &Tally,
+    way: &str,
+    consistency: &mut Consistency,
+) {
     let all = [
         &[books.places.clone(), books.names.clone()] as &[_],
         &takings(books),
@@ -100,8 +128,11 @@ fn settle(books: &Books, knobs: &Tpcc, next: &Numbers, tally: &Tally, way: &str,
         std::slice::from_ref(&books.lines),
     ];
     let inserts = knobs.inserts;
-    let examined =
-        all.iter().copied().flatten().filter(|condition| inserts || !OF_WRITTEN_DOWN.contains(&condition.name));
+    let examined = all
+        .iter()
+        .copied()
+        .flatten()
+        .filter(|condition| inserts || !OF_WRITTEN_DOWN.contains(&condition.name));
     examined.for_each(|condition| condition.report(way, consistency));
     if !inserts {
         counted(books, knobs, tally).report(way, consistency);
@@ -110,7 +141,8 @@ fn settle(books: &Books, knobs: &Tpcc, next: &Numbers, tally: &Tally, way: &str,
 
 /// Conditions 1, 8 and 9: what has been taken.
 fn takings(books: &Books) -> [Condition; 3] {
-    let [mut districts, mut warehouse_paid, mut district_paid] = ["1", "8", "9"].map(Condition::new);
+    let [mut districts, mut warehouse_paid, mut district_paid] =
+        ["1", "8", "9"].map(Condition::new);
     let of_districts = books.districts.chunks(usize::from(DISTRICTS));
     for ((id, warehouse), parts) in (1..).zip(&books.warehouses).zip(of_districts) {
         let sum: i64 = parts.iter().map(|district| district.takings.ytd).sum();
@@ -124,7 +156,12 @@ fn takings(books: &Books) -> [Condition; 3] {
     for (place, district) in books.districts.iter().enumerate() {
         let takings = district.takings;
         district_paid.expect(takings.ytd == takings.paid, || {
-            format!("district {:?} has taken {}, and was paid {}", district_at(place), takings.ytd, takings.paid)
+            format!(
+                "district {:?} has taken {}, and was paid {}",
+                district_at(place),
+                takings.ytd,
+                takings.paid
+            )
         });
     }
     [districts, warehouse_paid, district_paid]
@@ -136,7 +173,8 @@ fn numbers(books: &Books, knobs: &Tpcc, counters: &Numbers) -> [Condition; 2] {
     let is_exact = knobs.order_ids == OrderIds::District;
     for (place, book) in books.districts.iter().enumerate() {
         let (warehouse, district) = district_at(place);
-        let next = if is_exact { book.next_order } else { counters.next_order(warehouse, district) };
+        let next =
+            if is_exact { book.next_order } else { counters.next_order(warehouse, district) };
         let newest = book.orders.iter().rposition(|order| order.is_there).unwrap_or(0) as OrderId;
         let waiting = &book.waiting;
         agree.expect(numbers_agree(is_exact, next, newest, waiting), || {
@@ -145,8 +183,10 @@ fn numbers(books: &Books, knobs: &Tpcc, counters: &Numbers) -> [Condition; 2] {
                 waiting.last
             )
         });
-        let between = book.orders.iter().take(waiting.last as usize + 1).skip(waiting.first as usize);
-        let undelivered = between.filter(|order| order.is_there && order.carrier == 0).count() as u32;
+        let between =
+            book.orders.iter().take(waiting.last as usize + 1).skip(waiting.first as usize);
+        let undelivered =
+            between.filter(|order| order.is_there && order.carrier == 0).count() as u32;
         dense.expect(waiting.agrees(is_exact, undelivered), || {
             format!(
                 "district ({warehouse}, {district}): there are {waiting}, and {undelivered} orders between them are not \
@@ -159,19 +199,25 @@ fn numbers(books: &Books, knobs: &Tpcc, counters: &Numbers) -> [Condition; 2] {
 
 /// Conditions 4 to 7 and 15: orders and what belongs to them.
 fn orders(books: &Books) -> [Condition; 5] {
-    let [mut line_count, mut new, mut lines, mut delivered, mut leads] = ["4", "5", "6", "7", "15"].map(Condition::new);
+    let [mut line_count, mut new, mut lines, mut delivered, mut leads] =
+        ["4", "5", "6", "7", "15"].map(Condition::new);
     for (place, book) in books.districts.iter().enumerate() {
         let district = district_at(place);
         let expected: u64 = book.orders.iter().map(|order| u64::from(order.lines)).sum();
         let found: u64 = book.orders.iter().map(|order| u64::from(order.found)).sum();
         line_count.expect(expected == found, || {
-            format!("district {district:?}: the orders have {expected} lines, and {found} are there")
+            format!(
+                "district {district:?}: the orders have {expected} lines, and {found} are there"
+            )
         });
         for (id, order) in book.orders.iter().enumerate() {
             let key = (district.0, district.1, id);
             new.expect(order.is_new == (order.is_there && order.carrier == 0), || {
                 let is_new = if order.is_new { "is" } else { "is not" };
-                format!("order {key:?} has carrier {}, and {is_new} among the new ones", order.carrier)
+                format!(
+                    "order {key:?} has carrier {}, and {is_new} among the new ones",
+                    order.carrier
+                )
             });
             let numbers = (1u32 << order.lines.min(16)) - 1;
             lines.expect(order.lines == order.found && numbers == u32::from(order.numbers), || {
@@ -187,8 +233,8 @@ fn orders(books: &Books) -> [Condition; 5] {
                     order.carrier, order.undelivered, order.found
                 )
             });
-            let is_led_to =
-                order.leads == u8::from(order.is_there) && (!order.is_there || order.led_from == order.customer);
+            let is_led_to = order.leads == u8::from(order.is_there)
+                && (!order.is_there || order.led_from == order.customer);
             leads.expect(is_led_to, || {
                 let (customer, leads, from) = (order.customer, order.leads, order.led_from);
                 format!("order {key:?} is of customer {customer}, and {leads} entries lead to it, the last from {from}")
@@ -218,15 +264,28 @@ fn accounts(books: &Books, knobs: &Tpcc) -> [Condition; 3] {
     for (place, (book, (amount, count))) in books.customers.iter().zip(received).enumerate() {
         let key = || books.customer_at(place);
         balance.expect(book.balance == amount - book.paid, || {
-            format!("customer {:?} has balance {}, got {amount} and paid {}", key(), book.balance, book.paid)
+            format!(
+                "customer {:?} has balance {}, got {amount} and paid {}",
+                key(),
+                book.balance,
+                book.paid
+            )
         });
         ytd.expect(book.balance + book.ytd_payment == amount, || {
-            format!("customer {:?} has balance {}, got {amount} and has paid {}", key(), book.balance, book.ytd_payment)
+            format!(
+                "customer {:?} has balance {}, got {amount} and has paid {}",
+                key(),
+                book.balance,
+                book.ytd_payment
+            )
         });
         let own = (book.ytd_payment, book.payments, book.deliveries);
         let found = (book.paid, book.payments_found, count);
         counts.expect(own == found, || {
-            format!("customer {:?} has paid, payments and deliveries {own:?}, and {found:?} are there", key())
+            format!(
+                "customer {:?} has paid, payments and deliveries {own:?}, and {found:?} are there",
+                key()
+            )
         });
     }
     [balance, ytd, counts]
@@ -238,10 +297,17 @@ fn stocks(books: &Books) -> [Condition; 1] {
     for (place, book) in books.stocks.iter().enumerate() {
         let key = || books.stock_at(place);
         counts.expect(book.counts == book.found, || {
-            format!("stock {:?} has {:?}, and order lines have {:?}", key(), book.counts, book.found)
+            format!(
+                "stock {:?} has {:?}, and order lines have {:?}",
+                key(),
+                book.counts,
+                book.found
+            )
         });
         let quantity = book.quantity;
-        counts.expect((10..=100).contains(&quantity), || format!("stock {:?} has quantity {quantity}", key()));
+        counts.expect((10..=100).contains(&quantity), || {
+            format!("stock {:?} has quantity {quantity}", key())
+        });
     }
     [counts]
 }
@@ -280,32 +346,49 @@ fn totals(books: &Books, knobs: &Tpcc, tally: &Tally) -> [Condition; 3] {
     });
     let expected = districts * u64::from(knobs.delivered()) + tally.delivered.iter().sum::<u64>();
     delivered.expect(orders == waiting + expected, || {
-        format!("there are {orders} orders, of which {waiting} are new and {expected} were delivered")
+        format!(
+            "there are {orders} orders, of which {waiting} are new and {expected} were delivered"
+        )
     });
     [per_district, committed, delivered]
 }
 
-/// Condition 19: where nothing is written down, the counters have gone on by what the workers have counted.
+/// Condition 19: where nothing is written down, the counters have gone on by what the workers have
+/// counted.
 fn counted(books: &Books, knobs: &Tpcc, tally: &Tally) -> Condition {
     let mut counters = Condition::new("19");
     let loaded = OrderId::from(knobs.customers) + 1;
-    let orders: u64 = books.districts.iter().map(|district| u64::from(district.next_order.wrapping_sub(loaded))).sum();
+    let orders: u64 = books
+        .districts
+        .iter()
+        .map(|district| u64::from(district.next_order.wrapping_sub(loaded)))
+        .sum();
     counters.expect(orders == tally.orders, || {
         format!("the districts have counted {orders} orders, and {} were entered", tally.orders)
     });
     let first = super::loader::FIRST_PAYMENT;
     let paid: i64 = books.customers.iter().map(|customer| customer.ytd_payment - first).sum();
     let owed: i64 = books.customers.iter().map(|customer| -customer.paid - customer.balance).sum();
-    let payments: u64 = books.customers.iter().map(|customer| u64::from(customer.payments.wrapping_sub(1))).sum();
+    let payments: u64 =
+        books.customers.iter().map(|customer| u64::from(customer.payments.wrapping_sub(1))).sum();
     counters.expect((paid, payments) == (tally.paid, tally.payments), || {
         format!(
             "the customers have paid {paid} in {payments} payments, and {} were made, of {}",
             tally.payments, tally.paid
         )
     });
-    let delivered = books.districts.iter().flat_map(|district| &district.orders).map(|order| order.amount).sum::<i64>();
+    let delivered = books
+        .districts
+        .iter()
+        .flat_map(|district| &district.orders)
+        .map(|order| order.amount)
+        .sum::<i64>();
     counters.expect(owed + delivered == tally.paid, || {
-        format!("the balances are {} lower than before, and {} were paid", owed + delivered, tally.paid)
+        format!(
+            "the balances are {} lower than before, and {} were paid",
+            owed + delivered,
+            tally.paid
+        )
     });
     // Counters go on from where they were loaded, and around beyond 32 bits.
     let gone_on = |of: fn(&StockBook) -> (u32, u32)| {

@@ -77,7 +77,16 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(warehouses: WarehouseId) -> Self {
         let delivered = vec![0; usize::from(warehouses) * usize::from(DISTRICTS)];
-        Tally { orders: 0, lines: 0, taken: 0, payments: 0, paid: 0, delivered, audits: 0, failures: Vec::new() }
+        Tally {
+            orders: 0,
+            lines: 0,
+            taken: 0,
+            payments: 0,
+            paid: 0,
+            delivered,
+            audits: 0,
+            failures: Vec::new(),
+        }
     }
 
     pub(super) fn add(&mut self, other: Tally) {
@@ -116,7 +125,13 @@ pub struct TpccWorker<P: Protocol> {
 }
 
 impl<P: Protocol> TpccWorker<P> {
-    pub(super) fn new(session: Session<P>, store: Arc<Store<P>>, seed: u64, thread: usize, threads: usize) -> Self {
+    pub(super) fn new(
+        session: Session<P>,
+        store: Arc<Store<P>>,
+        seed: u64,
+        thread: usize,
+        threads: usize,
+    ) -> Self {
         let knobs = &store.knobs;
         TpccWorker {
             inputs: Inputs::new(rng::stream(seed, thread as u64), knobs, thread, threads),
@@ -137,10 +152,12 @@ impl<P: Protocol> TpccWorker<P> {
         self.tally
     }
 
-    /// The next of its warehouses, if a delivery is queued there. One warehouse a time is looked at, however many it owns.
+    /// The next of its warehouses, if a delivery is queued there. One warehouse a time is looked
+    /// at, however many it owns.
     fn next_queued(&mut self) -> Option<WarehouseId> {
         let warehouse = *self.owned.get(self.looked_at)?;
-        self.looked_at = if self.looked_at + 1 == self.owned.len() { 0 } else { self.looked_at + 1 };
+        self.looked_at =
+            if self.looked_at + 1 == self.owned.len() { 0 } else { self.looked_at + 1 };
         self.store.queues.is_asked(warehouse).then_some(warehouse)
     }
 
@@ -164,7 +181,8 @@ impl<P: Protocol> TpccWorker<P> {
             OrderIds::Once => store.numbers.draw_order(input.warehouse, input.district),
             OrderIds::PerAttempt | OrderIds::District => 0,
         };
-        let (end, retries) = run(session, announcer, NEW_ORDER, |tx| store.new_order(tx, &input, drawn, announcer));
+        let (end, retries) =
+            run(session, announcer, NEW_ORDER, |tx| store.new_order(tx, &input, drawn, announcer));
         let committed = match end {
             Ok(total) => {
                 std::hint::black_box(total);
@@ -186,7 +204,8 @@ impl<P: Protocol> TpccWorker<P> {
         let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.payment(&store.knobs);
         let number = store.numbers.draw_payment(input.customer_warehouse);
-        let (end, retries) = run(session, announcer, PAYMENT, |tx| store.payment(tx, &input, number, announcer));
+        let (end, retries) =
+            run(session, announcer, PAYMENT, |tx| store.payment(tx, &input, number, announcer));
         let () = end?;
         tally.payments += 1;
         tally.paid += input.amount;
@@ -197,7 +216,8 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, tracer, .. } = self;
         let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.order_status(&store.knobs);
-        let (end, retries) = run(session, announcer, ORDER_STATUS, |tx| store.order_status(tx, &input));
+        let (end, retries) =
+            run(session, announcer, ORDER_STATUS, |tx| store.order_status(tx, &input));
         let () = end?;
         Ok(Step { kind: ORDER_STATUS, committed: true, retries })
     }
@@ -206,8 +226,9 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, hints, tally, tracer, .. } = self;
         let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.delivery(warehouse);
-        let (end, retries) =
-            run(session, announcer, DELIVERY, |tx| store.delivery(tx, &input, hints.of(warehouse), announcer));
+        let (end, retries) = run(session, announcer, DELIVERY, |tx| {
+            store.delivery(tx, &input, hints.of(warehouse), announcer)
+        });
         let delivered = end?;
         // Only now: an attempt that was aborted has delivered nothing.
         if store.knobs.delivery_hint {
@@ -221,7 +242,8 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, items, tracer, .. } = self;
         let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.stock_level();
-        let (end, retries) = run(session, announcer, STOCK_LEVEL, |tx| store.stock_level(tx, &input, items));
+        let (end, retries) =
+            run(session, announcer, STOCK_LEVEL, |tx| store.stock_level(tx, &input, items));
         std::hint::black_box(end?);
         Ok(Step { kind: STOCK_LEVEL, committed: true, retries })
     }
@@ -230,7 +252,8 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, tally, tracer, .. } = self;
         let announcer = Announcer::new(tracer.as_ref());
         let (warehouse, district) = (inputs.warehouse(), inputs.district());
-        let (end, retries) = run(session, announcer, AUDIT, |tx| store.audit(tx, warehouse, district));
+        let (end, retries) =
+            run(session, announcer, AUDIT, |tx| store.audit(tx, warehouse, district));
         tally.failures.extend(end?);
         tally.audits += 1;
         Ok(Step { kind: AUDIT, committed: true, retries })
@@ -278,7 +301,11 @@ impl<P: Protocol> Worker for TpccWorker<P> {
 }
 
 /// Makes the deliveries that are still queued, and says how many these were.
-pub(super) fn drain<P: Protocol>(session: &mut Session<P>, store: &Store<P>, tally: &mut Tally) -> Result<u64, Abort> {
+pub(super) fn drain<P: Protocol>(
+    session: &mut Session<P>,
+    store: &Store<P>,
+    tally: &mut Tally,
+) -> Result<u64, Abort> {
     // A stream that no thread has.
     let mut inputs = Inputs::new(rng::stream(0, u64::MAX), &store.knobs, 0, 1);
     let hints = Hints::new(store.knobs.warehouses);
@@ -286,7 +313,8 @@ pub(super) fn drain<P: Protocol>(session: &mut Session<P>, store: &Store<P>, tal
     for warehouse in 1..=store.knobs.warehouses {
         while store.queues.is_asked(warehouse) {
             let input = inputs.delivery(warehouse);
-            let delivered = session.run(|tx| store.delivery(tx, &input, hints.of(warehouse), Announcer::new(None)))?;
+            let delivered = session
+                .run(|tx| store.delivery(tx, &input, hints.of(warehouse), Announcer::new(None)))?;
             tally.deliver(warehouse, &delivered);
             store.queues.done(warehouse);
             drained += 1;
@@ -304,8 +332,13 @@ fn run<T, E: From<Abort>, P: Protocol>(
 ) -> (Result<T, E>, u64) {
     let mut attempts = 0;
     let tell = |conflict: &Conflict| announcer.aborted(conflict);
-    let options = if announcer.is_heard() { RunOptions::new().on_conflict(&tell) } else { RunOptions::new() };
-    let options = if matches!(kind, ORDER_STATUS | STOCK_LEVEL | AUDIT) { options.read_only() } else { options };
+    let options =
+        if announcer.is_heard() { RunOptions::new().on_conflict(&tell) } else { RunOptions::new() };
+    let options = if matches!(kind, ORDER_STATUS | STOCK_LEVEL | AUDIT) {
+        options.read_only()
+    } else {
+        options
+    };
     let end = session.run_with(options, |tx| {
         attempts += 1;
         announcer.begin(kind);

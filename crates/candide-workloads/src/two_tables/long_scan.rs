@@ -1,5 +1,5 @@
-//! The long scan: a transaction reads the row of the small table, scans a thousand of the large one, and then writes the row
-//! that it read first, which others have written meanwhile.
+//! The long scan: a transaction reads the row of the small table, scans a thousand of the large
+//! one, and then writes the row that it read first, which others have written meanwhile.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -15,7 +15,8 @@ use crate::workload::{require, require_transactions};
 use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
 use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, rng};
 
-/// The random stream of a thread's scans is that of its number with this bit: the number itself has that of its columns.
+/// The random stream of a thread's scans is that of its number with this bit: the number itself has
+/// that of its columns.
 const SCAN_STREAM: u64 = 1 << 40;
 
 /// The knobs.
@@ -76,9 +77,18 @@ impl Workload for LongScan {
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<LongScanTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<LongScanTables<P>, Failure> {
         let tables = TwoTables::load(JointInOrder, self.rows, 1, self.transactions, db, loading)?;
-        Ok(LongScanTables { tables, knobs: self.clone(), seed: loading.seed, wrong: AtomicU64::new(0) })
+        Ok(LongScanTables {
+            tables,
+            knobs: self.clone(),
+            seed: loading.seed,
+            wrong: AtomicU64::new(0),
+        })
     }
 }
 
@@ -95,14 +105,30 @@ pub struct LongScanTables<P: Protocol> {
 impl<P: Protocol> Loaded<P> for LongScanTables<P> {
     type Worker = LongScanWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> LongScanWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> LongScanWorker<P> {
         let (operations, writer) = self.tables.small.inputs(thread, stopped);
         let mut rng = rng::stream(self.seed, thread as u64 | SCAN_STREAM);
         let last = self.knobs.rows - self.knobs.scan;
         let starts = draw_all(self.knobs.transactions, stopped, || rng.u64(..=last));
-        let tables = Tables { small: self.tables.small.table.clone(), large: self.tables.large.table.clone() };
+        let tables = Tables {
+            small: self.tables.small.table.clone(),
+            large: self.tables.large.table.clone(),
+        };
         let starts = Replay::new(starts, 1);
-        LongScanWorker { session, tables, operations, starts, scan: self.knobs.scan, writer, wrong: 0 }
+        LongScanWorker {
+            session,
+            tables,
+            operations,
+            starts,
+            scan: self.knobs.scan,
+            writer,
+            wrong: 0,
+        }
     }
 
     fn absorb(&self, worker: LongScanWorker<P>) {
@@ -165,7 +191,12 @@ struct Tables<P: Protocol> {
 
 impl<P: Protocol> Tables<P> {
     /// The transaction. Gives whether the scan gave each row of its range once and in order.
-    fn transact(&self, tx: &Tx<'_, P>, operation: &Operation, range: Range<u64>) -> Result<bool, Abort> {
+    fn transact(
+        &self,
+        tx: &Tx<'_, P>,
+        operation: &Operation,
+        range: Range<u64>,
+    ) -> Result<bool, Abort> {
         let row = self.small.find(tx, &0)?;
         let before = row.read(Whole)?;
         let is_whole = scan_all(&self.large, tx, range)?;

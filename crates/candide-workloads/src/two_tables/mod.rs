@@ -1,5 +1,5 @@
-//! Two workloads of MOCC (VLDB 2016) over two tables, of which a small one has a single row that all transactions want, and a
-//! large one has a million that are only read.
+//! Two workloads of MOCC (VLDB 2016) over two tables, of which a small one has a single row that
+//! all transactions want, and a large one has a million that are only read.
 
 mod long_scan;
 mod shifting;
@@ -22,8 +22,8 @@ pub struct TwoTables<P: Protocol, L: Layout> {
 }
 
 impl<P: Protocol, L: Layout> TwoTables<P, L> {
-    /// Creates and fills the tables: a large one with so many `rows`, of which transactions read `reads` that differ. So many
-    /// `transactions` are drawn per thread.
+    /// Creates and fills the tables: a large one with so many `rows`, of which transactions read
+    /// `reads` that differ. So many `transactions` are drawn per thread.
     fn load(
         layout: L,
         rows: u64,
@@ -32,7 +32,13 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
         db: &Database<P>,
         loading: &Loading<'_>,
     ) -> Result<Self, Failure> {
-        let small = Ycsb { rows: 1, operations: 1, transactions, verify: Verify::Increment, ..Ycsb::hot(1) };
+        let small = Ycsb {
+            rows: 1,
+            operations: 1,
+            transactions,
+            verify: Verify::Increment,
+            ..Ycsb::hot(1)
+        };
         let large = Ycsb {
             rows,
             operations: reads,
@@ -44,14 +50,20 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
             verify: Verify::Tag,
             ..Ycsb::blind("large".to_string(), layout)
         };
-        Ok(TwoTables { small: small.load_as("small", db, loading)?, large: large.load_as("large", db, loading)? })
+        Ok(TwoTables {
+            small: small.load_as("small", db, loading)?,
+            large: large.load_as("large", db, loading)?,
+        })
     }
 
     /// Whether the small table counts what was committed, and the large one is as it was loaded.
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
-        for (name, found) in [("small", self.small.census(session)?), ("large", self.large.census(session)?)] {
-            let failed = found.failed.iter().map(|failure| format!("{name} table: {failure}")).collect();
+        for (name, found) in
+            [("small", self.small.census(session)?), ("large", self.large.census(session)?)]
+        {
+            let failed =
+                found.failed.iter().map(|failure| format!("{name} table: {failure}")).collect();
             consistency.merge(Consistency { failed, ..found });
         }
         Ok(consistency)

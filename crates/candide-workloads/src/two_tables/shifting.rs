@@ -1,6 +1,7 @@
-//! The shifting workload: a transaction makes one operation on the row of the small table and then reads twenty of the large
-//! one. The operation is a read in one phase and a read-modify-write in the next, so what was free of conflicts is full of
-//! them a moment later, and a moment later free again.
+//! The shifting workload: a transaction makes one operation on the row of the small table and then
+//! reads twenty of the large one. The operation is a read in one phase and a read-modify-write in
+//! the next, so what was free of conflicts is full of them a moment later, and a moment later free
+//! again.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,7 +15,9 @@ use super::TwoTables;
 use crate::hottest::probe;
 use crate::replay::{Replay, Stopped};
 use crate::workload::{require, require_transactions};
-use crate::ycsb::{Access, Attempt, Joint, Layout, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables};
+use crate::ycsb::{
+    Access, Attempt, Joint, Layout, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables,
+};
 use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Timeline, Worker, Workload};
 
 /// The phases, and the kinds of their transactions.
@@ -97,15 +100,27 @@ impl Workload for Shifting {
         })?;
         let rows = self.reads as u64..=u64::from(u32::MAX);
         require(rows.contains(&self.rows), || {
-            format!("rows must be from {} (the reads differ) to {}, not {}", rows.start(), rows.end(), self.rows)
+            format!(
+                "rows must be from {} (the reads differ) to {}, not {}",
+                rows.start(),
+                rows.end(),
+                self.rows
+            )
         })?;
         require(!self.slice.is_zero() && self.slice <= self.phase, || {
-            format!("a slice must be longer than nothing and no longer than the phase of {:?}", self.phase)
+            format!(
+                "a slice must be longer than nothing and no longer than the phase of {:?}",
+                self.phase
+            )
         })?;
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<ShiftingTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<ShiftingTables<P>, Failure> {
         let tables = TwoTables::load(Joint, self.rows, self.reads, self.transactions, db, loading)?;
         Ok(ShiftingTables { tables, phase: Arc::default() })
     }
@@ -126,7 +141,12 @@ impl<P: Protocol> Loaded<P> for ShiftingTables<P> {
         self.phase.store(phase % PHASES.len(), Ordering::Relaxed);
     }
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> ShiftingWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> ShiftingWorker<P> {
         let TwoTables { small, large } = &self.tables;
         let phase = Arc::clone(&self.phase);
         let side = |table| Side::new(table, thread, stopped);

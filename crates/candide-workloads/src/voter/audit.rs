@@ -49,7 +49,9 @@ fn settle(tables: &Tables<'_>, knobs: &Voter, done: &Done) -> Result<Consistency
     iterated.settle("read by raw iteration", knobs, done, &mut consistency);
     consistency.expect(looked_up == iterated, || {
         let (looked_up, iterated) = (looked_up.counts(), iterated.counts());
-        format!("transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}")
+        format!(
+            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
+        )
     });
     Ok(consistency)
 }
@@ -59,7 +61,8 @@ impl Tables<'_> {
         let mut books = Books::default();
         let contestants = 1..=knobs.contestants;
         self.contestants.by_keys(&mut contestants.clone(), &mut |row| books.contestant(row))?;
-        let mut places = contestants.flat_map(|contestant| states().map(move |state| InState { contestant, state }));
+        let mut places = contestants
+            .flat_map(|contestant| states().map(move |state| InState { contestant, state }));
         self.state_counts.by_keys(&mut places, &mut |row| books.state_count(row))?;
         for (code, _) in area_codes() {
             self.area_codes.by_keys(&mut [code].into_iter(), &mut |row| books.area_code(row))?;

@@ -39,12 +39,17 @@ impl Books {
     /// Area codes have to be entered before.
     pub(super) fn vote(&mut self, row: &Vote) {
         let area = (row.telephone / u64::from(TELEPHONES)) as u16;
-        self.misplaced += u64::from(self.area_codes.get(&area).unwrap_or(&NOWHERE) != row.state.as_bytes());
+        self.misplaced +=
+            u64::from(self.area_codes.get(&area).unwrap_or(&NOWHERE) != row.state.as_bytes());
         let columns = [row.id, u64::from(row.contestant), row.time].map(u64::to_le_bytes);
-        self.fingerprint = self.fingerprint.wrapping_add(fingerprint(row.telephone, columns.as_flattened()));
+        self.fingerprint =
+            self.fingerprint.wrapping_add(fingerprint(row.telephone, columns.as_flattened()));
         self.votes += 1;
         *self.callers_found.entry(row.telephone).or_default() += 1;
-        *self.state_counts_found.entry(InState { contestant: row.contestant, state: row.state }).or_default() += 1;
+        *self
+            .state_counts_found
+            .entry(InState { contestant: row.contestant, state: row.state })
+            .or_default() += 1;
     }
 
     pub(super) fn caller(&mut self, row: &Caller) {
@@ -62,18 +67,31 @@ impl Books {
 
     /// Rows of the five tables, and the sum of the votes' fingerprints.
     pub(super) fn counts(&self) -> [u64; 6] {
-        let rows = [self.contestants.len(), self.area_codes.len(), self.callers.len(), self.state_counts.len()];
+        let rows = [
+            self.contestants.len(),
+            self.area_codes.len(),
+            self.callers.len(),
+            self.state_counts.len(),
+        ];
         let [contestants, area_codes, callers, state_counts] = rows.map(|rows| rows as u64);
         [contestants, area_codes, self.votes, callers, state_counts, self.fingerprint]
     }
 
     /// Examines what can be examined of one way of reading.
-    pub(super) fn settle(&self, way: &str, knobs: &Voter, done: &Done, consistency: &mut Consistency) {
+    pub(super) fn settle(
+        &self,
+        way: &str,
+        knobs: &Voter,
+        done: &Done,
+        consistency: &mut Consistency,
+    ) {
         consistency.expect(self.votes == done.votes, || {
             format!("{way}: there are {} votes where {} were committed", self.votes, done.votes)
         });
-        let expected =
-            NAMES.iter().take(knobs.contestants as usize).map(|name| Text::new(name).expect("names are short"));
+        let expected = NAMES
+            .iter()
+            .take(knobs.contestants as usize)
+            .map(|name| Text::new(name).expect("names are short"));
         let expected: HashMap<u32, Text<50>> = (1..).zip(expected).collect();
         let codes: HashMap<u16, [u8; 2]> = area_codes().collect();
         consistency.expect(self.contestants == expected && self.area_codes == codes, || {
@@ -84,17 +102,28 @@ impl Books {
         };
         wrong("votes are from another state than that of their area", self.misplaced as usize);
         // A telephone without votes has no count, so both sides have the same keys.
-        let differ = self.callers_found.iter().filter(|(telephone, votes)| self.callers.get(telephone) != Some(votes));
-        let unfounded = self.callers.keys().filter(|telephone| !self.callers_found.contains_key(telephone));
-        wrong("telephones have a count that is not that of their votes", differ.count() + unfounded.count());
+        let differ = self
+            .callers_found
+            .iter()
+            .filter(|(telephone, votes)| self.callers.get(telephone) != Some(votes));
+        let unfounded =
+            self.callers.keys().filter(|telephone| !self.callers_found.contains_key(telephone));
+        wrong(
+            "telephones have a count that is not that of their votes",
+            differ.count() + unfounded.count(),
+        );
         let over = self.callers_found.values().filter(|&&votes| votes > knobs.votes_max);
         wrong("telephones have voted too often", over.count());
         let found = |key| self.state_counts_found.get(key).copied().unwrap_or(0);
         let differ = self.state_counts.iter().filter(|(key, votes)| found(key) != **votes);
-        let missing = self.state_counts_found.keys().filter(|key| !self.state_counts.contains_key(key));
-        wrong("contestants have a count in a state that is not that of their votes", differ.count() + missing.count());
-        let all =
-            (1..=knobs.contestants).flat_map(|contestant| states().map(move |state| InState { contestant, state }));
+        let missing =
+            self.state_counts_found.keys().filter(|key| !self.state_counts.contains_key(key));
+        wrong(
+            "contestants have a count in a state that is not that of their votes",
+            differ.count() + missing.count(),
+        );
+        let all = (1..=knobs.contestants)
+            .flat_map(|contestant| states().map(move |state| InState { contestant, state }));
         let lost = all.filter(|place| !self.state_counts.contains_key(place));
         wrong("contestants have no count in a state", lost.count());
     }

@@ -15,7 +15,8 @@ pub(super) struct Call {
     pub(super) contestant: u32,
 }
 
-/// Draws the calls of one thread. Calls that were replayed would soon all be refused, and drawing one takes a few nanoseconds.
+/// Draws the calls of one thread. Calls that were replayed would soon all be refused, and drawing
+/// one takes a few nanoseconds.
 pub(super) struct Calls {
     rng: Rng,
     areas: Vec<u16>,
@@ -45,12 +46,15 @@ impl Calls {
         } else {
             self.favourites[area]
         };
-        Call { telephone: u64::from(self.areas[area]) * u64::from(TELEPHONES) + u64::from(number), contestant }
+        Call {
+            telephone: u64::from(self.areas[area]) * u64::from(TELEPHONES) + u64::from(number),
+            contestant,
+        }
     }
 }
 
-/// Whom the area at a place of the list favours: the same in all threads. Three areas in ten favour the first contestant, the
-/// others anybody.
+/// Whom the area at a place of the list favours: the same in all threads. Three areas in ten favour
+/// the first contestant, the others anybody.
 fn favourite(area: usize, contestants: u32) -> u32 {
     let mut rng = crate::stream(0, area as u64);
     if rng.u32(..100) < 30 { 1 } else { rng.u32(1..=contestants) }

@@ -1,11 +1,14 @@
-//! Voter: telephone votes for the contestants of a talent show, as VoltDB defined it and H-Store, BenchBase and STO took it over.
+//! Voter: telephone votes for the contestants of a talent show, as VoltDB defined it and H-Store,
+//! BenchBase and STO took it over.
 //!
-//! A vote looks up the contestant, the caller's count, and his state by the area code, and is then added to the votes and to
-//! two counts: that of the caller, and that of the contestant in that state. In VoltDB these counts are views, of which the
-//! transaction reads the first; here they are tables. One call in a hundred is for a contestant who does not exist. Half of
-//! the others are for the area's favourite, the other half for anyone.
+//! A vote looks up the contestant, the caller's count, and his state by the area code, and is then
+//! added to the votes and to two counts: that of the caller, and that of the contestant in that
+//! state. In VoltDB these counts are views, of which the transaction reads the first; here they are
+//! tables. One call in a hundred is for a contestant who does not exist. Half of the others are for
+//! the area's favourite, the other half for anyone.
 //!
-//! [`Voter::strict`] allows two votes to a telephone, as VoltDB does; [`Voter::published`] a thousand, as all others do.
+//! [`Voter::strict`] allows two votes to a telephone, as VoltDB does; [`Voter::published`] a
+//! thousand, as all others do.
 
 mod area_codes;
 mod audit;
@@ -113,10 +116,16 @@ impl Workload for Voter {
         })
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<VoterTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<VoterTables<P>, Failure> {
         let contest = Contest::create(db)?;
         db.session()?.run(|tx| contest.enter_area_codes(tx))?;
-        loading.fill(db, u64::from(self.contestants), |tx, number| contest.enter(tx, number as u32 + 1))?;
+        loading.fill(db, u64::from(self.contestants), |tx, number| {
+            contest.enter(tx, number as u32 + 1)
+        })?;
         let (done, workers) = (Mutex::default(), AtomicU64::new(0));
         Ok(VoterTables { contest, knobs: self.clone(), seed: loading.seed, done, workers })
     }
@@ -142,7 +151,12 @@ impl<P: Protocol> VoterTables<P> {
 impl<P: Protocol> Loaded<P> for VoterTables<P> {
     type Worker = VoterWorker<P>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, _stopped: Stopped<'_>) -> VoterWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        _stopped: Stopped<'_>,
+    ) -> VoterWorker<P> {
         let calls = Calls::new(&self.knobs, rng::stream(self.seed, thread as u64));
         let number = self.workers.fetch_add(1, Ordering::Relaxed);
         VoterWorker::new(session, self.contest.clone(), number, calls, &self.knobs)

@@ -126,8 +126,9 @@ impl<P: Protocol> Contest<P> {
     }
 
     pub(super) fn enter_area_codes(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
-        area_codes()
-            .try_for_each(|(code, state)| self.area_codes.insert(tx, AreaCode { code, state: Bytes::new(state) }))
+        area_codes().try_for_each(|(code, state)| {
+            self.area_codes.insert(tx, AreaCode { code, state: Bytes::new(state) })
+        })
     }
 
     /// Enters contestant number `number`, for whom nobody has voted yet.
@@ -135,7 +136,8 @@ impl<P: Protocol> Contest<P> {
         let name = Text::new(NAMES[number as usize - 1]).expect("names are short");
         self.contestants.insert(tx, Contestant { number, name })?;
         states().try_for_each(|state| {
-            self.state_counts.insert(tx, StateCount { place: InState { contestant: number, state }, votes: 0 })
+            self.state_counts
+                .insert(tx, StateCount { place: InState { contestant: number, state }, votes: 0 })
         })
     }
 }

@@ -51,8 +51,21 @@ pub struct VoterWorker<P: Protocol> {
 }
 
 impl<P: Protocol> VoterWorker<P> {
-    pub(super) fn new(session: Session<P>, contest: Contest<P>, number: u64, calls: Calls, knobs: &Voter) -> Self {
-        VoterWorker { session, contest, calls, votes_max: knobs.votes_max, next: number << 40, done: Done::default() }
+    pub(super) fn new(
+        session: Session<P>,
+        contest: Contest<P>,
+        number: u64,
+        calls: Calls,
+        knobs: &Voter,
+    ) -> Self {
+        VoterWorker {
+            session,
+            contest,
+            calls,
+            votes_max: knobs.votes_max,
+            next: number << 40,
+            done: Done::default(),
+        }
     }
 
     pub(super) fn into_done(self) -> Done {
@@ -104,7 +117,11 @@ impl<P: Protocol> Contest<P> {
             None => self.callers.insert(tx, Caller { telephone, votes: 1 })?,
         }
         // What all write and none reads: an addition that cannot fail may be put off.
-        self.state_counts.update(tx, &InState { contestant, state }, StateCount::VOTES.wrapping_add(1))?;
+        self.state_counts.update(
+            tx,
+            &InState { contestant, state },
+            StateCount::VOTES.wrapping_add(1),
+        )?;
         Ok(())
     }
 }

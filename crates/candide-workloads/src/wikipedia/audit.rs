@@ -8,8 +8,8 @@ use candide::{Abort, Error, Protocol, Session};
 use super::books::Books;
 use super::editing::all_watchers;
 use super::rows::{
-    Article, LogEntry, NamedPage, Page, PageName, Part, RecentChange, Revision, TextId, User, Watch, WatchKey, Watcher,
-    text,
+    Article, LogEntry, NamedPage, Page, PageName, Part, RecentChange, Revision, TextId, User,
+    Watch, WatchKey, Watcher, text,
 };
 use super::tables::{EditNumbers, parts_of};
 use super::verdict::Account;
@@ -68,7 +68,9 @@ fn settle(
     account.settle("read by raw iteration", &iterated, knobs, &mut consistency);
     let (looked_up, iterated) = (looked_up.counts(), iterated.counts());
     consistency.expect(looked_up == iterated, || {
-        format!("transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}")
+        format!(
+            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
+        )
     });
     account.settle_reads(&mut consistency);
     Ok(consistency)
@@ -91,7 +93,12 @@ impl Tables<'_> {
     }
 
     /// By the keys that the rows must have: what has another key is met by iteration only.
-    fn read_by_transactions(&self, knobs: &Wikipedia, names: &[PageName], next: &EditNumbers) -> Result<Books, Abort> {
+    fn read_by_transactions(
+        &self,
+        knobs: &Wikipedia,
+        names: &[PageName],
+        next: &EditNumbers,
+    ) -> Result<Books, Abort> {
         let mut books = Books::default();
         self.users.by_keys(&mut (0..=knobs.users), &mut |row| books.user(row))?;
         self.pages.by_keys(&mut (0..=knobs.pages), &mut |row| books.page(row))?;
@@ -103,17 +110,24 @@ impl Tables<'_> {
             books.text(row);
             texts.push((row.id, row.len));
         })?;
-        let mut parts = texts.iter().flat_map(|&(id, len)| (0..parts_of(len)).map(move |number| (id, number)));
+        let mut parts =
+            texts.iter().flat_map(|&(id, len)| (0..parts_of(len)).map(move |number| (id, number)));
         self.parts.by_keys(&mut parts, &mut |row| books.part(row))?;
         for user in 1..=knobs.users {
-            let first = |user| WatchKey { user, page: PageName { namespace: i32::MIN, title: text("") } };
-            self.watches.by_scans(Included(first(user)), Excluded(first(user + 1)), &mut |row| books.watch(row))?;
+            let first =
+                |user| WatchKey { user, page: PageName { namespace: i32::MIN, title: text("") } };
+            self.watches.by_scans(
+                Included(first(user)),
+                Excluded(first(user + 1)),
+                &mut |row| books.watch(row),
+            )?;
         }
         self.page_names.by_keys(&mut names.iter().copied(), &mut |row| books.name(row))?;
         for name in names {
             for watched in [Some(*name), talk_about(name)].into_iter().flatten() {
                 let (first, last) = all_watchers(&watched).into_inner();
-                self.watchers.by_scans(Included(first), Included(last), &mut |row| books.watcher(row))?;
+                self.watchers
+                    .by_scans(Included(first), Included(last), &mut |row| books.watcher(row))?;
             }
         }
         Ok(books)

@@ -1,11 +1,12 @@
-//! What the tables come to, however they are read: of each row what the check needs, and a fingerprint of the rest.
+//! What the tables come to, however they are read: of each row what the check needs, and a
+//! fingerprint of the rest.
 
 use std::collections::{HashMap, HashSet};
 
 use super::content::is_character;
 use super::rows::{
-    Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision, RevisionId, TextId,
-    User, UserId, Watch, WatchKey, Watcher, WatcherKey,
+    Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision,
+    RevisionId, TextId, User, UserId, Watch, WatchKey, Watcher, WatcherKey,
 };
 use crate::read_back::fingerprint;
 
@@ -64,32 +65,52 @@ pub(super) struct Books {
 
 impl Books {
     pub(super) fn user(&mut self, row: &User) {
-        self.print(0, row.id, &[row.name.as_str().as_bytes(), row.touched.as_bytes(), &row.edit_count.to_le_bytes()]);
+        self.print(
+            0,
+            row.id,
+            &[row.name.as_str().as_bytes(), row.touched.as_bytes(), &row.edit_count.to_le_bytes()],
+        );
         self.users.insert(row.id, row.edit_count);
     }
 
     pub(super) fn page(&mut self, row: &Page) {
         let &Page { id, namespace, title, latest, len, .. } = row;
         let numbers = [row.is_redirect as u64, row.is_new as u64, latest, u64::from(len)];
-        self.print(1, id, &[title.as_str().as_bytes(), row.touched.as_bytes(), &bytes_of(&numbers)]);
+        self.print(
+            1,
+            id,
+            &[title.as_str().as_bytes(), row.touched.as_bytes(), &bytes_of(&numbers)],
+        );
         self.pages.insert(id, PageEntry { name: PageName { namespace, title }, latest, len });
     }
 
     pub(super) fn name(&mut self, row: &NamedPage) {
-        self.print(2, row.page, &[row.name.title.as_str().as_bytes(), &row.name.namespace.to_le_bytes()]);
+        self.print(
+            2,
+            row.page,
+            &[row.name.title.as_str().as_bytes(), &row.name.namespace.to_le_bytes()],
+        );
         self.names.insert(row.name, row.page);
     }
 
     pub(super) fn revision(&mut self, row: &Revision) {
         let &Revision { id, page, text, user, len, parent, .. } = row;
         let numbers = [page, text, user, u64::from(len), parent, row.minor_edit as u64];
-        self.print(3, id, &[row.comment.as_str().as_bytes(), row.timestamp.as_bytes(), &bytes_of(&numbers)]);
+        self.print(
+            3,
+            id,
+            &[row.comment.as_str().as_bytes(), row.timestamp.as_bytes(), &bytes_of(&numbers)],
+        );
         self.revisions.insert(id, RevisionEntry { page, text, user, len });
     }
 
     /// Texts have to be entered before their parts.
     pub(super) fn text(&mut self, row: &Article) {
-        self.print(4, row.id, &[row.flags.as_str().as_bytes(), &bytes_of(&[row.page, u64::from(row.len)])]);
+        self.print(
+            4,
+            row.id,
+            &[row.flags.as_str().as_bytes(), &bytes_of(&[row.page, u64::from(row.len)])],
+        );
         self.texts.insert(row.id, TextEntry { page: row.page, len: row.len, parts: 0 });
     }
 
@@ -97,15 +118,24 @@ impl Books {
         self.print(5, row.text << 20 | u64::from(row.number), &[row.bytes.as_bytes()]);
         self.parts += 1;
         let Some(text) = self.texts.get_mut(&row.text) else { return };
-        let used = (text.len as usize).saturating_sub(row.number as usize * PART_BYTES).min(PART_BYTES);
+        let used =
+            (text.len as usize).saturating_sub(row.number as usize * PART_BYTES).min(PART_BYTES);
         let (used, unused) = row.bytes.as_bytes().split_at(used);
-        let is_good = used.iter().all(|&byte| is_character(byte)) && unused.iter().all(|&byte| byte == 0);
+        let is_good =
+            used.iter().all(|&byte| is_character(byte)) && unused.iter().all(|&byte| byte == 0);
         text.parts += u32::from(is_good && !used.is_empty());
     }
 
     pub(super) fn change(&mut self, row: &RecentChange) {
         let &RecentChange { id, user, page, text, new_len: len, .. } = row;
-        self.print(6, id, &[row.timestamp.as_bytes(), &bytes_of(&[user, page, text, row.last_text, u64::from(len)])]);
+        self.print(
+            6,
+            id,
+            &[
+                row.timestamp.as_bytes(),
+                &bytes_of(&[user, page, text, row.last_text, u64::from(len)]),
+            ],
+        );
         self.changes.push(ChangeEntry { user, page, text, len });
     }
 
@@ -116,7 +146,15 @@ impl Books {
 
     pub(super) fn watch(&mut self, row: &Watch) {
         let WatchKey { user, page } = row.key;
-        self.print(8, user, &[page.title.as_str().as_bytes(), &page.namespace.to_le_bytes(), row.notified.as_bytes()]);
+        self.print(
+            8,
+            user,
+            &[
+                page.title.as_str().as_bytes(),
+                &page.namespace.to_le_bytes(),
+                row.notified.as_bytes(),
+            ],
+        );
         self.watches.insert(row.key);
     }
 
@@ -131,7 +169,8 @@ impl Books {
         self.fingerprint = self.fingerprint.wrapping_add(row);
     }
 
-    /// Rows of each table, and the sum of their fingerprints: the same for whoever has met the same rows.
+    /// Rows of each table, and the sum of their fingerprints: the same for whoever has met the same
+    /// rows.
     pub(super) fn counts(&self) -> [u64; 11] {
         let rows = [
             self.users.len(),

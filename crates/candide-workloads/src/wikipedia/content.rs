@@ -1,7 +1,8 @@
 //! Names and texts, as long as those of the real Wikipedia.
 //!
-//! The benchmark's histograms are long; these are quantiles of them. Between two quantiles values grow geometrically, as long tails
-//! do, and linearly where they are not positive; the means come out within a fifth of those of the histograms.
+//! The benchmark's histograms are long; these are quantiles of them. Between two quantiles values
+//! grow geometrically, as long tails do, and linearly where they are not positive; the means come
+//! out within a fifth of those of the histograms.
 
 use fastrand::Rng;
 
@@ -20,17 +21,25 @@ const PLACES: [u32; 10] = [0, 10, 100, 250, 500, 750, 900, 950, 990, 1000];
 /// A distribution by the values at [`PLACES`].
 struct Quantiles([f64; 10]);
 
-const TITLE_LENGTH: Quantiles = Quantiles([4.0, 4.0, 8.0, 12.0, 14.0, 22.0, 32.0, 38.0, 53.0, 141.0]);
+const TITLE_LENGTH: Quantiles =
+    Quantiles([4.0, 4.0, 8.0, 12.0, 14.0, 22.0, 32.0, 38.0, 53.0, 141.0]);
 const REVISIONS: Quantiles = Quantiles([1.0, 1.0, 1.0, 1.0, 2.0, 7.0, 22.0, 46.0, 190.0, 1000.0]);
-const TEXT_LENGTH: Quantiles =
-    Quantiles([100.0, 100.0, 500.0, 1750.0, 5500.0, 17_900.0, 38_300.0, 58_200.0, 87_100.0, 100_000.0]);
+const TEXT_LENGTH: Quantiles = Quantiles([
+    100.0, 100.0, 500.0, 1750.0, 5500.0, 17_900.0, 38_300.0, 58_200.0, 87_100.0, 100_000.0,
+]);
 const NAME_LENGTH: Quantiles = Quantiles([3.0, 3.0, 6.0, 7.0, 9.0, 11.0, 14.0, 16.0, 20.0, 63.0]);
 
 /// By how much an edit changes the length of a text of at most so many bytes.
 const CHANGES: [(usize, Quantiles); 3] = [
     (1000, Quantiles([-400.0, -400.0, 0.0, 0.0, 0.0, 100.0, 500.0, 1200.0, 20_000.0, 100_000.0])),
-    (10_000, Quantiles([-1700.0, -1700.0, -100.0, 0.0, 0.0, 100.0, 300.0, 600.0, 1900.0, 100_000.0])),
-    (usize::MAX, Quantiles([-11_000.0, -11_000.0, -100.0, 0.0, 0.0, 100.0, 500.0, 900.0, 2900.0, 100_000.0])),
+    (
+        10_000,
+        Quantiles([-1700.0, -1700.0, -100.0, 0.0, 0.0, 100.0, 300.0, 600.0, 1900.0, 100_000.0]),
+    ),
+    (
+        usize::MAX,
+        Quantiles([-11_000.0, -11_000.0, -100.0, 0.0, 0.0, 100.0, 500.0, 900.0, 2900.0, 100_000.0]),
+    ),
 ];
 
 /// Namespaces, and how frequent they are.
@@ -44,7 +53,8 @@ const MINOR_WEIGHTS: [u32; 2] = [1_142_822, 362_171];
 impl Quantiles {
     fn sample(&self, rng: &mut Rng) -> f64 {
         let place = rng.f64() * 1000.0;
-        let upper = PLACES.iter().position(|&end| place < f64::from(end)).expect("less than the last");
+        let upper =
+            PLACES.iter().position(|&end| place < f64::from(end)).expect("less than the last");
         let (low, high) = (self.0[upper - 1], self.0[upper]);
         let (start, end) = (f64::from(PLACES[upper - 1]), f64::from(PLACES[upper]));
         let share = (place - start) / (end - start);
@@ -86,7 +96,8 @@ pub(super) fn restrictions(rng: &mut Rng) -> &'static str {
 /// Makes of one revision's text the next one's: longer by new characters, or cut off.
 pub(super) fn edit(content: &mut Vec<u8>, rng: &mut Rng) {
     let old = content.len();
-    let (_, change) = CHANGES.iter().find(|(most, _)| old <= *most).expect("the last one is for all");
+    let (_, change) =
+        CHANGES.iter().find(|(most, _)| old <= *most).expect("the last one is for all");
     let new = old as f64 + change.sample(rng).trunc();
     // Nobody empties a page.
     let new = if new < 1.0 { old - shrink(old) } else { (new as usize).min(TEXT_MAX) };
@@ -134,7 +145,12 @@ mod tests {
 
     #[test]
     fn means_are_near_those_of_the_histograms() {
-        let near = [(&TITLE_LENGTH, 17.8), (&REVISIONS, 12.1), (&TEXT_LENGTH, 13_559.0), (&NAME_LENGTH, 9.4)];
+        let near = [
+            (&TITLE_LENGTH, 17.8),
+            (&REVISIONS, 12.1),
+            (&TEXT_LENGTH, 13_559.0),
+            (&NAME_LENGTH, 9.4),
+        ];
         for (quantiles, published) in near {
             let mean = mean(quantiles);
             assert!((mean - published).abs() < published * 0.2, "{mean} instead of {published}");

@@ -1,4 +1,5 @@
-//! Editing a page: a new text, a new revision, an entry in two lists, and news for those who watch the page.
+//! Editing a page: a new text, a new revision, an entry in two lists, and news for those who watch
+//! the page.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +9,8 @@ use super::Site;
 use super::loader::{ADDRESS, COMMENT};
 use super::pages::Found;
 use super::rows::{
-    LogEntry, Page, PageName, RecentChange, Revision, Text255, Time, User, UserId, Watch, WatchKey, WatcherKey, text,
+    LogEntry, Page, PageName, RecentChange, Revision, Text255, Time, User, UserId, Watch, WatchKey,
+    WatcherKey, text,
 };
 use super::tables::{AT_ONCE, EditNumbers};
 
@@ -97,8 +99,14 @@ impl Edit<'_> {
 }
 
 impl<P: Protocol> Site<P> {
-    /// Puts the new text in its place and collects who watches the page. If nobody does, the edit is complete.
-    pub(super) fn update_page(&self, tx: &Tx<'_, P>, edit: &Edit<'_>, watchers: &mut Vec<UserId>) -> Result<(), Abort> {
+    /// Puts the new text in its place and collects who watches the page. If nobody does, the edit
+    /// is complete.
+    pub(super) fn update_page(
+        &self,
+        tx: &Tx<'_, P>,
+        edit: &Edit<'_>,
+        watchers: &mut Vec<UserId>,
+    ) -> Result<(), Abort> {
         let tables = &self.tables;
         let (page, numbers) = (edit.read.page, edit.numbers);
         tables.insert_text(tx, numbers.text, page, edit.content)?;
@@ -121,10 +129,18 @@ impl<P: Protocol> Site<P> {
     }
 
     /// Tells those who watched the page, if they still do.
-    pub(super) fn notify(&self, tx: &Tx<'_, P>, edit: &Edit<'_>, watchers: &[UserId]) -> Result<(), Abort> {
+    pub(super) fn notify(
+        &self,
+        tx: &Tx<'_, P>,
+        edit: &Edit<'_>,
+        watchers: &[UserId],
+    ) -> Result<(), Abort> {
         for users in watchers.chunks(AT_ONCE) {
             let user = |place: usize| users[place.min(users.len() - 1)];
-            let keys = std::array::from_fn::<_, AT_ONCE, _>(|place| WatchKey { user: user(place), page: *edit.name });
+            let keys = std::array::from_fn::<_, AT_ONCE, _>(|place| WatchKey {
+                user: user(place),
+                page: *edit.name,
+            });
             let watches = &self.tables.watches.find_many(tx, &keys)?[..users.len()];
             watches.iter().for_each(|watch| watch.prefetch(Watch::NOTIFIED));
             for watch in watches {
@@ -137,7 +153,11 @@ impl<P: Protocol> Site<P> {
     /// Enters the edit into the log, and counts it as its author's.
     pub(super) fn conclude(&self, tx: &Tx<'_, P>, edit: &Edit<'_>) -> Result<(), Abort> {
         self.tables.log.insert(tx, edit.log_entry())?;
-        self.tables.users.update(tx, &edit.user, (User::EDIT_COUNT.add(1), User::TOUCHED.set(edit.now)))
+        self.tables.users.update(
+            tx,
+            &edit.user,
+            (User::EDIT_COUNT.add(1), User::TOUCHED.set(edit.now)),
+        )
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use candide::{Abort, Database, Protocol, Session, Tx};
 
 use super::rows::{
-    NamedPage, Page, PageId, PageName, Revision, RevisionId, User, UserId, Watch, WatchKey, Watcher, WatcherKey, text,
-    time,
+    NamedPage, Page, PageId, PageName, Revision, RevisionId, User, UserId, Watch, WatchKey,
+    Watcher, WatcherKey, text, time,
 };
 use super::tables::Tables;
 use super::{THETA_PAGES, THETA_WATCHES, WATCHES_MAX, Wikipedia, content};
@@ -62,7 +62,13 @@ struct Loader<'a, P: Protocol> {
 
 impl<P: Protocol> Loader<'_, P> {
     /// A page with its revisions from `first` to before `end`.
-    fn page(&self, session: &mut Session<P>, id: PageId, first: RevisionId, end: RevisionId) -> Result<(), Failure> {
+    fn page(
+        &self,
+        session: &mut Session<P>,
+        id: PageId,
+        first: RevisionId,
+        end: RevisionId,
+    ) -> Result<(), Failure> {
         let mut rng = stream(self.loading.seed, FIRST_STREAM + id * 2 + 1);
         let mut content = content::first_text(&mut rng);
         for revision in first..end {
@@ -131,7 +137,8 @@ impl<P: Protocol> Loader<'_, P> {
             edit_count: self.edits[id as usize - 1].load(Ordering::Relaxed) as i32,
         };
         self.tables.users.insert(tx, user)?;
-        let count = Zipf::new(WATCHES_MAX + 1, THETA_WATCHES).sample(&mut rng).min(self.knobs.pages);
+        let count =
+            Zipf::new(WATCHES_MAX + 1, THETA_WATCHES).sample(&mut rng).min(self.knobs.pages);
         let pages = Zipf::new(self.knobs.pages, THETA_PAGES);
         let mut watched = HashSet::new();
         while (watched.len() as u64) < count {
@@ -140,7 +147,9 @@ impl<P: Protocol> Loader<'_, P> {
                 continue;
             }
             let page = self.names[place];
-            self.tables.watches.insert(tx, Watch { key: WatchKey { user: id, page }, notified: time(0) })?;
+            self.tables
+                .watches
+                .insert(tx, Watch { key: WatchKey { user: id, page }, notified: time(0) })?;
             self.tables.watchers.insert(tx, Watcher { key: WatcherKey { page, user: id } })?;
         }
         Ok(())

@@ -1,13 +1,17 @@
-//! Wikipedia, after OLTP-Bench (PVLDB 7, 2013) as STOv2 (VLDB 2020) takes it: pages are looked at, listed, edited and watched.
+//! Wikipedia, after OLTP-Bench (PVLDB 7, 2013) as STOv2 (VLDB 2020) takes it: pages are looked at,
+//! listed, edited and watched.
 //!
-//! An edit is up to four transactions, as in STOv2, and counted as one: it reads the page, then adds a text, a revision and a
-//! recent change and makes the page point at them, then tells those who watch the page, then enters itself into the log. What
-//! its author had read may be older than what it replaces; that is how Wikipedia is edited. Lengths, namespaces and shares are
-//! those of OLTP-Bench's histograms, by their quantiles; titles keep to 160 bytes and texts to 256 KiB, in parts of 2 KiB, where
-//! the schema has strings of any length. Addresses, groups and blocked users are not modelled, as in STOv2.
+//! An edit is up to four transactions, as in STOv2, and counted as one: it reads the page, then
+//! adds a text, a revision and a recent change and makes the page point at them, then tells those
+//! who watch the page, then enters itself into the log. What its author had read may be older than
+//! what it replaces; that is how Wikipedia is edited. Lengths, namespaces and shares are those of
+//! OLTP-Bench's histograms, by their quantiles; titles keep to 160 bytes and texts to 256 KiB, in
+//! parts of 2 KiB, where the schema has strings of any length. Addresses, groups and blocked users
+//! are not modelled, as in STOv2.
 //!
-//! [`Wikipedia::strict`] keeps both directions of the list of watched pages alike; [`Wikipedia::published`] is what was measured,
-//! which differs in the ways that [`Workload::differences`] names. Times count a worker's transactions.
+//! [`Wikipedia::strict`] keeps both directions of the list of watched pages alike;
+//! [`Wikipedia::published`] is what was measured, which differs in the ways that
+//! [`Workload::differences`] names. Times count a worker's transactions.
 
 mod audit;
 mod books;
@@ -32,8 +36,8 @@ use crate::replay::Stopped;
 use crate::workload::{require, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 pub use rows::{
-    Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision, RevisionId, TextId,
-    Time, Title, User, UserId, Watch, WatchKey, Watcher, WatcherKey,
+    Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision,
+    RevisionId, TextId, Time, Title, User, UserId, Watch, WatchKey, Watcher, WatcherKey,
 };
 use tables::Numbers;
 pub use tables::Tables;
@@ -41,8 +45,14 @@ use verdict::Account;
 pub use worker::WikipediaWorker;
 
 /// The transaction types, in the order of the weights.
-const KINDS: [&str; 6] =
-    ["add-watch", "remove-watch", "update-page", "list-namespace", "get-page-anonymous", "get-page-authenticated"];
+const KINDS: [&str; 6] = [
+    "add-watch",
+    "remove-watch",
+    "update-page",
+    "list-namespace",
+    "get-page-anonymous",
+    "get-page-authenticated",
+];
 
 /// The skew of the pages.
 const THETA_PAGES: f64 = 1.0001;
@@ -55,12 +65,13 @@ const WATCHES_MAX: u64 = 1000;
 pub struct Wikipedia {
     /// Users, with numbers from 1.
     pub users: u64,
-    /// Pages, with numbers from 1; the smaller the number the more often it is drawn. Each takes about 200 KB with its texts.
+    /// Pages, with numbers from 1; the smaller the number the more often it is drawn. Each takes
+    /// about 200 KB with its texts.
     pub pages: u64,
     /// How often each transaction type is drawn, relative to the others.
     pub weights: [u32; KINDS.len()],
-    /// Whether who watches an article is listed among those who watch what is said about it, and no more once he has stopped.
-    /// In the published code he is not listed, and watches that for ever.
+    /// Whether who watches an article is listed among those who watch what is said about it, and no
+    /// more once he has stopped. In the published code he is not listed, and watches that for ever.
     pub index_talk: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
@@ -83,7 +94,13 @@ impl Wikipedia {
 
     /// OLTP-Bench's unit.
     pub fn strict() -> Self {
-        Wikipedia { users: 2_000, pages: 1_000, index_talk: true, hash_index: true, ..Self::published() }
+        Wikipedia {
+            users: 2_000,
+            pages: 1_000,
+            index_talk: true,
+            hash_index: true,
+            ..Self::published()
+        }
     }
 }
 
@@ -139,19 +156,32 @@ impl Workload for Wikipedia {
     fn validate(&self) -> Result<(), String> {
         // Numbers are drawn and titles are made with 32 bits.
         let most = u64::from(u32::MAX);
-        require((1..=most).contains(&self.users), || format!("users must be from 1 to {most}, not {}", self.users))?;
-        require((1..=most).contains(&self.pages), || format!("pages must be from 1 to {most}, not {}", self.pages))?;
+        require((1..=most).contains(&self.users), || {
+            format!("users must be from 1 to {most}, not {}", self.users)
+        })?;
+        require((1..=most).contains(&self.pages), || {
+            format!("pages must be from 1 to {most}, not {}", self.pages)
+        })?;
         require_weights(&self.weights, &KINDS)?;
         require_transactions(self.transactions)
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<WikipediaTables<P>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<WikipediaTables<P>, Failure> {
         let tables = Tables::create(db, self)?;
         let names: Box<[PageName]> = (1..=self.pages).map(content::page_name).collect();
         let revisions = loader::load(&tables, db, self, &names, loading)?;
         let watches = tables.watches.for_each_quiescent(|_| {})? as u64;
         let account = Mutex::new(Account::new(revisions, watches, names.len()));
-        let site = Arc::new(Site { tables, numbers: Numbers::after(revisions), names, knobs: self.clone() });
+        let site = Arc::new(Site {
+            tables,
+            numbers: Numbers::after(revisions),
+            names,
+            knobs: self.clone(),
+        });
         Ok(WikipediaTables { site, seed: loading.seed, account, round: AtomicU64::new(0) })
     }
 }
@@ -192,9 +222,20 @@ impl<P: Protocol> Loaded<P> for WikipediaTables<P> {
         self.round.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> WikipediaWorker<P> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> WikipediaWorker<P> {
         let rng = rng::stream(self.seed, thread as u64);
-        WikipediaWorker::new(session, self.site.clone(), rng, self.round.load(Ordering::Relaxed), stopped)
+        WikipediaWorker::new(
+            session,
+            self.site.clone(),
+            rng,
+            self.round.load(Ordering::Relaxed),
+            stopped,
+        )
     }
 
     fn absorb(&self, worker: WikipediaWorker<P>) {

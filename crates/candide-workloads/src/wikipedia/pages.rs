@@ -3,7 +3,9 @@
 use candide::{Abort, Protocol, Tx};
 
 use super::Site;
-use super::rows::{NamedPage, Page, PageId, PageName, Revision, RevisionId, TextId, User, UserId, text};
+use super::rows::{
+    NamedPage, Page, PageId, PageName, Revision, RevisionId, TextId, User, UserId, text,
+};
 
 /// So many pages of a namespace are listed.
 const LISTED: usize = 20;
@@ -20,7 +22,12 @@ pub(super) struct Found {
 
 impl<P: Protocol> Site<P> {
     /// Looks a page up by name and copies its newest text.
-    pub(super) fn get_page(&self, tx: &Tx<'_, P>, name: &PageName, content: &mut Vec<u8>) -> Result<Found, Abort> {
+    pub(super) fn get_page(
+        &self,
+        tx: &Tx<'_, P>,
+        name: &PageName,
+        content: &mut Vec<u8>,
+    ) -> Result<Found, Abort> {
         let tables = &self.tables;
         let page = tables.page_names.read(tx, name, NamedPage::PAGE)?;
         let revision = tables.pages.read(tx, &page, Page::LATEST)?;
@@ -41,7 +48,8 @@ impl<P: Protocol> Site<P> {
         self.get_page(tx, name, content)
     }
 
-    /// Lists the first pages of a namespace. Gives how many of them are called something else than they are listed as.
+    /// Lists the first pages of a namespace. Gives how many of them are called something else than
+    /// they are listed as.
     pub(super) fn list_namespace(&self, tx: &Tx<'_, P>, namespace: i32) -> Result<u64, Abort> {
         let tables = &self.tables;
         let first = |namespace| PageName { namespace, title: text("") };

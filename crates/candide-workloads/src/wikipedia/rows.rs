@@ -1,7 +1,7 @@
 //! The rows, with the columns of the published schema.
 //!
-//! In users and pages, what an edit changes is apart from what hardly ever changes. Numbers begin with 1. A text is longer than a
-//! row may be, so it is kept in parts.
+//! In users and pages, what an edit changes is apart from what hardly ever changes. Numbers begin
+//! with 1. A text is longer than a row may be, so it is kept in parts.
 
 use candide::{Bytes, Key, Record, Text};
 

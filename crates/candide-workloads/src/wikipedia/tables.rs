@@ -4,8 +4,8 @@ use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptio
 
 use super::Wikipedia;
 use super::rows::{
-    Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, Part, RecentChange, Revision, TextId, User, Watch, Watcher,
-    text,
+    Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, Part, RecentChange, Revision, TextId,
+    User, Watch, Watcher, text,
 };
 use crate::counter::Counter;
 
@@ -54,12 +54,19 @@ impl<P: Protocol> Tables<P> {
     }
 
     /// Reads a text. Gives the page that it says it is of.
-    pub(super) fn read_text(&self, tx: &Tx<'_, P>, id: TextId, content: &mut Vec<u8>) -> Result<PageId, Abort> {
+    pub(super) fn read_text(
+        &self,
+        tx: &Tx<'_, P>,
+        id: TextId,
+        content: &mut Vec<u8>,
+    ) -> Result<PageId, Abort> {
         let (page, len) = self.texts.read(tx, &id, (Article::PAGE, Article::LEN))?;
         content.clear();
         let count = parts_of(len);
         for first in (0..count).step_by(AT_ONCE) {
-            let keys = std::array::from_fn::<_, AT_ONCE, _>(|number| (id, (first + number as u32).min(count - 1)));
+            let keys = std::array::from_fn::<_, AT_ONCE, _>(|number| {
+                (id, (first + number as u32).min(count - 1))
+            });
             let parts = self.parts.find_many(tx, &keys)?;
             for part in parts.iter().take((count - first) as usize) {
                 content.extend_from_slice(part.read(Part::BYTES)?.as_bytes());
@@ -70,8 +77,15 @@ impl<P: Protocol> Tables<P> {
     }
 
     /// Inserts a text.
-    pub(super) fn insert_text(&self, tx: &Tx<'_, P>, id: TextId, page: PageId, content: &[u8]) -> Result<(), Abort> {
-        self.texts.insert(tx, Article { id, flags: text("utf-8"), page, len: content.len() as u32 })?;
+    pub(super) fn insert_text(
+        &self,
+        tx: &Tx<'_, P>,
+        id: TextId,
+        page: PageId,
+        content: &[u8],
+    ) -> Result<(), Abort> {
+        self.texts
+            .insert(tx, Article { id, flags: text("utf-8"), page, len: content.len() as u32 })?;
         let part = |(number, bytes): (u32, &[u8])| {
             let bytes = Bytes::from_fn(|index| bytes.get(index).copied().unwrap_or(0));
             Part { text: id, number, bytes }
@@ -81,7 +95,11 @@ impl<P: Protocol> Tables<P> {
 }
 
 /// A table whose rows are only ever looked up one by one.
-fn numbered<R: Record, P: Protocol>(db: &Database<P>, name: &str, knobs: &Wikipedia) -> Result<Table<R, P>, Error> {
+fn numbered<R: Record, P: Protocol>(
+    db: &Database<P>,
+    name: &str,
+    knobs: &Wikipedia,
+) -> Result<Table<R, P>, Error> {
     let options = TableOptions::default();
     db.table_with(name, if knobs.hash_index { options } else { options.ordered() })
 }

@@ -5,7 +5,8 @@ use candide::{Abort, Protocol, Tx};
 use super::Site;
 use super::rows::{PageName, Time, User, UserId, Watch, WatchKey, Watcher, WatcherKey, time};
 
-/// The namespace of articles, and that of the pages where they are talked about, which are watched together with them.
+/// The namespace of articles, and that of the pages where they are talked about, which are watched
+/// together with them.
 const ARTICLES: i32 = 0;
 pub(super) const TALK: i32 = 1;
 
@@ -25,9 +26,17 @@ impl Rows {
 
 impl<P: Protocol> Site<P> {
     /// Enters a page into a user's list, an article together with what is said about it.
-    pub(super) fn add_watch(&self, tx: &Tx<'_, P>, user: UserId, page: &PageName, now: Time) -> Result<Rows, Abort> {
-        let mut added =
-            Rows { watches: self.enter_watch(tx, user, *page)?, watchers: self.enter_watcher(tx, user, *page)? };
+    pub(super) fn add_watch(
+        &self,
+        tx: &Tx<'_, P>,
+        user: UserId,
+        page: &PageName,
+        now: Time,
+    ) -> Result<Rows, Abort> {
+        let mut added = Rows {
+            watches: self.enter_watch(tx, user, *page)?,
+            watchers: self.enter_watcher(tx, user, *page)?,
+        };
         if let Some(talk) = talk_about(page) {
             added.watches += self.enter_watch(tx, user, talk)?;
             if self.knobs.index_talk {
@@ -44,11 +53,21 @@ impl<P: Protocol> Site<P> {
     }
 
     fn enter_watcher(&self, tx: &Tx<'_, P>, user: UserId, page: PageName) -> Result<u64, Abort> {
-        Ok(u64::from(self.tables.watchers.insert_if_absent(tx, Watcher { key: WatcherKey { page, user } })?))
+        Ok(u64::from(
+            self.tables
+                .watchers
+                .insert_if_absent(tx, Watcher { key: WatcherKey { page, user } })?,
+        ))
     }
 
     /// Takes a page out of a user's list. It need not be there.
-    pub(super) fn remove_watch(&self, tx: &Tx<'_, P>, user: UserId, page: &PageName, now: Time) -> Result<Rows, Abort> {
+    pub(super) fn remove_watch(
+        &self,
+        tx: &Tx<'_, P>,
+        user: UserId,
+        page: &PageName,
+        now: Time,
+    ) -> Result<Rows, Abort> {
         let mut removed = self.strike(tx, user, *page)?;
         if let Some(talk) = talk_about(page).filter(|_| self.knobs.index_talk) {
             removed.add(self.strike(tx, user, talk)?);
@@ -59,13 +78,18 @@ impl<P: Protocol> Site<P> {
 
     fn strike(&self, tx: &Tx<'_, P>, user: UserId, page: PageName) -> Result<Rows, Abort> {
         Ok(Rows {
-            watches: u64::from(self.tables.watches.delete_if_present(tx, &WatchKey { user, page })?),
-            watchers: u64::from(self.tables.watchers.delete_if_present(tx, &WatcherKey { page, user })?),
+            watches: u64::from(
+                self.tables.watches.delete_if_present(tx, &WatchKey { user, page })?,
+            ),
+            watchers: u64::from(
+                self.tables.watchers.delete_if_present(tx, &WatcherKey { page, user })?,
+            ),
         })
     }
 }
 
-/// Where an article is talked about; other pages have no such place. The page itself does not exist.
+/// Where an article is talked about; other pages have no such place. The page itself does not
+/// exist.
 pub(super) fn talk_about(page: &PageName) -> Option<PageName> {
     (page.namespace == ARTICLES).then_some(PageName { namespace: TALK, ..*page })
 }

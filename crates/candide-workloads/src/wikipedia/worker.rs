@@ -7,7 +7,8 @@ use fastrand::Rng;
 
 use super::editing::Edit;
 use super::request::{
-    ADD_WATCH, GET_PAGE_ANONYMOUS, GET_PAGE_AUTHENTICATED, LIST_NAMESPACE, REMOVE_WATCH, Request, UPDATE_PAGE,
+    ADD_WATCH, GET_PAGE_ANONYMOUS, GET_PAGE_AUTHENTICATED, LIST_NAMESPACE, REMOVE_WATCH, Request,
+    UPDATE_PAGE,
 };
 use super::rows::{PageId, RevisionId, UserId, time};
 use super::watching::Rows;
@@ -55,11 +56,28 @@ pub struct WikipediaWorker<P: Protocol> {
 }
 
 impl<P: Protocol> WikipediaWorker<P> {
-    pub(super) fn new(session: Session<P>, site: Arc<Site<P>>, mut rng: Rng, round: u64, stopped: Stopped<'_>) -> Self {
+    pub(super) fn new(
+        session: Session<P>,
+        site: Arc<Site<P>>,
+        mut rng: Rng,
+        round: u64,
+        stopped: Stopped<'_>,
+    ) -> Self {
         let requests = Replay::new(Request::draw_all(&site.knobs, &mut rng, stopped), 1);
         let latest = vec![0; site.names.len()];
         let (content, watchers, tally) = (Vec::new(), Vec::new(), Tally::default());
-        WikipediaWorker { session, site, requests, rng, round, time: 1, content, watchers, tally, latest }
+        WikipediaWorker {
+            session,
+            site,
+            requests,
+            rng,
+            round,
+            time: 1,
+            content,
+            watchers,
+            tally,
+            latest,
+        }
     }
 
     /// Its round, what it has done, and the last revision it has made of each page.
@@ -67,7 +85,8 @@ impl<P: Protocol> WikipediaWorker<P> {
         (self.round, self.tally, self.latest)
     }
 
-    /// Reads the page, writes a new text, and tells those who watch. These are up to four transactions, and one step.
+    /// Reads the page, writes a new text, and tells those who watch. These are up to four
+    /// transactions, and one step.
     fn update_page(&mut self, user: UserId, page: PageId) -> Result<u64, Abort> {
         let WikipediaWorker { session, site, rng, content, watchers, tally, latest, .. } = self;
         let place = page as usize - 1;
@@ -75,7 +94,8 @@ impl<P: Protocol> WikipediaWorker<P> {
         let (read, mut retries) = look_counted(session, |tx| site.get_page(tx, name, content));
         let read = read?;
         content::edit(content, rng);
-        let (numbers, minor, now) = (site.numbers.draw(), content::minor_edit(rng), time(self.time));
+        let (numbers, minor, now) =
+            (site.numbers.draw(), content::minor_edit(rng), time(self.time));
         let edit = Edit { user, name, read, content, numbers, minor, now };
         let (end, vain) = run_counted(session, |tx| site.update_page(tx, &edit, watchers));
         let () = end?;
@@ -113,10 +133,12 @@ impl<P: Protocol> WikipediaWorker<P> {
         let name = &site.names[page as usize - 1];
         let (misplaced, retries) = match kind {
             LIST_NAMESPACE => look_counted(session, |tx| site.list_namespace(tx, name.namespace)),
-            GET_PAGE_AUTHENTICATED => {
-                look_counted(session, |tx| Ok(u64::from(!site.get_page_for(tx, user, name, content)?.is_own)))
+            GET_PAGE_AUTHENTICATED => look_counted(session, |tx| {
+                Ok(u64::from(!site.get_page_for(tx, user, name, content)?.is_own))
+            }),
+            _ => {
+                look_counted(session, |tx| Ok(u64::from(!site.get_page(tx, name, content)?.is_own)))
             }
-            _ => look_counted(session, |tx| Ok(u64::from(!site.get_page(tx, name, content)?.is_own))),
         };
         std::hint::black_box(content);
         tally.misplaced += misplaced?;
@@ -132,7 +154,9 @@ impl<P: Protocol> Worker for WikipediaWorker<P> {
         let retries = match kind {
             UPDATE_PAGE => self.update_page(user, page)?,
             ADD_WATCH | REMOVE_WATCH => self.watch(kind, user, page)?,
-            LIST_NAMESPACE | GET_PAGE_ANONYMOUS | GET_PAGE_AUTHENTICATED => self.look(kind, user, page)?,
+            LIST_NAMESPACE | GET_PAGE_ANONYMOUS | GET_PAGE_AUTHENTICATED => {
+                self.look(kind, user, page)?
+            }
             _ => unreachable!("there are six types"),
         };
         Ok(Step { kind, committed: true, retries })

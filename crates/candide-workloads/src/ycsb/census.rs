@@ -1,4 +1,5 @@
-//! The check: going through the whole table and settling it against the account of what was committed.
+//! The check: going through the whole table and settling it against the account of what was
+//! committed.
 
 use std::cell::RefCell;
 
@@ -24,7 +25,8 @@ impl Verify {
         }
     }
 
-    /// Whether what a column holds can have been written by the loader and the committed transactions.
+    /// Whether what a column holds can have been written by the loader and the committed
+    /// transactions.
     fn explains<V: Value>(self, slot: usize, value: &V, tally: &Tally) -> bool {
         let bytes = value.bytes();
         match self {
@@ -45,11 +47,16 @@ pub(super) fn check<P: Protocol, L: Layout>(
     settle(&rows(table, session), knobs, tally)
 }
 
-fn settle<L: Layout>(table: &dyn Rows<UserRow<L>>, knobs: &Ycsb<L>, tally: &Tally) -> Result<Consistency, Failure> {
+fn settle<L: Layout>(
+    table: &dyn Rows<UserRow<L>>,
+    knobs: &Ycsb<L>,
+    tally: &Tally,
+) -> Result<Consistency, Failure> {
     let mut consistency = Consistency::default();
     if knobs.verify == Verify::Counts {
         let rows = table.by_iteration(&mut |_| {})? as u64;
-        consistency.expect(rows == knobs.rows, || format!("{rows} rows where {} were loaded", knobs.rows));
+        consistency
+            .expect(rows == knobs.rows, || format!("{rows} rows where {} were loaded", knobs.rows));
         return Ok(consistency);
     }
     let mut looked_up = Census::default();
@@ -60,10 +67,13 @@ fn settle<L: Layout>(table: &dyn Rows<UserRow<L>>, knobs: &Ycsb<L>, tally: &Tall
     looked_up.settle("read by transactions", knobs, tally, &mut consistency);
     iterated.settle("read by raw iteration", knobs, tally, &mut consistency);
     consistency.expect(looked_up == iterated, || {
-        format!("transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}")
+        format!(
+            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
+        )
     });
     if knobs.verify == Verify::Tag {
-        consistency.expect(tally.torn == 0, || format!("{} reads saw a mix of two writes", tally.torn));
+        consistency
+            .expect(tally.torn == 0, || format!("{} reads saw a mix of two writes", tally.torn));
     }
     Ok(consistency)
 }
@@ -87,19 +97,28 @@ impl Census {
         for (column, value) in row.columns.as_ref().iter().enumerate() {
             let bytes = value.bytes();
             self.heads = self.heads.wrapping_add(value.head());
-            self.fingerprint = self.fingerprint.wrapping_add(fingerprint(row.key ^ (column as u64) << 56, bytes));
+            self.fingerprint =
+                self.fingerprint.wrapping_add(fingerprint(row.key ^ (column as u64) << 56, bytes));
             if !verify.explains(UserRow::<L>::slot(row.key, column), value, tally) {
                 let place = (row.key, column);
                 self.strange += 1;
-                self.strange_first = Some(self.strange_first.map_or(place, |first| first.min(place)));
+                self.strange_first =
+                    Some(self.strange_first.map_or(place, |first| first.min(place)));
             }
         }
     }
 
     /// Examines what can be examined of one way of reading.
-    fn settle<L: Layout>(&self, way: &str, knobs: &Ycsb<L>, tally: &Tally, consistency: &mut Consistency) {
-        consistency
-            .expect(self.rows == knobs.rows, || format!("{way}: {} rows where {} were loaded", self.rows, knobs.rows));
+    fn settle<L: Layout>(
+        &self,
+        way: &str,
+        knobs: &Ycsb<L>,
+        tally: &Tally,
+        consistency: &mut Consistency,
+    ) {
+        consistency.expect(self.rows == knobs.rows, || {
+            format!("{way}: {} rows where {} were loaded", self.rows, knobs.rows)
+        });
         consistency.expect(self.strange == 0, || {
             let (key, column) = self.strange_first.unwrap_or_default();
             format!(
@@ -109,7 +128,10 @@ impl Census {
         });
         if knobs.verify == Verify::Increment {
             consistency.expect(self.heads == tally.increments, || {
-                format!("{way}: the counters add up to {}, committed were {} increments", self.heads, tally.increments)
+                format!(
+                    "{way}: the counters add up to {}, committed were {} increments",
+                    self.heads, tally.increments
+                )
             });
         }
     }

@@ -34,8 +34,8 @@ impl FromStr for Mode {
     }
 }
 
-/// How much transactions of the workload with narrow columns conflict, as they were set for TicToc and taken up for the study
-/// of timestamp granularity.
+/// How much transactions of the workload with narrow columns conflict, as they were set for TicToc
+/// and taken up for the study of timestamp granularity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contention {
     /// 16 operations, half of them writes, theta 0.9.
@@ -67,11 +67,11 @@ pub enum Verify {
     Counts,
     /// A fresh random value for the column. Every column must be alphanumeric afterwards.
     Values,
-    /// One more in a counter at the head of the column. The counters must add up to the committed writes: no update was
-    /// lost, none was made twice.
+    /// One more in a counter at the head of the column. The counters must add up to the committed
+    /// writes: no update was lost, none was made twice.
     Increment,
-    /// A column filled with a tag that names the writer and the write. What survives must be its writer's last committed
-    /// write to that column, whole.
+    /// A column filled with a tag that names the writer and the write. What survives must be its
+    /// writer's last committed write to that column, whole.
     Tag,
 }
 
@@ -180,22 +180,30 @@ impl<L: Layout> Ycsb<L> {
         let rows_min = if self.distinct { self.operations as u64 } else { 1 };
         let rows_max = u64::from(u32::MAX);
         require((1..=OPERATIONS_MAX).contains(&self.operations), || {
-            format!("operations per transaction must be from 1 to {OPERATIONS_MAX}, not {}", self.operations)
+            format!(
+                "operations per transaction must be from 1 to {OPERATIONS_MAX}, not {}",
+                self.operations
+            )
         })?;
         require((rows_min..=rows_max).contains(&self.rows), || {
             let least = format!("{rows_min} (a transaction's keys have to fit)");
             format!("rows must be from {least} to {rows_max}, not {}", self.rows)
         })?;
         match self.writes {
-            Writes::Probability(probability) => require((0.0..=1.0).contains(&probability), || {
-                format!("the write probability must be from 0 to 1, not {probability}")
-            })?,
+            Writes::Probability(probability) => {
+                require((0.0..=1.0).contains(&probability), || {
+                    format!("the write probability must be from 0 to 1, not {probability}")
+                })?
+            }
             Writes::First(count) => require(count <= self.operations, || {
                 format!("of {0} operations from 0 to {0} can write, not {count}", self.operations)
             })?,
         }
         require((0.0..=1.0).contains(&self.read_only), || {
-            format!("the share of read-only transactions must be from 0 to 1, not {}", self.read_only)
+            format!(
+                "the share of read-only transactions must be from 0 to 1, not {}",
+                self.read_only
+            )
         })?;
         require(self.access != Access::ReadAnother || L::Values::COUNT > 1, || {
             "there is no other column to read".to_string()
@@ -218,7 +226,8 @@ impl Ycsb {
 }
 
 impl Ycsb<Single> {
-    /// The YCSB of Cicada (SIGMOD 2017): 16 operations, half of which read a row of 100 bytes and the others modify one.
+    /// The YCSB of Cicada (SIGMOD 2017): 16 operations, half of which read a row of 100 bytes and
+    /// the others modify one.
     pub fn cicada() -> Self {
         Ycsb {
             access: Access::Modify,
@@ -228,7 +237,8 @@ impl Ycsb<Single> {
         }
     }
 
-    /// The YCSB of Silo (SOSP 2013): one operation on an ordered table, of which one in five puts a row of 100 bytes unseen.
+    /// The YCSB of Silo (SOSP 2013): one operation on an ordered table, of which one in five puts a
+    /// row of 100 bytes unseen.
     pub fn silo() -> Self {
         Ycsb {
             operations: 1,
@@ -241,8 +251,8 @@ impl Ycsb<Single> {
 }
 
 impl Ycsb<Word> {
-    /// The micro-benchmark of STO's indexes: 20 operations on words, of which one in five writes, but in four of five
-    /// transactions none does.
+    /// The micro-benchmark of STO's indexes: 20 operations on words, of which one in five writes,
+    /// but in four of five transactions none does.
     pub fn index() -> Self {
         Ycsb {
             operations: 20,
@@ -267,8 +277,8 @@ impl Ycsb<Word> {
         }
     }
 
-    /// The YCSB of CCBench (VLDB 2020): ten operations on an ordered table, half of which write unseen; a transaction may draw
-    /// a key more than once.
+    /// The YCSB of CCBench (VLDB 2020): ten operations on an ordered table, half of which write
+    /// unseen; a transaction may draw a key more than once.
     pub fn cc_bench() -> Self {
         Ycsb {
             rows: 1_000_000,
@@ -284,21 +294,27 @@ impl Ycsb<Word> {
 }
 
 impl Ycsb<Narrow> {
-    /// The study of timestamp granularity (Huang et al., 2018) as it was published, over ten million rows and without
-    /// verification.
+    /// The study of timestamp granularity (Huang et al., 2018) as it was published, over ten
+    /// million rows and without verification.
     pub fn granularity(contention: Contention) -> Self {
-        let mix = |name: &str| Self { transactions: 1_000_000, ..Self::blind(format!("ycsb-narrow-{name}"), Narrow) };
+        let mix = |name: &str| Self {
+            transactions: 1_000_000,
+            ..Self::blind(format!("ycsb-narrow-{name}"), Narrow)
+        };
         match contention {
             Contention::High => Ycsb { theta: 0.9, ..mix("high") },
-            Contention::Medium => Ycsb { writes: Writes::Probability(0.1), theta: 0.8, ..mix("medium") },
+            Contention::Medium => {
+                Ycsb { writes: Writes::Probability(0.1), theta: 0.8, ..mix("medium") }
+            }
             Contention::ReadOnly => mix("read-only").two_reads(),
         }
     }
 }
 
 impl Ycsb<Joint> {
-    /// The highly contended workload of MOCC (VLDB 2016) as it was published: ten operations on fifty rows, of which the first
-    /// `modifications` read and write and the others read. Without verification.
+    /// The highly contended workload of MOCC (VLDB 2016) as it was published: ten operations on
+    /// fifty rows, of which the first `modifications` read and write and the others read. Without
+    /// verification.
     pub fn hot(modifications: usize) -> Self {
         Ycsb {
             rows: 50,

@@ -1,4 +1,5 @@
-//! How the columns of a table lie: how many there are, how wide they are, and which of them share a timestamp.
+//! How the columns of a table lie: how many there are, how wide they are, and which of them share a
+//! timestamp.
 
 use std::fmt;
 
@@ -154,5 +155,7 @@ impl Layout for Word {
 pub(super) fn describe<L: Layout, S: Serializer>(_: &L, serializer: S) -> Result<S::Ok, S::Error> {
     let (columns, bytes, timestamps) = (L::Values::COUNT, L::Value::BYTES, L::GROUPS.len());
     let row = size_of::<L::Image>();
-    serializer.collect_str(&format_args!("{columns} columns of {bytes} bytes in {row}, {timestamps} timestamps"))
+    serializer.collect_str(&format_args!(
+        "{columns} columns of {bytes} bytes in {row}, {timestamps} timestamps"
+    ))
 }

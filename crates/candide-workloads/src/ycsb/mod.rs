@@ -1,6 +1,6 @@
-//! Point reads and writes of single columns, several to a transaction, with keys drawn from a Zipf distribution: YCSB as
-//! papers on transactions have taken it up. How wide the columns are and which of them share a timestamp is a type, a
-//! [`Layout`]; the rest are knobs.
+//! Point reads and writes of single columns, several to a transaction, with keys drawn from a Zipf
+//! distribution: YCSB as papers on transactions have taken it up. How wide the columns are and
+//! which of them share a timestamp is a type, a [`Layout`]; the rest are knobs.
 //!
 //! | | layout | operations |
 //! |---|---|---|
@@ -29,7 +29,9 @@ use crate::hottest::if_hot;
 use crate::replay::{Replay, Stopped};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 pub use knobs::{Access, Contention, Mode, OPERATIONS_MAX, Verify, Writes, Ycsb};
-pub use layout::{COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Single, Value, Values, Wide, Word};
+pub use layout::{
+    COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Single, Value, Values, Wide, Word,
+};
 pub(crate) use operation::Operation;
 use row::Pool;
 pub use row::UserRow;
@@ -62,8 +64,12 @@ impl<L: Layout> Workload for Ycsb<L> {
 
     fn unchecked(&self) -> Option<&'static str> {
         match self.verify {
-            Verify::Counts => Some("only the number of rows is checked: a lost update would go unnoticed"),
-            Verify::Values => Some("values are checked for their form only: a lost update would go unnoticed"),
+            Verify::Counts => {
+                Some("only the number of rows is checked: a lost update would go unnoticed")
+            }
+            Verify::Values => {
+                Some("values are checked for their form only: a lost update would go unnoticed")
+            }
             Verify::Increment | Verify::Tag => None,
         }
     }
@@ -73,9 +79,9 @@ impl<L: Layout> Workload for Ycsb<L> {
             Verify::Increment => Some(
                 "a write adds one at the head of its column, so that what is lost shows, instead of setting the column",
             ),
-            Verify::Tag => {
-                Some("a write sets its column to a tag that names it, instead of to characters drawn at random")
-            }
+            Verify::Tag => Some(
+                "a write sets its column to a tag that names it, instead of to characters drawn at random",
+            ),
             Verify::Counts | Verify::Values => Some(
                 "a write sets its column to one of 128 values made beforehand of characters drawn at random, which stay in the cache",
             ),
@@ -91,7 +97,11 @@ impl<L: Layout> Workload for Ycsb<L> {
         self.validate_knobs()
     }
 
-    fn load<P: Protocol>(&self, db: &Database<P>, loading: &Loading<'_>) -> Result<YcsbTables<P, L>, Failure> {
+    fn load<P: Protocol>(
+        &self,
+        db: &Database<P>,
+        loading: &Loading<'_>,
+    ) -> Result<YcsbTables<P, L>, Failure> {
         self.load_as("usertable", db, loading)
     }
 }
@@ -132,7 +142,11 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
     }
 
     /// The operations of thread number `thread`, and what it writes.
-    pub(crate) fn inputs(&self, thread: usize, stopped: Stopped<'_>) -> (Replay<Operation>, Writer<L::Value>) {
+    pub(crate) fn inputs(
+        &self,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> (Replay<Operation>, Writer<L::Value>) {
         let mut rng = rng::stream(self.seed, thread as u64);
         let operations = Operation::draw_all(&self.knobs, &mut rng, stopped);
         let writer = Writer::new(&self.knobs, thread, &mut rng, &mut self.tally());
@@ -153,7 +167,12 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
 impl<P: Protocol, L: Layout> Loaded<P> for YcsbTables<P, L> {
     type Worker = YcsbWorker<P, L>;
 
-    fn worker_unless(&self, session: Session<P>, thread: usize, stopped: Stopped<'_>) -> YcsbWorker<P, L> {
+    fn worker_unless(
+        &self,
+        session: Session<P>,
+        thread: usize,
+        stopped: Stopped<'_>,
+    ) -> YcsbWorker<P, L> {
         let (operations, writer) = self.inputs(thread, stopped);
         YcsbWorker::new(session, self.table.clone(), operations, self.knobs.access, writer)
     }

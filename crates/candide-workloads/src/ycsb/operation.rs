@@ -21,7 +21,11 @@ pub(crate) struct Operation {
 impl Operation {
     /// Draws the operations of all transactions of one thread, one transaction after another; of
     /// fewer, if `stopped` says so.
-    pub(crate) fn draw_all<L: Layout>(knobs: &Ycsb<L>, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Operation> {
+    pub(crate) fn draw_all<L: Layout>(
+        knobs: &Ycsb<L>,
+        rng: &mut Rng,
+        stopped: Stopped<'_>,
+    ) -> Vec<Operation> {
         let zipf = Zipf::new(knobs.rows, knobs.theta);
         let columns = L::Values::COUNT as u8;
         let mut operations = Vec::with_capacity(knobs.transactions * knobs.operations);
@@ -67,7 +71,10 @@ mod tests {
         let mut columns = [0; 10];
         for operations in Operation::draw_all(&knobs, &mut stream(1, 0), &|| false).chunks(10) {
             let written: Vec<bool> = operations.iter().map(|operation| operation.write).collect();
-            assert_eq!(written, [true, true, true, false, false, false, false, false, false, false]);
+            assert_eq!(
+                written,
+                [true, true, true, false, false, false, false, false, false, false]
+            );
             assert!(operations.iter().all(|operation| operation.observed != operation.column));
             assert!(operations.iter().all(|operation| operation.key < 50));
             operations.iter().for_each(|operation| columns[usize::from(operation.observed)] += 1);
@@ -79,7 +86,9 @@ mod tests {
     fn transactions_that_only_read_have_their_share() {
         let knobs = Ycsb { transactions: 10_000, read_only: 0.25, ..Ycsb::hot(10) };
         let operations = Operation::draw_all(&knobs, &mut stream(1, 0), &|| false);
-        let reading = operations.chunks(10).filter(|operations| operations.iter().all(|operation| !operation.write));
+        let reading = operations
+            .chunks(10)
+            .filter(|operations| operations.iter().all(|operation| !operation.write));
         let reading = reading.count();
         assert!((2_300..2_700).contains(&reading), "{reading} of 10,000");
     }

@@ -37,7 +37,8 @@ const fn starts<L: Layout, T: Field>() -> [Column<UserRow<L>, T>; COLUMNS_MAX] {
     let groups = L::GROUPS.len();
     let mut index = 1;
     while index < L::Values::COUNT {
-        columns[index] = Column::new(index % groups, index / groups * L::Value::WORDS, NAMES[index]);
+        columns[index] =
+            Column::new(index % groups, index / groups * L::Value::WORDS, NAMES[index]);
         index += 1;
     }
     columns
@@ -65,7 +66,8 @@ impl<L: Layout> Record for UserRow<L> {
     }
 }
 
-/// Random alphanumeric values, made once: drawing a hundred characters costs more than writing them.
+/// Random alphanumeric values, made once: drawing a hundred characters costs more than writing
+/// them.
 pub(crate) struct Pool<V>(Vec<V>);
 
 impl<V: Value> Pool<V> {

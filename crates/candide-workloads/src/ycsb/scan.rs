@@ -8,8 +8,8 @@ use candide::{Abort, Ordered, Protocol, Table, Tx, Whole};
 use super::layout::Layout;
 use super::row::UserRow;
 
-/// Scans the rows of a range of keys, whole. Gives whether each of the range came once and in order, as it must where no row
-/// is ever deleted.
+/// Scans the rows of a range of keys, whole. Gives whether each of the range came once and in
+/// order, as it must where no row is ever deleted.
 pub(crate) fn scan_all<L: Layout<Index = Ordered>, P: Protocol>(
     table: &Table<UserRow<L>, P>,
     tx: &Tx<'_, P>,

@@ -45,7 +45,8 @@ impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
         let operations = operations.next();
         let writes = operations.iter().any(|operation| operation.write);
         let options = if writes { RunOptions::new() } else { RunOptions::new().read_only() };
-        let (torn, retries) = run_as(session, options, |tx| Attempt::new(tx, table, *access, writer).run(operations));
+        let (torn, retries) =
+            run_as(session, options, |tx| Attempt::new(tx, table, *access, writer).run(operations));
         writer.committed::<L>(operations, torn?);
         Ok(Step { kind: usize::from(writes), committed: true, retries })
     }
@@ -81,7 +82,8 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         Attempt { tx, table, access, writer, position: 0, torn: 0 }
     }
 
-    /// Goes through `operations` in batches whose cache misses overlap, the largest first. Gives the number of torn reads.
+    /// Goes through `operations` in batches whose cache misses overlap, the largest first. Gives
+    /// the number of torn reads.
     pub(crate) fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
         let rest = self.batches::<16>(operations)?;
         let rest = self.batches::<4>(rest)?;
@@ -91,7 +93,10 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
     }
 
     /// Takes batches of `N` off `operations` while there are any and gives the rest.
-    fn batches<'o, const N: usize>(&mut self, mut operations: &'o [Operation]) -> Result<&'o [Operation], Abort> {
+    fn batches<'o, const N: usize>(
+        &mut self,
+        mut operations: &'o [Operation],
+    ) -> Result<&'o [Operation], Abort> {
         while let Some((batch, rest)) = operations.split_first_chunk() {
             self.batch::<N>(batch)?;
             operations = rest;

@@ -10,7 +10,8 @@ use super::row::{Pool, UserRow};
 
 /// One thread's source of values.
 ///
-/// Within a transaction it is not changed, so that every attempt writes the same; a commit moves it on.
+/// Within a transaction it is not changed, so that every attempt writes the same; a commit moves it
+/// on.
 pub(crate) enum Writer<V> {
     /// Random values, from number `next` of the pool.
     Values { pool: Pool<V>, next: usize },
@@ -21,8 +22,14 @@ pub(crate) enum Writer<V> {
 }
 
 impl<V: Value> Writer<V> {
-    /// The writer of thread number `thread`. The thread's log of tags is taken out of `tally` until it is absorbed again.
-    pub(super) fn new<L: Layout<Value = V>>(knobs: &Ycsb<L>, thread: usize, rng: &mut Rng, tally: &mut Tally) -> Self {
+    /// The writer of thread number `thread`. The thread's log of tags is taken out of `tally` until
+    /// it is absorbed again.
+    pub(super) fn new<L: Layout<Value = V>>(
+        knobs: &Ycsb<L>,
+        thread: usize,
+        rng: &mut Rng,
+        tally: &mut Tally,
+    ) -> Self {
         match knobs.verify {
             Verify::Counts | Verify::Values => Writer::Values { pool: Pool::new(rng), next: 0 },
             Verify::Increment => Writer::Increments { committed: 0 },
@@ -37,7 +44,8 @@ impl<V: Value> Writer<V> {
         }
     }
 
-    /// Writes as `operation`, the transaction's number `position`, wants it. What it reads before has been read.
+    /// Writes as `operation`, the transaction's number `position`, wants it. What it reads before
+    /// has been read.
     #[inline]
     pub(super) fn write<L: Layout<Value = V>, P: Protocol>(
         &self,
@@ -72,7 +80,11 @@ impl<V: Value> Writer<V> {
 
     /// Enters a committed transaction, which met `torn_reads`, into the account.
     #[inline]
-    pub(crate) fn committed<L: Layout<Value = V>>(&mut self, operations: &[Operation], torn_reads: u64) {
+    pub(crate) fn committed<L: Layout<Value = V>>(
+        &mut self,
+        operations: &[Operation],
+        torn_reads: u64,
+    ) {
         let writes = (0u64..).zip(operations).filter(|(_, operation)| operation.write);
         match self {
             Writer::Values { next, .. } => *next += operations.len(),
@@ -119,18 +131,21 @@ impl Tally {
         }
     }
 
-    /// Whether `value` may be what is left in a column: filled with one tag, which is its writer's last committed one
-    /// there, or the first content if nobody committed a write to it.
+    /// Whether `value` may be what is left in a column: filled with one tag, which is its writer's
+    /// last committed one there, or the first content if nobody committed a write to it.
     pub(super) fn explains<V: Value>(&self, slot: usize, value: &V) -> bool {
         match Tag::of(value) {
             None => false,
             Some(Tag::INITIAL) => self.logs.iter().all(|log| log.last(slot) == 0),
-            Some(tag) => self.logs.get(tag.thread()).is_some_and(|log| log.last(slot) == tag.sequence()),
+            Some(tag) => {
+                self.logs.get(tag.thread()).is_some_and(|log| log.last(slot) == tag.sequence())
+            }
         }
     }
 }
 
-/// The tags that one thread has committed. Its commits are ordered, so of its writes to a column only the last can survive.
+/// The tags that one thread has committed. Its commits are ordered, so of its writes to a column
+/// only the last can survive.
 #[derive(Default)]
 pub(crate) struct TagLog {
     /// The last sequence number used. Numbers go on from run to run.

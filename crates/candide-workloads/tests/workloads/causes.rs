@@ -1,5 +1,6 @@
-//! Who meets whom in TPC-C is who must: every cause of an aborted attempt is one that can be predicted from what the
-//! transactions read and write, with commit-time updates and timestamp splitting and without.
+//! Who meets whom in TPC-C is who must: every cause of an aborted attempt is one that can be
+//! predicted from what the transactions read and write, with commit-time updates and timestamp
+//! splitting and without.
 
 use std::thread;
 
@@ -9,7 +10,8 @@ use candide_workloads::{Cause, Causes, Loaded, Worker, Workload};
 
 use crate::common::{check, database_of, load};
 
-/// More than there are cores on small machines, so that transactions are interrupted in the middle, too.
+/// More than there are cores on small machines, so that transactions are interrupted in the middle,
+/// too.
 const THREADS: usize = 4;
 /// Transactions of each thread in one round.
 const STEPS: usize = 1000;
@@ -17,8 +19,8 @@ const STEPS: usize = 1000;
 const ABORTED: u64 = 150;
 const ROUNDS_MAX: usize = 8;
 
-/// A tiny company, where everybody meets. No new order rolls back: one that does has to find out that what it was based on was
-/// true, so it reads what it would have updated.
+/// A tiny company, where everybody meets. No new order rolls back: one that does has to find out
+/// that what it was based on was true, so it reads what it would have updated.
 fn knobs(mix: Mix) -> Tpcc {
     Tpcc {
         mix,
@@ -76,7 +78,8 @@ impl How {
 /// The group of a key that is absent.
 const ABSENT: &str = "";
 
-/// Who can be aborted by whom, where: the aborted type, the type it meets, table and group as the latter writes them.
+/// Who can be aborted by whom, where: the aborted type, the type it meets, table and group as the
+/// latter writes them.
 #[rustfmt::skip]
 const PREDICTIONS: &[(&str, &str, &str, &str, &[How])] = &[
     ("new-order", "payment", "warehouses", "takings", &[How::Beside]),
@@ -133,25 +136,31 @@ const NUMBERED_BY_DISTRICTS: &[(&str, &str, &str, &str, &[How])] = &[
     ("new-order", "new-order", "order_lines", "delivery", &[How::Reads]),
 ];
 
-/// What is inserted. An aborted attempt leaves records that are absent, which are removed by nobody's transaction once they are old;
-/// the next attempt, if it begins late, may be about to use one that is just being removed.
-const INSERTED: &[(&str, &[&str])] =
-    &[("new-order", &["orders", "new_orders", "customer_orders", "order_lines"]), ("payment", &["history"])];
+/// What is inserted. An aborted attempt leaves records that are absent, which are removed by
+/// nobody's transaction once they are old; the next attempt, if it begins late, may be about to use
+/// one that is just being removed.
+const INSERTED: &[(&str, &[&str])] = &[
+    ("new-order", &["orders", "new_orders", "customer_orders", "order_lines"]),
+    ("payment", &["history"]),
+];
 
 /// Whether an attempt was aborted by the removal of what the one before it has left.
 fn is_left_over(cause: &Cause, table: &str) -> bool {
-    let inserts = |&(kind, tables): &(&str, &[&str])| Tpcc::KINDS[cause.aborted] == kind && tables.contains(&table);
+    let inserts = |&(kind, tables): &(&str, &[&str])| {
+        Tpcc::KINDS[cause.aborted] == kind && tables.contains(&table)
+    };
     cause.reason == Abort::Dead && cause.met.is_empty() && INSERTED.iter().any(inserts)
 }
 
-/// Whether a cause is among the predictions. Where it was one of several types, one that is predicted suffices; where nobody
-/// knows whom it met, somebody must be.
+/// Whether a cause is among the predictions. Where it was one of several types, one that is
+/// predicted suffices; where nobody knows whom it met, somebody must be.
 fn is_predicted(cause: &Cause, knobs: &Tpcc, switches: Switches) -> bool {
     let Some(table) = &cause.table else { return cause.reason == Abort::Yielded };
     if is_left_over(cause, table) {
         return true;
     }
-    let by_districts = if knobs.order_ids == OrderIds::District { NUMBERED_BY_DISTRICTS } else { &[] };
+    let by_districts =
+        if knobs.order_ids == OrderIds::District { NUMBERED_BY_DISTRICTS } else { &[] };
     PREDICTIONS.iter().chain(by_districts).any(|&(aborted, met, predicted_table, group, how)| {
         let is_met = cause.met.is_empty() || cause.met.iter().any(|&kind| Tpcc::KINDS[kind] == met);
         let is_there = table == predicted_table
@@ -189,7 +198,8 @@ fn run<P: Protocol>(knobs: &Tpcc, switches: Switches) -> Causes {
     causes
 }
 
-/// What one worker finds out in a round: as many aborted attempts, by each reason, as the engine has counted.
+/// What one worker finds out in a round: as many aborted attempts, by each reason, as the engine
+/// has counted.
 fn work<P: Protocol>(tables: &TpccTables<P>, session: Session<P>, thread: usize) -> Causes {
     let mut worker = tables.worker(session, thread);
     let retries: u64 = (0..STEPS).map(|_| worker.step().expect("no surprises").retries).sum();
@@ -211,9 +221,11 @@ fn count(causes: &Causes, of: impl Fn(&Cause) -> bool) -> u64 {
 /// Whether a new order was aborted by a payment, or the other way round, in one table.
 fn is_between_order_and_payment(cause: &Cause, table: &str) -> bool {
     let types = |aborted: &str, met: &str| {
-        Tpcc::KINDS[cause.aborted] == aborted && cause.met.iter().any(|&kind| Tpcc::KINDS[kind] == met)
+        Tpcc::KINDS[cause.aborted] == aborted
+            && cause.met.iter().any(|&kind| Tpcc::KINDS[kind] == met)
     };
-    cause.table.as_deref() == Some(table) && (types("new-order", "payment") || types("payment", "new-order"))
+    cause.table.as_deref() == Some(table)
+        && (types("new-order", "payment") || types("payment", "new-order"))
 }
 
 /// Runs every setting of one company and compares.
@@ -226,8 +238,13 @@ fn assert_as_predicted<P: Protocol>(knobs: &Tpcc) {
             assert!(is_predicted(cause, knobs, switches), "not predicted: {cause:?} in {story}");
         }
         // It takes a thread that has had no core for milliseconds between two attempts.
-        let left_over = count(&causes, |cause| cause.table.as_ref().is_some_and(|table| is_left_over(cause, table)));
-        assert!(left_over <= 3 + causes.total() / 20, "{left_over} met what the attempt before had left: {story}");
+        let left_over = count(&causes, |cause| {
+            cause.table.as_ref().is_some_and(|table| is_left_over(cause, table))
+        });
+        assert!(
+            left_over <= 3 + causes.total() / 20,
+            "{left_over} met what the attempt before had left: {story}"
+        );
         let between = |table| count(&causes, |cause| is_between_order_and_payment(cause, table));
         let (warehouses, districts) = (between("warehouses"), between("districts"));
         match switches {
@@ -242,8 +259,10 @@ fn assert_as_predicted<P: Protocol>(knobs: &Tpcc) {
             _ => {}
         }
 
-        // Deleted new orders are removed by nobody's transaction, which disturbs those who look for the first that is there.
-        let elsewhere = |cause: &Cause| cause.table.as_ref().is_some_and(|table| table != "new_orders");
+        // Deleted new orders are removed by nobody's transaction, which disturbs those who look for
+        // the first that is there.
+        let elsewhere =
+            |cause: &Cause| cause.table.as_ref().is_some_and(|table| table != "new_orders");
         let all = count(&causes, elsewhere);
         let known = count(&causes, |cause| elsewhere(cause) && !cause.met.is_empty());
         assert!(known * 10 >= all * 9, "{known} of {all} known in {story}");
@@ -283,7 +302,8 @@ fn smaller_mixes_are_aborted_as_predicted() {
 
 #[test]
 fn other_ways_to_number_orders_and_keep_keys_are_aborted_as_predicted() {
-    let by_districts = Tpcc { order_ids: OrderIds::District, contention_aware_keys: false, ..knobs(Mix::Full) };
+    let by_districts =
+        Tpcc { order_ids: OrderIds::District, contention_aware_keys: false, ..knobs(Mix::Full) };
     assert_as_predicted::<Occ>(&Tpcc { rollback_pct: 10, ..by_districts });
 }
 
@@ -291,12 +311,16 @@ fn other_ways_to_number_orders_and_keep_keys_are_aborted_as_predicted() {
 fn predictions_tell_settings_apart() {
     let knobs = knobs(Mix::Full);
     let [both, unsplit, observed, neither] = SWITCHES;
-    let foreseen = |causes: &Causes, switches| count(causes, |cause| is_predicted(cause, &knobs, switches));
+    let foreseen =
+        |causes: &Causes, switches| count(causes, |cause| is_predicted(cause, &knobs, switches));
     for (switches, others) in [(unsplit, [both, observed]), (neither, [both, observed])] {
         let causes = run::<Occ>(&knobs, switches);
         assert_eq!(foreseen(&causes, switches), causes.total(), "{}", told(&causes));
         for other in others {
-            assert!(foreseen(&causes, other) * 2 < causes.total(), "{switches:?} passes for {other:?}");
+            assert!(
+                foreseen(&causes, other) * 2 < causes.total(),
+                "{switches:?} passes for {other:?}"
+            );
         }
     }
     let causes = run::<Occ>(&knobs, observed);

@@ -2,7 +2,9 @@
 
 use std::thread;
 
-use candide::{Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc};
+use candide::{
+    Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc,
+};
 use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
 
 /// A database of `Occ` with the two switches set.
@@ -25,13 +27,25 @@ pub(crate) fn database_of<P: Protocol>(
 }
 
 /// Loads `workload` by as many threads as will run it.
-pub(crate) fn load<P: Protocol, W: Workload>(db: &Database<P>, workload: &W, threads: usize) -> W::Loaded<P> {
+pub(crate) fn load<P: Protocol, W: Workload>(
+    db: &Database<P>,
+    workload: &W,
+    threads: usize,
+) -> W::Loaded<P> {
     assert_eq!(workload.validate(), Ok(()));
-    workload.load(db, &Loading { threads, seed: 5, progress: &|_| {}, stopped: &|| false }).expect("loads")
+    workload
+        .load(db, &Loading { threads, seed: 5, progress: &|_| {}, stopped: &|| false })
+        .expect("loads")
 }
 
-/// Runs `steps` transactions on each thread and enters them into the account. Gives how many committed.
-pub(crate) fn run<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L, threads: usize, steps: usize) -> usize {
+/// Runs `steps` transactions on each thread and enters them into the account. Gives how many
+/// committed.
+pub(crate) fn run<P: Protocol, L: Loaded<P>>(
+    db: &Database<P>,
+    loaded: &L,
+    threads: usize,
+    steps: usize,
+) -> usize {
     loaded.expect_workers(threads);
     let sessions: Vec<_> = (0..threads).map(|_| db.session().expect("a session")).collect();
     thread::scope(|scope| {
@@ -41,7 +55,9 @@ pub(crate) fn run<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L, threa
             .map(|(thread, session)| {
                 scope.spawn(move || {
                     let mut worker = loaded.worker(session, thread);
-                    let committed = (0..steps).filter(|_| worker.step().expect("no surprises").committed).count();
+                    let committed = (0..steps)
+                        .filter(|_| worker.step().expect("no surprises").committed)
+                        .count();
                     loaded.absorb(worker);
                     committed
                 })
@@ -56,8 +72,9 @@ pub(crate) trait UnderEach {
     fn run<P: Protocol>(&self, policy: &P::Policy);
 }
 
-/// Sees to it under every protocol. This list names each of them once, and nothing else has to. A workload's code is compiled for one
-/// of them by itself and once for all the others, as whose transactions it is the same.
+/// Sees to it under every protocol. This list names each of them once, and nothing else has to. A
+/// workload's code is compiled for one of them by itself and once for all the others, as whose
+/// transactions it is the same.
 pub(crate) fn under_each(test: &impl UnderEach) {
     test.run::<Occ>(&());
     for chosen in [
@@ -76,16 +93,22 @@ pub(crate) fn threads_of<P: Protocol>(policy: &P::Policy, threads: usize) -> usi
     if P::properties(policy).one_session { 1 } else { threads }
 }
 
-/// Commit-time updates and timestamp splitting, on and off: in each combination, or together only if `CANDIDE_SHORT` is set, for who runs
-/// all tests after every change.
+/// Commit-time updates and timestamp splitting, on and off: in each combination, or together only
+/// if `CANDIDE_SHORT` is set, for who runs all tests after every change.
 pub(crate) fn switches() -> &'static [(bool, bool)] {
     let all = &[(true, true), (false, false), (true, false), (false, true)];
     if std::env::var_os("CANDIDE_SHORT").is_some() { &all[..2] } else { all }
 }
 
-/// Runs a workload twice in a row, under every protocol and with the switches in each position, and demands that its check finds
-/// nothing wrong. `plausible` is told how many transactions have committed each time, and of how many.
-pub(crate) fn assert_holds<W: Workload>(workload: &W, threads: usize, steps: usize, plausible: impl Fn(usize, usize)) {
+/// Runs a workload twice in a row, under every protocol and with the switches in each position, and
+/// demands that its check finds nothing wrong. `plausible` is told how many transactions have
+/// committed each time, and of how many.
+pub(crate) fn assert_holds<W: Workload>(
+    workload: &W,
+    threads: usize,
+    steps: usize,
+    plausible: impl Fn(usize, usize),
+) {
     under_each(&Holds { workload, threads, steps, plausible });
 }
 
@@ -97,7 +120,11 @@ struct Holds<'a, W, F> {
 }
 
 /// Demands the same under one protocol.
-pub(crate) fn assert_holds_under<P: Protocol>(workload: &impl Workload, threads: usize, steps: usize) {
+pub(crate) fn assert_holds_under<P: Protocol>(
+    workload: &impl Workload,
+    threads: usize,
+    steps: usize,
+) {
     Holds { workload, threads, steps, plausible: |_, _| {} }.run::<P>(&P::Policy::default());
 }
 
@@ -112,7 +139,9 @@ impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
                 let consistency = check(&db, &loaded);
                 let name = self.workload.name();
                 let protocol = db.properties().name;
-                let title = format!("{name} under {protocol}, updates {updates}, splitting {splitting}, round {round}");
+                let title = format!(
+                    "{name} under {protocol}, updates {updates}, splitting {splitting}, round {round}"
+                );
                 assert_eq!(consistency.failed, Vec::<String>::new(), "{title}");
                 assert!(consistency.checked > 0, "{title}");
             }
@@ -120,8 +149,11 @@ impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
     }
 }
 
-/// Gives each of the `N` types all the weight in turn: every transaction that is reported then is of that type.
-pub(crate) fn assert_types_are_told_apart<const N: usize, W: Workload>(of_weights: impl Fn([u32; N]) -> W) {
+/// Gives each of the `N` types all the weight in turn: every transaction that is reported then is
+/// of that type.
+pub(crate) fn assert_types_are_told_apart<const N: usize, W: Workload>(
+    of_weights: impl Fn([u32; N]) -> W,
+) {
     assert_eq!(W::KINDS.len(), N);
     for kind in 0..N {
         let db = database(true, true);
@@ -149,7 +181,8 @@ pub(crate) trait Remains<W: Workload>: PartialEq + Sized {
     fn of<P: Protocol>(loaded: &W::Loaded<P>) -> Self;
 }
 
-/// Demands that one thread leaves the same behind under every protocol and with the switches in each position.
+/// Demands that one thread leaves the same behind under every protocol and with the switches in
+/// each position.
 pub(crate) fn assert_same_remains<W: Workload, R: Remains<W>>(workload: &W, steps: usize) {
     let serial = Chosen::of::<Serial>(Exclusion::OneSession);
     let expected = remains::<Erased, W, R>(&serial, workload, steps, true, true);
@@ -186,7 +219,10 @@ fn remains<P: Protocol, W: Workload, R: Remains<W>>(
 }
 
 /// All rows of a table, sorted.
-pub(crate) fn sorted<R: Record, K: Ord, P: Protocol>(table: &Table<R, P>, key: impl Fn(&R) -> K) -> Vec<R> {
+pub(crate) fn sorted<R: Record, K: Ord, P: Protocol>(
+    table: &Table<R, P>,
+    key: impl Fn(&R) -> K,
+) -> Vec<R> {
     let mut rows = Vec::new();
     table.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
     rows.sort_unstable_by_key(key);
@@ -194,7 +230,11 @@ pub(crate) fn sorted<R: Record, K: Ord, P: Protocol>(table: &Table<R, P>, key: i
 }
 
 /// Runs `steps` transactions on one thread and keeps them from the account.
-pub(crate) fn run_unaccounted<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L, steps: usize) {
+pub(crate) fn run_unaccounted<P: Protocol, L: Loaded<P>>(
+    db: &Database<P>,
+    loaded: &L,
+    steps: usize,
+) {
     let mut worker = loaded.worker(db.session().expect("a session"), 0);
     for _ in 0..steps {
         worker.step().expect("no surprises");

@@ -1,4 +1,5 @@
-//! The hottest rows: which workloads have one, that it is what they want most, and that their workers can look at it.
+//! The hottest rows: which workloads have one, that it is what they want most, and that their
+//! workers can look at it.
 
 use candide::{Mvcc, Mvto, Versioned};
 use candide_workloads::micro::{Predicate, Ranges};
@@ -14,7 +15,8 @@ use candide_workloads::{Loaded, Worker, Workload};
 
 use crate::common::{UnderEach, database, database_of, load, run, sorted, under_each};
 
-/// A worker of every workload can look at its hottest row, and that is one that the workload writes.
+/// A worker of every workload can look at its hottest row, and that is one that the workload
+/// writes.
 struct CanLook<'a, W> {
     workload: &'a W,
     /// So many transactions write it for sure.
@@ -35,7 +37,10 @@ impl<W: Workload> UnderEach for CanLook<'_, W> {
             let mut probe = worker.hottest().expect("it has one");
             assert_eq!(probe.read(), Ok(()), "{name}");
             let versions = probe.versions().expect("it is there");
-            assert!(versions == 1 || versions > 1 && protocol.starts_with("mv"), "{versions}, {name}");
+            assert!(
+                versions == 1 || versions > 1 && protocol.starts_with("mv"),
+                "{versions}, {name}"
+            );
             drop(probe);
             assert_eq!(
                 worker.stats().commits - before.commits,
@@ -78,25 +83,53 @@ fn workers_look_at_a_row_that_the_workload_writes() {
     const TRANSACTIONS: usize = 500;
     let ycsb = Ycsb { rows: 1000, transactions: TRANSACTIONS, ..Ycsb::published(Mode::A) };
     assert_has_one(&ycsb, TRANSACTIONS);
-    let narrow = Ycsb { rows: 1000, transactions: TRANSACTIONS, ..Ycsb::granularity(Contention::High) };
+    let narrow =
+        Ycsb { rows: 1000, transactions: TRANSACTIONS, ..Ycsb::granularity(Contention::High) };
     assert_has_one(&narrow, TRANSACTIONS);
     assert_has_one(&Ycsb { transactions: TRANSACTIONS, ..Ycsb::hot(5) }, TRANSACTIONS);
     assert_has_one(&Ycsb { transactions: TRANSACTIONS, ..Ycsb::counter() }, 1);
     assert_has_one(&LongScan { rows: 100, scan: 10, transactions: TRANSACTIONS }, 1);
     assert_has_one(&Shifting { rows: 100, transactions: TRANSACTIONS, ..Shifting::published() }, 1);
-    let ranges = Ranges { rows: 100, read_only: 0.5, transactions: TRANSACTIONS, ..Ranges::published() };
+    let ranges =
+        Ranges { rows: 100, read_only: 0.5, transactions: TRANSACTIONS, ..Ranges::published() };
     assert_has_one(&ranges, TRANSACTIONS);
-    assert_has_one(&Predicate { rows: 10, transactions: TRANSACTIONS, ..Predicate::published() }, TRANSACTIONS);
-    let customers = Customers::Theta(1.0);
     assert_has_one(
-        &SmallBank { accounts: 100, customers, transactions: TRANSACTIONS, ..SmallBank::bench_base() },
+        &Predicate { rows: 10, transactions: TRANSACTIONS, ..Predicate::published() },
         TRANSACTIONS,
     );
-    let rubis = Rubis { items: 50, users: 10, purchases: 10, transactions: TRANSACTIONS, ..Rubis::strict() };
+    let customers = Customers::Theta(1.0);
+    assert_has_one(
+        &SmallBank {
+            accounts: 100,
+            customers,
+            transactions: TRANSACTIONS,
+            ..SmallBank::bench_base()
+        },
+        TRANSACTIONS,
+    );
+    let rubis = Rubis {
+        items: 50,
+        users: 10,
+        purchases: 10,
+        transactions: TRANSACTIONS,
+        ..Rubis::strict()
+    };
     assert_has_one(&rubis, TRANSACTIONS);
     let weights = [1, 1, 5, 1, 1, 1];
-    assert_has_one(&Wikipedia { users: 10, pages: 5, weights, transactions: TRANSACTIONS, ..Wikipedia::strict() }, 300);
-    assert_has_one(&TpcB { branches: 2, accounts: 100, transactions: TRANSACTIONS, ..TpcB::strict() }, TRANSACTIONS);
+    assert_has_one(
+        &Wikipedia {
+            users: 10,
+            pages: 5,
+            weights,
+            transactions: TRANSACTIONS,
+            ..Wikipedia::strict()
+        },
+        300,
+    );
+    assert_has_one(
+        &TpcB { branches: 2, accounts: 100, transactions: TRANSACTIONS, ..TpcB::strict() },
+        TRANSACTIONS,
+    );
     assert_has_one(&Voter { telephones: 100, ..Voter::strict() }, 2000);
     assert_has_one(&Tpcc { customers: 10, items: 100, ..Tpcc::strict() }, TRANSACTIONS);
 }
@@ -108,18 +141,27 @@ fn where_many_rows_are_wanted_alike_none_is_the_hottest() {
     assert_eq!(Predicate::published().hottest(), None);
     assert_eq!(SmallBank::bench_base().hottest(), None);
     assert_eq!(SmallBank::published().hottest(), None, "a thousand are hot");
-    assert_eq!(SmallBank { customers: Customers::Hotspot(3), ..SmallBank::published() }.hottest(), Some("checking[0]"));
+    assert_eq!(
+        SmallBank { customers: Customers::Hotspot(3), ..SmallBank::published() }.hottest(),
+        Some("checking[0]")
+    );
     assert_eq!(Tpcc { warehouses: 1000, ..Tpcc::strict() }.hottest(), None);
 }
 
 #[test]
 fn the_first_row_is_written_most() {
     let db = database(true, true);
-    let ycsb = Ycsb { rows: 1000, transactions: 5000, verify: Verify::Increment, ..Ycsb::published(Mode::A) };
+    let ycsb = Ycsb {
+        rows: 1000,
+        transactions: 5000,
+        verify: Verify::Increment,
+        ..Ycsb::published(Mode::A)
+    };
     let loaded = load(&db, &ycsb, 1);
     run(&db, &loaded, 1, 5000);
     let written = |columns: &[candide::Bytes<100>]| columns.iter().map(Value::head).sum::<u64>();
-    let rows: Vec<u64> = sorted(&loaded.table, |row| row.key).iter().map(|row| written(&row.columns)).collect();
+    let rows: Vec<u64> =
+        sorted(&loaded.table, |row| row.key).iter().map(|row| written(&row.columns)).collect();
     assert!(rows[0] > 0 && rows.iter().all(|&writes| writes <= rows[0]), "{rows:?}");
     assert_eq!(ycsb.hottest(), Some("usertable[0]"));
 }

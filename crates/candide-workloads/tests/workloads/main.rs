@@ -1,4 +1,5 @@
-//! The workloads, in small: what holds after honest runs under every protocol, and that each check notices what it is there for.
+//! The workloads, in small: what holds after honest runs under every protocol, and that each check
+//! notices what it is there for.
 
 mod causes;
 mod common;

@@ -60,7 +60,9 @@ fn a_lost_word_is_noticed<L: Layout>(workload: &Ycsb<L>) {
     let tables = load(&db, workload, 1);
     let first = UserRow {
         key: 0,
-        columns: L::Values::from_fn(|_| L::Value::from_fn(|index| if index < 8 { 0 } else { b'x' })),
+        columns: L::Values::from_fn(|_| {
+            L::Value::from_fn(|index| if index < 8 { 0 } else { b'x' })
+        }),
     };
     run(&db, &tables, 1, 500);
     assert_eq!(check(&db, &tables).failed, Vec::<String>::new());
@@ -93,7 +95,9 @@ fn damage_beside_range_scans_is_noticed() {
     let loaded = load(&db, &Ranges { read_only: 1.0, ..ranges() }, 1);
     run(&db, &loaded, 1, 100);
     assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
-    must(db.run(|tx| loaded.rows.table.modify(tx, &1, Whole, |row| row.columns = [Value::from_fn(|_| 0); 10])));
+    must(db.run(|tx| {
+        loaded.rows.table.modify(tx, &1, Whole, |row| row.columns = [Value::from_fn(|_| 0); 10])
+    }));
     must(db.run(|tx| loaded.rows.table.delete(tx, &2)));
     run(&db, &loaded, 1, 100);
     let consistency = check(&db, &loaded);
@@ -116,7 +120,10 @@ fn looked() -> (Database<Occ>, PredicateTables<Occ>) {
 fn damage_to_balances_is_noticed() {
     let (db, loaded) = looked();
     run_unaccounted(&db, &loaded, 1);
-    assert_failed(&check(&db, &loaded), "the balances add up to 2899 where committed transactions make it 2900");
+    assert_failed(
+        &check(&db, &loaded),
+        "the balances add up to 2899 where committed transactions make it 2900",
+    );
 
     let (db, loaded) = looked();
     let move_all = |tx: &candide::Tx<'_, Occ>| {
@@ -133,8 +140,10 @@ fn damage_to_balances_is_noticed() {
 fn balances_are_filled_up_in_time() {
     let db = database(true, true);
     let loaded = load(&db, &Predicate { rows: 1, ..predicate() }, 1);
-    let amount =
-        || db.run(|tx| loaded.table.read(tx, &0, Balance::AMOUNT)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let amount = || {
+        db.run(|tx| loaded.table.read(tx, &0, Balance::AMOUNT))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"))
+    };
     run(&db, &loaded, 1, 990);
     assert_eq!(amount(), 10);
     run(&db, &loaded, 1, 1);

@@ -5,8 +5,8 @@ use candide_workloads::Workload;
 use candide_workloads::rubis::{Auction, Item, Rubis, RubisTables};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check, honest,
-    run_unaccounted, sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check,
+    honest, run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -14,12 +14,21 @@ const THREADS: usize = 5;
 
 /// Few items, so that threads meet and the first ones sell out.
 fn knobs() -> Rubis {
-    Rubis { items: 40, users: 10, bids: 3, purchases: 30, stock: 30, transactions: 1_000, ..Rubis::strict() }
+    Rubis {
+        items: 40,
+        users: 10,
+        bids: 3,
+        purchases: 30,
+        stock: 30,
+        transactions: 1_000,
+        ..Rubis::strict()
+    }
 }
 
 #[test]
 fn items_agree_with_bids_and_purchases_under_every_protocol_and_switch() {
-    let published = Rubis { vary_bids: false, refuse_sold_out: false, hash_index: false, ..knobs() };
+    let published =
+        Rubis { vary_bids: false, refuse_sold_out: false, hash_index: false, ..knobs() };
     for knobs in [knobs(), published] {
         assert_holds(&knobs, THREADS, 1_000, |committed, all| {
             assert_eq!(committed < all, knobs.refuse_sold_out, "items sell out");
@@ -49,7 +58,9 @@ fn commits_that_nobody_accounts_for_are_noticed() {
 #[test]
 fn every_kind_of_damage_is_noticed_by_name() {
     // Item 39 has sold little, item 0 has sold out.
-    assert_noticed("1 items do not say how many bids", |auction, tx| auction.items.update(tx, &39, Item::BIDS.add(1)));
+    assert_noticed("1 items do not say how many bids", |auction, tx| {
+        auction.items.update(tx, &39, Item::BIDS.add(1))
+    });
     assert_noticed("1 items do not say what their highest bid is", |auction, tx| {
         auction.items.update(tx, &39, Item::MAX_BID.add(1))
     });
@@ -59,7 +70,9 @@ fn every_kind_of_damage_is_noticed_by_name() {
     assert_noticed("1 items have been sold more often", |auction, tx| {
         auction.items.update(tx, &0, Item::QUANTITY.sub(1))
     });
-    assert_noticed("1 items ended neither", |auction, tx| auction.items.update(tx, &0, Item::END_DATE.set(1)));
+    assert_noticed("1 items ended neither", |auction, tx| {
+        auction.items.update(tx, &0, Item::END_DATE.set(1))
+    });
     assert_noticed("1 items ended neither", |auction, tx| {
         auction.items.update(tx, &39, Item::END_DATE.set(2_000_000_000))
     });
@@ -88,7 +101,13 @@ fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
 #[test]
 fn what_was_published_otherwise_is_admitted() {
     let [again, sold_out, stock] = Rubis::strict().differences().try_into().expect("three");
-    assert!(again.contains("inputs come again") && sold_out.contains("sell out") && stock.contains("the ten"));
+    assert!(
+        again.contains("inputs come again")
+            && sold_out.contains("sell out")
+            && stock.contains("the ten")
+    );
     let differences = Rubis::published().differences().join("\n");
-    assert!(differences.contains("none raises a price") && differences.contains("beyond what there is"));
+    assert!(
+        differences.contains("none raises a price") && differences.contains("beyond what there is")
+    );
 }

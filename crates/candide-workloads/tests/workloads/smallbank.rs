@@ -5,13 +5,18 @@ use candide_workloads::Workload;
 use candide_workloads::smallbank::{Account, Balance, Customers, SmallBank, SmallBankTables};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check, honest,
-    run_unaccounted, sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check,
+    honest, run_unaccounted, sorted,
 };
 
 /// Few enough customers that two threads meet, and that some savings and checking accounts run dry.
 fn knobs() -> SmallBank {
-    SmallBank { accounts: 50, customers: Customers::Hotspot(5), transactions: 2_000, ..SmallBank::bench_base() }
+    SmallBank {
+        accounts: 50,
+        customers: Customers::Hotspot(5),
+        transactions: 2_000,
+        ..SmallBank::bench_base()
+    }
 }
 
 #[test]
@@ -67,7 +72,10 @@ fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
 fn knobs_out_of_range_are_refused_with_the_range() {
     let refused = [
         (SmallBank { accounts: 1, ..knobs() }, "at least 2"),
-        (SmallBank { customers: Customers::Hotspot(50), ..knobs() }, "smaller than the 50 accounts"),
+        (
+            SmallBank { customers: Customers::Hotspot(50), ..knobs() },
+            "smaller than the 50 accounts",
+        ),
         (SmallBank { customers: Customers::Theta(-0.1), ..knobs() }, "from 0 (uniform) to 2"),
         (SmallBank { weights: [0; 6], ..knobs() }, "amalgamate, balance, deposit-checking"),
     ];

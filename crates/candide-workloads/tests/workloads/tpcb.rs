@@ -5,7 +5,8 @@ use candide_workloads::tpcb::{Account, Bank, Branch, Teller, TpcB, TpcBTables};
 use candide_workloads::{Loaded, Worker, Workload};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run_unaccounted, sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load,
+    run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -19,8 +20,12 @@ fn knobs() -> TpcB {
 
 #[test]
 fn balances_agree_with_history_under_every_protocol_and_switch() {
-    for knobs in [knobs(), TpcB { branches: 2, accounts: 50, transactions: 1_000, ..TpcB::published() }] {
-        assert_holds(&knobs, THREADS, STEPS, |committed, all| assert_eq!(committed, all, "nothing rolls back"));
+    for knobs in
+        [knobs(), TpcB { branches: 2, accounts: 50, transactions: 1_000, ..TpcB::published() }]
+    {
+        assert_holds(&knobs, THREADS, STEPS, |committed, all| {
+            assert_eq!(committed, all, "nothing rolls back")
+        });
     }
 }
 
@@ -66,7 +71,9 @@ fn every_kind_of_damage_is_noticed_by_name() {
         bank.tellers.update(tx, &17, Teller::BALANCE.add(1))
     });
     assert_noticed("add up to", |bank, tx| bank.accounts.update(tx, &60, Account::BALANCE.add(1)));
-    assert_noticed("names another branch than its own", |bank, tx| bank.tellers.update(tx, &7, Teller::BRANCH.set(1)));
+    assert_noticed("names another branch than its own", |bank, tx| {
+        bank.tellers.update(tx, &7, Teller::BRANCH.set(1))
+    });
     assert_noticed("were loaded or committed", |bank, tx| bank.history.delete(tx, &(0, 3)));
     assert_noticed("something that is not there", |bank, tx| bank.accounts.delete(tx, &60));
     assert_noticed("do not read the same", |bank, tx| {

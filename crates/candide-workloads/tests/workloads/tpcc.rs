@@ -1,18 +1,20 @@
-//! TPC-C's conditions hold after honest runs, and each of them is missed after a row was changed behind the accounts.
+//! TPC-C's conditions hold after honest runs, and each of them is missed after a row was changed
+//! behind the accounts.
 
 use candide::{Abort, Bytes, Database, Occ, Protocol, Serial, Tx};
 use candide_workloads::tpcc::{
-    Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order, OrderIds, OrderLine,
-    Stock, Tables, Tpcc, TpccTables, Warehouse,
+    Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order,
+    OrderIds, OrderLine, Stock, Tables, Tpcc, TpccTables, Warehouse,
 };
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_holds_under, assert_same_remains, check, database, honest, load, run,
-    run_unaccounted,
+    Remains, assert_failed, assert_holds, assert_holds_under, assert_same_remains, check, database,
+    honest, load, run, run_unaccounted,
 };
 
-/// A company of two small warehouses, where threads meet often, and every condition is audited now and then.
+/// A company of two small warehouses, where threads meet often, and every condition is audited now
+/// and then.
 fn knobs() -> Tpcc {
     Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..Tpcc::strict() }
 }
@@ -49,9 +51,15 @@ fn without_inserts_nothing_is_inserted_and_damage_is_noticed() {
         ("the districts have counted", |tx, tables| {
             tables.districts.modify(tx, &(1, 1), District::NEXT_ORDER, |next| *next += 1)
         }),
-        ("the customers have paid", |tx, tables| tables.customers.update(tx, &(1, 1, 1), Customer::PAYMENTS.add(1))),
-        ("the balances are", |tx, tables| tables.customers.update(tx, &(1, 1, 1), Customer::BALANCE.add(1))),
-        ("lines of orders, and", |tx, tables| tables.stocks.update(tx, &(1, 7), Stock::ORDERS.add(1))),
+        ("the customers have paid", |tx, tables| {
+            tables.customers.update(tx, &(1, 1, 1), Customer::PAYMENTS.add(1))
+        }),
+        ("the balances are", |tx, tables| {
+            tables.customers.update(tx, &(1, 1, 1), Customer::BALANCE.add(1))
+        }),
+        ("lines of orders, and", |tx, tables| {
+            tables.stocks.update(tx, &(1, 7), Stock::ORDERS.add(1))
+        }),
         ("items taken, and", |tx, tables| tables.stocks.update(tx, &(1, 7), Stock::YTD.add(1))),
         ("has quantity 9", |tx, tables| tables.stocks.update(tx, &(1, 7), Stock::QUANTITY.set(9))),
     ];
@@ -88,7 +96,12 @@ type Damage = fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>;
 fn conditions_hold_with_every_other_knob() {
     let others = [
         Tpcc { order_ids: OrderIds::District, ..knobs() },
-        Tpcc { order_ids: OrderIds::District, delivery_hint: true, delivery_queue: false, ..knobs() },
+        Tpcc {
+            order_ids: OrderIds::District,
+            delivery_hint: true,
+            delivery_queue: false,
+            ..knobs()
+        },
         Tpcc { order_ids: OrderIds::PerAttempt, homes: Homes::Random, ..knobs() },
         Tpcc { contention_aware_keys: false, hash_index: false, ..knobs() },
         Tpcc { history_keys: HistoryKeys::Sequential, payment_observes_balance: false, ..knobs() },
@@ -114,7 +127,10 @@ fn every_type_is_drawn_and_new_orders_roll_back() {
         let counts = if step.committed { &mut committed } else { &mut rolled_back };
         counts[step.kind] += 1;
     }
-    assert_eq!(Tpcc::KINDS, ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"]);
+    assert_eq!(
+        Tpcc::KINDS,
+        ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"]
+    );
     let ranges = [3_900..4_200, 4_100..4_500, 330..470, 330..470, 330..470, 190..210];
     for (count, range) in committed.into_iter().zip(ranges) {
         assert!(range.contains(&count), "{committed:?}");
@@ -138,7 +154,11 @@ fn deliveries_that_are_left_over_are_made_before_the_check() {
     let consistency = check(&db, &tables);
     assert_eq!(consistency.failed, Vec::<String>::new());
     assert_eq!(consistency.notes.len(), 1, "{:?}", consistency.notes);
-    assert!(consistency.notes[0].contains("deliveries were still queued"), "{:?}", consistency.notes);
+    assert!(
+        consistency.notes[0].contains("deliveries were still queued"),
+        "{:?}",
+        consistency.notes
+    );
     assert_eq!(check(&db, &tables).notes, Vec::<String>::new(), "and now none is");
 }
 
@@ -147,9 +167,13 @@ fn numbered(order_ids: OrderIds) -> (Database<Occ>, TpccTables<Occ>) {
     honest(&Tpcc { order_ids, audit_every: 0, ..knobs() }, 500)
 }
 
-/// Asserts that the check finds what is wrong after `damage` to a company that numbers its orders in the districts' rows, in
-/// both ways of reading.
-fn assert_noticed(condition: &str, words: &str, damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>) {
+/// Asserts that the check finds what is wrong after `damage` to a company that numbers its orders
+/// in the districts' rows, in both ways of reading.
+fn assert_noticed(
+    condition: &str,
+    words: &str,
+    damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>,
+) {
     assert_noticed_with(OrderIds::District, condition, words, damage);
 }
 
@@ -160,7 +184,8 @@ fn assert_noticed_with(
     damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>,
 ) {
     let (db, tables) = numbered(order_ids);
-    db.run(|tx| damage(tx, tables.tables())).unwrap_or_else(|abort| panic!("condition {condition}: {abort}"));
+    db.run(|tx| damage(tx, tables.tables()))
+        .unwrap_or_else(|abort| panic!("condition {condition}: {abort}"));
     let consistency = check(&db, &tables);
     for way in ["transactions", "raw iteration"] {
         assert_failed(&consistency, &format!("read by {way}: condition {condition}: {words}"));
@@ -175,8 +200,9 @@ fn oldest_new(tx: &Tx<'_, Occ>, tables: &Tables<Occ>) -> Result<(u16, u8, u32), 
 
 #[test]
 fn takings_that_do_not_add_up_are_noticed() {
-    let damage_warehouse =
-        |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| tables.warehouses.update(tx, &2, Warehouse::YTD.add(7));
+    let damage_warehouse = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
+        tables.warehouses.update(tx, &2, Warehouse::YTD.add(7))
+    };
     assert_noticed("1", "warehouse 2 has taken", damage_warehouse);
     assert_noticed("8", "warehouse 2 has taken", damage_warehouse);
     assert_noticed("16", "the warehouses have taken", damage_warehouse);
@@ -207,7 +233,10 @@ fn wrong_numbers_are_noticed_where_there_may_be_holes() {
             tables.new_orders.insert(tx, NewOrder { warehouse: 2, district: 2, id: 900 })
         });
         assert_noticed_with(order_ids, "3", "district (2, 2): there are", |tx, tables| {
-            let new_orders = tables.new_orders.scan(tx, (2, 2, 0)..(2, 3, 0), ()).collect::<Result<Vec<_>, Abort>>()?;
+            let new_orders = tables
+                .new_orders
+                .scan(tx, (2, 2, 0)..(2, 3, 0), ())
+                .collect::<Result<Vec<_>, Abort>>()?;
             tables.new_orders.delete(tx, &new_orders[1].0)
         });
     }
@@ -215,7 +244,9 @@ fn wrong_numbers_are_noticed_where_there_may_be_holes() {
 
 #[test]
 fn orders_that_do_not_fit_together_are_noticed() {
-    assert_noticed("4", "district (2, 1): the orders have", |tx, tables| tables.order_lines.delete(tx, &(2, 1, 1, 5)));
+    assert_noticed("4", "district (2, 1): the orders have", |tx, tables| {
+        tables.order_lines.delete(tx, &(2, 1, 1, 5))
+    });
     assert_noticed("5", "order (1, 1, ", |tx, tables| {
         let key = oldest_new(tx, tables)?;
         tables.orders.update(tx, &key, Order::CARRIER.set(3))
@@ -231,15 +262,17 @@ fn orders_that_do_not_fit_together_are_noticed() {
     assert_noticed("15", "order (1, 1, 1) is of customer", |tx, tables| {
         let customer = tables.orders.read(tx, &(1, 1, 1), Order::CUSTOMER)?;
         tables.customer_orders.delete(tx, &(1, 1, customer, 1))?;
-        let other = CustomerOrder { warehouse: 1, district: 1, customer: customer % 30 + 1, order: 1 };
+        let other =
+            CustomerOrder { warehouse: 1, district: 1, customer: customer % 30 + 1, order: 1 };
         tables.customer_orders.insert(tx, other)
     });
 }
 
 #[test]
 fn wrong_accounts_of_customers_are_noticed() {
-    let damage_balance =
-        |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| tables.customers.update(tx, &(2, 9, 8), Customer::BALANCE.sub(1));
+    let damage_balance = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
+        tables.customers.update(tx, &(2, 9, 8), Customer::BALANCE.sub(1))
+    };
     assert_noticed("10", "customer (2, 9, 8) has balance", damage_balance);
     assert_noticed("12", "customer (2, 9, 8) has balance", damage_balance);
     assert_noticed("13", "customer (1, 1, 1) has paid", |tx, tables| {
@@ -249,7 +282,11 @@ fn wrong_accounts_of_customers_are_noticed() {
         tables.customers.update(tx, &(1, 1, 2), Customer::DELIVERIES.add(1))
     });
     assert_noticed("names", "customer (1, 1, 1) is found as", |tx, tables| {
-        tables.customers.update(tx, &(1, 1, 1), Customer::LAST.set("CUNEGONDE".try_into().expect("fits")))
+        tables.customers.update(
+            tx,
+            &(1, 1, 1),
+            Customer::LAST.set("CUNEGONDE".try_into().expect("fits")),
+        )
     });
 }
 
@@ -265,7 +302,11 @@ fn wrong_stocks_and_lines_are_noticed() {
         tables.order_lines.update(tx, &(1, 1, 31, 1), OrderLine::AMOUNT.add(1))
     });
     assert_noticed("18", "order line (1, 1, ", |tx, tables| {
-        tables.order_lines.update(tx, &(1, 1, 31, 1), OrderLine::DIST_INFO.set(Bytes::new([b'?'; 24])))
+        tables.order_lines.update(
+            tx,
+            &(1, 1, 31, 1),
+            OrderLine::DIST_INFO.set(Bytes::new([b'?'; 24])),
+        )
     });
     assert_noticed("rows", "1 items are missing", |tx, tables| tables.items.delete(tx, &200));
 }
@@ -293,14 +334,26 @@ fn rows_that_no_transaction_accounts_for_are_noticed() {
             *next - 1
         })?;
         let (warehouse, district, customer) = (1, 1, 5);
-        let order = Order { warehouse, district, id, customer, entered: 1, lines: 0, all_local: true, carrier: 0 };
+        let order = Order {
+            warehouse,
+            district,
+            id,
+            customer,
+            entered: 1,
+            lines: 0,
+            all_local: true,
+            carrier: 0,
+        };
         tables.orders.insert(tx, order)?;
         tables.new_orders.insert(tx, NewOrder { warehouse, district, id })?;
-        tables.customer_orders.insert(tx, CustomerOrder { warehouse, district, customer, order: id })
+        tables
+            .customer_orders
+            .insert(tx, CustomerOrder { warehouse, district, customer, order: id })
     };
     assert_noticed("16", "there are", forge);
     assert_noticed("16", "there are", |tx, tables| {
-        let payment = tables.history.iter(tx, candide::Whole).next().expect("there are payments")?.1;
+        let payment =
+            tables.history.iter(tx, candide::Whole).next().expect("there are payments")?.1;
         tables.history.insert(tx, History { id: u64::MAX, ..payment })
     });
     let deliver = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
@@ -337,17 +390,28 @@ fn audited(damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>, wor
 
 #[test]
 fn audits_notice_what_is_wrong_while_others_work() {
-    audited(|tx, tables| tables.warehouses.update(tx, &1, Warehouse::YTD.add(7)), "condition 1 (audited): warehouse 1");
     audited(
-        |tx, tables| (1..=10).try_for_each(|id| tables.districts.update(tx, &(1, id), District::NEXT_ORDER.add(1))),
+        |tx, tables| tables.warehouses.update(tx, &1, Warehouse::YTD.add(7)),
+        "condition 1 (audited): warehouse 1",
+    );
+    audited(
+        |tx, tables| {
+            (1..=10).try_for_each(|id| {
+                tables.districts.update(tx, &(1, id), District::NEXT_ORDER.add(1))
+            })
+        },
         "condition 2 (audited): district (1, ",
     );
     audited(
-        |tx, tables| (1..=10).try_for_each(|district| tables.new_orders.delete(tx, &(1, district, 29))),
+        |tx, tables| {
+            (1..=10).try_for_each(|district| tables.new_orders.delete(tx, &(1, district, 29)))
+        },
         "condition 3 (audited): district (1, ",
     );
     audited(
-        |tx, tables| (1..=10).try_for_each(|district| tables.order_lines.delete(tx, &(1, district, 29, 2))),
+        |tx, tables| {
+            (1..=10).try_for_each(|district| tables.order_lines.delete(tx, &(1, district, 29, 2)))
+        },
         "condition 4 (audited): district (1, ",
     );
 }
@@ -372,13 +436,17 @@ fn what_is_not_as_the_standard_says_is_admitted() {
     let standard = Tpcc { order_ids: OrderIds::District, audit_every: 0, ..Tpcc::strict() };
     assert!(matches!(*standard.differences(), [how] if how.contains("what it leaves in stock")));
     let [ids, _, audits] = Tpcc::strict().differences().try_into().expect("three");
-    assert!(ids.contains("a counter outside the database") && audits.contains("counted as transactions"));
+    assert!(
+        ids.contains("a counter outside the database")
+            && audits.contains("counted as transactions")
+    );
     assert_eq!(Tpcc::published().differences().len(), 6);
     let empty = Tpcc { stock_level_empty_scan: true, ..standard.clone() };
     let how = "stock-level scans an empty range, as published, and looks at no stock";
     assert_eq!(empty.differences()[1..], [how]);
     assert_eq!(Tpcc { mix: Mix::Three, ..empty }.differences().len(), 1, "there is no stock-level");
-    let differences = Tpcc { warehouses: 2, remote_item_pct: 100, rollback_pct: 50, ..standard }.differences();
+    let differences =
+        Tpcc { warehouses: 2, remote_item_pct: 100, rollback_pct: 50, ..standard }.differences();
     assert!(
         matches!(*differences, [_, rolls_back, remote] if rolls_back.contains("more new orders") && remote.contains("1 and 15"))
     );
@@ -391,8 +459,9 @@ fn a_company_is_loaded_as_large_as_it_says() {
     let progress = |keys| {
         told.fetch_add(keys, std::sync::atomic::Ordering::Relaxed);
     };
-    let tables =
-        knobs().load(&db, &Loading { threads: 2, seed: 5, progress: &progress, stopped: &|| false }).expect("loads");
+    let tables = knobs()
+        .load(&db, &Loading { threads: 2, seed: 5, progress: &progress, stopped: &|| false })
+        .expect("loads");
     assert_eq!(told.into_inner(), knobs().keys());
     assert_eq!(tables.tables().orders.len_estimate(), 600);
     assert_eq!(tables.tables().new_orders.len_estimate(), 180);
@@ -408,7 +477,8 @@ fn loading_stops_when_it_is_told_to() {
     };
     let stopped = || told.load(std::sync::atomic::Ordering::Relaxed) >= 100;
     let knobs = Tpcc { customers: 3_000, ..knobs() };
-    let loaded = knobs.load(&db, &Loading { threads: 2, seed: 5, progress: &progress, stopped: &stopped });
+    let loaded =
+        knobs.load(&db, &Loading { threads: 2, seed: 5, progress: &progress, stopped: &stopped });
     assert!(matches!(loaded, Err(candide_workloads::Failure::Stopped)));
     // Neither thread goes beyond the transaction that it is in, of 16 rows.
     let told = told.into_inner();

@@ -1,4 +1,5 @@
-//! The workloads over two tables: their checks hold after honest runs, and fail after dishonest ones.
+//! The workloads over two tables: their checks hold after honest runs, and fail after dishonest
+//! ones.
 
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use candide_workloads::ycsb::{Joint, UserRow, Value};
 use candide_workloads::{Loaded, Workload};
 
 use crate::common::{
-    UnderEach, assert_failed, assert_holds, check, database, database_of, honest, load, run, run_unaccounted, switches,
-    threads_of, under_each,
+    UnderEach, assert_failed, assert_holds, check, database, database_of, honest, load, run,
+    run_unaccounted, switches, threads_of, under_each,
 };
 
 /// More than cores, on machines where it matters.
@@ -33,7 +34,12 @@ impl UnderEach for LongScansCount {
         let loaded = load(&db, &long_scan(), threads);
         run(&db, &loaded, threads, 100);
         let mut found = Vec::new();
-        loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
+        loaded
+            .tables
+            .small
+            .table
+            .for_each_quiescent(|row| found.push(counted(row)))
+            .expect("nothing runs");
         assert_eq!(found, [threads as u64 * 100], "{}", db.properties().name);
     }
 }
@@ -52,11 +58,15 @@ fn must(outcome: Result<(), Abort>) {
 fn scans_without_a_write_and_writes_that_were_lost_are_noticed() {
     let (db, loaded) = honest(&long_scan(), 100);
     run_unaccounted(&db, &loaded, 1);
-    assert_failed(&check(&db, &loaded), "small table: read by transactions: the counters add up to 101");
+    assert_failed(
+        &check(&db, &loaded),
+        "small table: read by transactions: the counters add up to 101",
+    );
 
     let (db, loaded) = honest(&long_scan(), 100);
     let small = &loaded.tables.small.table;
-    let before = db.run(|tx| small.read(tx, &0, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let before =
+        db.run(|tx| small.read(tx, &0, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
     run(&db, &loaded, 1, 10);
     must(db.run(|tx| small.put(tx, before)));
     assert_failed(&check(&db, &loaded), "the counters add up to 100, committed were 110");
@@ -78,7 +88,10 @@ fn a_scan_that_misses_a_row_is_noticed() {
     run(&db, &loaded, 1, 3);
     let consistency = check(&db, &loaded);
     assert_failed(&consistency, "3 scans did not give 500 rows");
-    assert_failed(&consistency, "large table: read by transactions: 499 rows where 500 were loaded");
+    assert_failed(
+        &consistency,
+        "large table: read by transactions: 499 rows where 500 were loaded",
+    );
 }
 
 #[test]
@@ -115,10 +128,24 @@ impl UnderEach for ShiftsHold {
                 modified += committed * (phase % 2);
             }
             let consistency = check(&db, &loaded);
-            assert_eq!(consistency.failed, Vec::<String>::new(), "{}, {updates}, {splitting}", db.properties().name);
+            assert_eq!(
+                consistency.failed,
+                Vec::<String>::new(),
+                "{}, {updates}, {splitting}",
+                db.properties().name
+            );
             let mut found = Vec::new();
-            loaded.tables.small.table.for_each_quiescent(|row| found.push(counted(row))).expect("nothing runs");
-            assert_eq!(found, [modified as u64], "one more for each transaction of every other phase");
+            loaded
+                .tables
+                .small
+                .table
+                .for_each_quiescent(|row| found.push(counted(row)))
+                .expect("nothing runs");
+            assert_eq!(
+                found,
+                [modified as u64],
+                "one more for each transaction of every other phase"
+            );
         }
     }
 }
@@ -135,10 +162,15 @@ fn damage_beside_shifts_is_noticed() {
     loaded.enter_phase(1);
     run(&db, &loaded, 1, 10);
     run_unaccounted(&db, &loaded, 1);
-    assert_failed(&check(&db, &loaded), "small table: read by raw iteration: the counters add up to 11");
+    assert_failed(
+        &check(&db, &loaded),
+        "small table: read by raw iteration: the counters add up to 11",
+    );
 
     let large = &loaded.tables.large.table;
-    must(db.run(|tx| large.modify(tx, &7, Whole, |row| row.columns = [Value::from_fn(|index| index as u8); 10])));
+    must(db.run(|tx| {
+        large.modify(tx, &7, Whole, |row| row.columns = [Value::from_fn(|index| index as u8); 10])
+    }));
     run(&db, &loaded, 1, 200);
     let consistency = check(&db, &loaded);
     assert_failed(&consistency, "large table: read by transactions: 10 columns hold");
@@ -151,7 +183,10 @@ fn phases_and_reads_out_of_range_are_refused_with_the_range() {
         (Shifting { reads: 65, ..shifting() }, "from 1 to 64"),
         (Shifting { rows: 19, ..shifting() }, "rows must be from 20"),
         (Shifting { slice: Duration::ZERO, ..shifting() }, "longer than nothing"),
-        (Shifting { slice: Duration::from_secs(1), ..shifting() }, "no longer than the phase of 100ms"),
+        (
+            Shifting { slice: Duration::from_secs(1), ..shifting() },
+            "no longer than the phase of 100ms",
+        ),
     ];
     for (knobs, words) in refused {
         let message = knobs.validate().expect_err(words);

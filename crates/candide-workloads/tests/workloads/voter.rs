@@ -1,12 +1,14 @@
 //! Voter: counts agree with votes after honest runs, and damage has a name.
 
 use candide::{Abort, Bytes, Occ, Protocol, Tx};
-use candide_workloads::voter::{AreaCode, Caller, Contest, InState, StateCount, Vote, Voter, VoterTables};
+use candide_workloads::voter::{
+    AreaCode, Caller, Contest, InState, StateCount, Vote, Voter, VoterTables,
+};
 use candide_workloads::{Loaded, Worker};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
-    sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run,
+    run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -70,7 +72,8 @@ fn every_kind_of_damage_is_noticed_by_name() {
     });
     assert_noticed("1 telephones have voted too often", |contest, tx| {
         let vote = some_vote(contest, tx)?;
-        (0..3).try_for_each(|number| contest.votes.insert(tx, Vote { id: u64::MAX - number, ..vote }))
+        (0..3)
+            .try_for_each(|number| contest.votes.insert(tx, Vote { id: u64::MAX - number, ..vote }))
     });
     assert_noticed("1 contestants have a count in a state that is not", |contest, tx| {
         let Vote { contestant, state, .. } = some_vote(contest, tx)?;
@@ -80,7 +83,9 @@ fn every_kind_of_damage_is_noticed_by_name() {
         let Vote { contestant, state, .. } = some_vote(contest, tx)?;
         contest.state_counts.delete(tx, &InState { contestant, state })
     });
-    assert_noticed("contestants or area codes are not those", |contest, tx| contest.contestants.delete(tx, &6));
+    assert_noticed("contestants or area codes are not those", |contest, tx| {
+        contest.contestants.delete(tx, &6)
+    });
     assert_noticed("from another state", |contest, tx| {
         let area = (some_vote(contest, tx)?.telephone / 10_000_000) as u16;
         contest.area_codes.update(tx, &area, AreaCode::STATE.set(Bytes::new(*b"XX")))
@@ -96,7 +101,9 @@ fn every_kind_of_damage_is_noticed_by_name() {
 
 impl Remains<Voter> for Vec<StateCount> {
     fn of<P: Protocol>(loaded: &VoterTables<P>) -> Self {
-        sorted(&loaded.contest.state_counts, |row| (row.place.contestant, *row.place.state.as_bytes()))
+        sorted(&loaded.contest.state_counts, |row| {
+            (row.place.contestant, *row.place.state.as_bytes())
+        })
     }
 }
 

@@ -3,27 +3,36 @@
 use candide::{Abort, Bytes, Occ, Protocol, Text, Tx};
 use candide_workloads::Workload;
 use candide_workloads::wikipedia::{
-    Article, Page, PageName, RecentChange, Revision, Tables, User, Watch, WatchKey, Watcher, WatcherKey, Wikipedia,
-    WikipediaTables,
+    Article, Page, PageName, RecentChange, Revision, Tables, User, Watch, WatchKey, Watcher,
+    WatcherKey, Wikipedia, WikipediaTables,
 };
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check, database, honest,
-    load, run, run_unaccounted, sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check,
+    database, honest, load, run, run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
 const THREADS: usize = 5;
 const STEPS: usize = 120;
 
-/// Few pages, so that threads meet; more edits and changes of what is watched than in the published mix.
+/// Few pages, so that threads meet; more edits and changes of what is watched than in the published
+/// mix.
 fn knobs() -> Wikipedia {
-    Wikipedia { users: 12, pages: 8, weights: [3, 2, 5, 3, 3, 1], transactions: 500, ..Wikipedia::strict() }
+    Wikipedia {
+        users: 12,
+        pages: 8,
+        weights: [3, 2, 5, 3, 3, 1],
+        transactions: 500,
+        ..Wikipedia::strict()
+    }
 }
 
 #[test]
 fn everything_agrees_under_every_protocol_and_switch() {
-    assert_holds(&knobs(), THREADS, STEPS, |committed, all| assert_eq!(committed, all, "nothing rolls back"));
+    assert_holds(&knobs(), THREADS, STEPS, |committed, all| {
+        assert_eq!(committed, all, "nothing rolls back")
+    });
 }
 
 #[test]
@@ -80,10 +89,13 @@ fn damage_to_pages_and_texts_is_noticed_by_name() {
 #[test]
 fn damage_to_lists_is_noticed_by_name() {
     let name = PageName { namespace: 0, title: title("nowhere") };
-    assert_noticed("1 revisions have no text", |tables, tx| tables.revisions.update(tx, &1, Revision::PAGE.set(5)));
+    assert_noticed("1 revisions have no text", |tables, tx| {
+        tables.revisions.update(tx, &1, Revision::PAGE.set(5))
+    });
     assert_noticed("1 texts lack characters", |tables, tx| {
         let mut part = tables.parts.read(tx, &(1, 0), candide::Whole)?;
-        part.bytes = Bytes::from_fn(|index| if index == 3 { 0 } else { part.bytes.as_bytes()[index] });
+        part.bytes =
+            Bytes::from_fn(|index| if index == 3 { 0 } else { part.bytes.as_bytes()[index] });
         tables.parts.put(tx, part)
     });
     assert_noticed("parts of texts are there", |tables, tx| tables.parts.delete(tx, &(1, 0)));
@@ -93,7 +105,9 @@ fn damage_to_lists_is_noticed_by_name() {
     assert_noticed("1 recent changes have no text", |tables, tx| {
         tables.recent_changes.update(tx, &1, RecentChange::NEW_LEN.add(1))
     });
-    assert_noticed("edits are in one of recent changes and log only", |tables, tx| tables.log.delete(tx, &1));
+    assert_noticed("edits are in one of recent changes and log only", |tables, tx| {
+        tables.log.delete(tx, &1)
+    });
     assert_noticed("1 watchers do not watch", |tables, tx| {
         tables.watchers.insert(tx, Watcher { key: WatcherKey { page: name, user: 1 } })
     });

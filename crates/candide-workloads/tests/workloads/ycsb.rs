@@ -5,7 +5,8 @@ use candide_workloads::Workload;
 use candide_workloads::ycsb::{Mode, UserRow, Verify, Writes, Ycsb, YcsbTables};
 
 use crate::common::{
-    assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
+    assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run,
+    run_unaccounted,
 };
 
 const VERIFICATIONS: [Verify; 4] = [Verify::Counts, Verify::Values, Verify::Increment, Verify::Tag];
@@ -41,7 +42,9 @@ const STEPS: usize = 1_000;
 /// The row that is written most.
 fn hottest(db: &Database<Occ>, tables: &YcsbTables<Occ>) -> UserRow {
     let mut session = db.session().expect("a session");
-    session.run(|tx| tables.table.read(tx, &0, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"))
+    session
+        .run(|tx| tables.table.read(tx, &0, Whole))
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"))
 }
 
 fn put(db: &Database<Occ>, tables: &YcsbTables<Occ>, row: UserRow) {
@@ -104,7 +107,9 @@ fn damage_to_values_and_missing_rows_are_noticed() {
     for verify in VERIFICATIONS {
         let (db, tables) = honest(&knobs(verify), STEPS);
         let mut session = db.session().expect("a session");
-        session.run(|tx| tables.table.delete(tx, &7)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        session
+            .run(|tx| tables.table.delete(tx, &7))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         drop(session);
         assert_failed(&check(&db, &tables), "202 rows where 203 were loaded");
     }

@@ -1,14 +1,16 @@
-//! YCSB with narrow columns and on a few rows: their checks hold after honest runs, and fail after dishonest ones.
+//! YCSB with narrow columns and on a few rows: their checks hold after honest runs, and fail after
+//! dishonest ones.
 
 use candide::{Abort, Database, Occ, Protocol, Whole};
 use candide_workloads::ycsb::{
-    Access, Contention, Joint, Layout, Narrow, UserRow, Value, Values, Verify, Writes, Ycsb, YcsbTables,
+    Access, Contention, Joint, Layout, Narrow, UserRow, Value, Values, Verify, Writes, Ycsb,
+    YcsbTables,
 };
 use candide_workloads::{Loaded, Worker, Workload};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run, run_unaccounted,
-    sorted,
+    Remains, assert_failed, assert_holds, assert_same_remains, check, database, honest, load, run,
+    run_unaccounted, sorted,
 };
 
 /// More than cores, on machines where it matters.
@@ -26,8 +28,10 @@ fn hot(modifications: usize, verify: Verify) -> Ycsb<Joint> {
 fn narrow_checks_hold_under_every_protocol_and_switch() {
     let kinds = [Contention::High, Contention::Medium, Contention::ReadOnly];
     let verifications = [Verify::Counts, Verify::Values, Verify::Increment, Verify::Tag];
-    let workloads: Vec<_> =
-        kinds.iter().flat_map(|&contention| verifications.map(|verify| narrow(contention, verify))).collect();
+    let workloads: Vec<_> = kinds
+        .iter()
+        .flat_map(|&contention| verifications.map(|verify| narrow(contention, verify)))
+        .collect();
     for workload in workloads {
         assert_holds(&workload, THREADS, 200, |_, _| {});
     }
@@ -35,7 +39,8 @@ fn narrow_checks_hold_under_every_protocol_and_switch() {
 
 #[test]
 fn hot_checks_hold_under_every_protocol_and_switch() {
-    let mut workloads: Vec<_> = [0, 1, 5, 10].map(|modifications| hot(modifications, Verify::Increment)).into();
+    let mut workloads: Vec<_> =
+        [0, 1, 5, 10].map(|modifications| hot(modifications, Verify::Increment)).into();
     workloads.push(hot(10, Verify::Tag));
     workloads.push(Ycsb { ordered: true, ..hot(5, Verify::Tag) });
     workloads.push(Ycsb { access: Access::Modify, ..hot(5, Verify::Increment) });
@@ -73,7 +78,9 @@ const STEPS: usize = 300;
 
 fn row_of<L: Layout>(db: &Database<Occ>, tables: &YcsbTables<Occ, L>, key: u64) -> UserRow<L> {
     let mut session = db.session().expect("a session");
-    session.run(|tx| tables.table.read(tx, &key, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"))
+    session
+        .run(|tx| tables.table.read(tx, &key, Whole))
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"))
 }
 
 /// Every check that a layout has notices the damage that it is there for.
@@ -90,7 +97,8 @@ fn damage_is_noticed<L: Layout>(workload: impl Fn(Verify) -> Ycsb<L>) {
 
     let (db, tables) = honest(&workload(Verify::Values), STEPS);
     let mut row = row_of(&db, &tables, 7);
-    let column = |index| if index == 3 { L::Value::from_fn(|_| 0) } else { row.columns.as_ref()[index] };
+    let column =
+        |index| if index == 3 { L::Value::from_fn(|_| 0) } else { row.columns.as_ref()[index] };
     row.columns = L::Values::from_fn(column);
     db.run(|tx| tables.table.put(tx, row)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
     assert_failed(&check(&db, &tables), "the first is column 3 of row 7");
@@ -123,7 +131,10 @@ fn knobs_out_of_range_are_refused_with_the_range() {
     let refused = [
         (Ycsb { writes: Writes::First(11), ..hot(0, Verify::Counts) }, "from 0 to 10"),
         (Ycsb { rows: 9, ..hot(0, Verify::Counts) }, "rows must be from 10"),
-        (Ycsb { read_only: -0.5, ..hot(0, Verify::Counts) }, "read-only transactions must be from 0 to 1"),
+        (
+            Ycsb { read_only: -0.5, ..hot(0, Verify::Counts) },
+            "read-only transactions must be from 0 to 1",
+        ),
     ];
     for (knobs, words) in refused {
         let message = knobs.validate().expect_err(words);

@@ -4,8 +4,8 @@ use candide_workloads::{Zipf, stream};
 
 const DRAWS: u64 = 1_000_000;
 
-/// Pearson's statistic of `DRAWS` samples against the exact distribution, normalized so that a right sampler gives a
-/// standard normal value (Wilson and Hilferty's cube root).
+/// Pearson's statistic of `DRAWS` samples against the exact distribution, normalized so that a
+/// right sampler gives a standard normal value (Wilson and Hilferty's cube root).
 fn deviation(ranks: u64, theta: f64) -> f64 {
     let zipf = Zipf::new(ranks, theta);
     let mut rng = stream(42, ranks);
@@ -33,7 +33,10 @@ fn samples_match_the_exact_probabilities() {
     for theta in [0.0, 0.5, 0.8, 0.99, 1.0, 1.0001, 1.75, 2.0] {
         for ranks in [2, 10, 100] {
             let deviation = deviation(ranks, theta);
-            assert!(deviation.abs() < 4.0, "theta {theta}, {ranks} ranks: {deviation} standard deviations");
+            assert!(
+                deviation.abs() < 4.0,
+                "theta {theta}, {ranks} ranks: {deviation} standard deviations"
+            );
         }
     }
 }

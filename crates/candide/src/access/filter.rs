@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-/// Bits of a filter, as a power of two: a cache line, so that the write set of an order of ten lines leaves most of them free.
+/// Bits of a filter, as a power of two: a cache line, so that the write set of an order of ten
+/// lines leaves most of them free.
 const BITS: u32 = 9;
 
 /// One bit for each unit; some share one.

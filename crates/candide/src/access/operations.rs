@@ -10,8 +10,8 @@ use crate::record::{Op, UserUpdate, Words};
 /// The number of no operation, and of no checkpoint.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Operations between two checkpoints of a unit of at most so many words; of a larger one, as many as it has words. In tests few, so that
-/// scripts of some operations have checkpoints.
+/// Operations between two checkpoints of a unit of at most so many words; of a larger one, as many
+/// as it has words. In tests few, so that scripts of some operations have checkpoints.
 const CHECKPOINT_OPS: usize = if cfg!(test) { 2 } else { 64 };
 
 /// What a read has made of a unit, up to an operation.
@@ -92,7 +92,10 @@ impl Operations {
 
     /// The operations of an item in order, with their numbers.
     #[inline(always)]
-    pub(super) fn of<'a>(&'a self, item: &WriteItem) -> impl Iterator<Item = (u32, &'a Op)> + use<'a> {
+    pub(super) fn of<'a>(
+        &'a self,
+        item: &WriteItem,
+    ) -> impl Iterator<Item = (u32, &'a Op)> + use<'a> {
         self.from(item.first_op)
     }
 
@@ -117,17 +120,21 @@ impl Operations {
         Ok(())
     }
 
-    /// As [`Operations::apply`], up to a mark, and from the last checkpoint before it. `newest` is the item's newest checkpoint.
+    /// As [`Operations::apply`], up to a mark, and from the last checkpoint before it. `newest` is
+    /// the item's newest checkpoint.
     ///
-    /// Without checkpoints, a transaction that updates and reads a unit by turns would apply each operation as often as it reads. They are
-    /// for reads alone. A commit applies all operations to what it has locked, or puts them off, so guards, overflow and users' updaters
-    /// are asked as if nothing had been read. And a read may rest on them, under every protocol: the words below were observed when the
-    /// checkpoint was made, so an attempt that commits has seen them unchanged from then on. (They are observed again by each read,
-    /// by which a loop in a doomed attempt ends.) A user's updater is called less often by reads. One that gives another result each time
-    /// shows the closure another value than it commits, as it did before.
+    /// Without checkpoints, a transaction that updates and reads a unit by turns would apply each
+    /// operation as often as it reads. They are for reads alone. A commit applies all operations to
+    /// what it has locked, or puts them off, so guards, overflow and users' updaters are asked as
+    /// if nothing had been read. And a read may rest on them, under every protocol: the words below
+    /// were observed when the checkpoint was made, so an attempt that commits has seen them
+    /// unchanged from then on. (They are observed again by each read, by which a loop in a doomed
+    /// attempt ends.) A user's updater is called less often by reads. One that gives another result
+    /// each time shows the closure another value than it commits, as it did before.
     ///
-    /// There is a checkpoint after each so many operations of an item, of no more words than there are operations between two. So what
-    /// is kept is in proportion to the operations, and a read of whatever mark applies no more of them than it copies words, or 64.
+    /// There is a checkpoint after each so many operations of an item, of no more words than there
+    /// are operations between two. So what is kept is in proportion to the operations, and a read
+    /// of whatever mark applies no more of them than it copies words, or 64.
     ///
     /// # Errors
     /// The number of the operation that failed, and how.
@@ -163,7 +170,9 @@ impl Operations {
 
     /// The last of an item's operations before a mark, if there is one.
     pub(super) fn last_before(&self, item: &WriteItem, newest: u32, mark: Mark) -> Option<&Op> {
-        let first = self.checkpoint_before(newest, mark).map_or(item.first_op, |checkpoint| checkpoint.last_op);
+        let first = self
+            .checkpoint_before(newest, mark)
+            .map_or(item.first_op, |checkpoint| checkpoint.last_op);
         self.from(first).take_while(|&(number, _)| number < mark.0).last().map(|(_, op)| op)
     }
 
@@ -175,10 +184,12 @@ impl Operations {
         Some(checkpoint)
     }
 
-    /// How many words an item's operations take if they are put off; `None` if one of them may fail, or cannot be said in words.
+    /// How many words an item's operations take if they are put off; `None` if one of them may
+    /// fail, or cannot be said in words.
     pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
         self.of(item).try_fold(0, |words, (_, op)| {
-            let more = if op.is_user() { self.user(op).words_put_off() } else { op.words_put_off() };
+            let more =
+                if op.is_user() { self.user(op).words_put_off() } else { op.words_put_off() };
             more.map(|more| words + more)
         })
     }
@@ -213,12 +224,18 @@ impl Operations {
     ///
     /// # Errors
     /// The number of the operation that failed, and how.
-    pub(super) fn evaluate(&mut self, item: &WriteItem, base: Words<'_>) -> Result<(), (u32, Abort)> {
+    pub(super) fn evaluate(
+        &mut self,
+        item: &WriteItem,
+        base: Words<'_>,
+    ) -> Result<(), (u32, Abort)> {
         let mut number = item.first_op;
         while let Some(&(op, next)) = self.ops.get(number as usize) {
             if !op.is_plain() {
                 let operands = &mut self.operands[op.operand as usize..];
-                operands[0] = op.compute(operands, base.get(usize::from(op.word))).map_err(|abort| (number, abort))?;
+                operands[0] = op
+                    .compute(operands, base.get(usize::from(op.word)))
+                    .map_err(|abort| (number, abort))?;
             }
             number = next;
         }

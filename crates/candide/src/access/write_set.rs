@@ -1,11 +1,12 @@
 //! The write set: which units a transaction will change, and how.
 //!
-//! An item is one unit. It says what the row's existence must be when the unit is locked (its *expectation*), what it
-//! will be afterwards, and which operations to apply in between. Operands lie in one arena. Everything is kept from
-//! attempt to attempt and cleared, so that a steady transaction allocates nothing.
+//! An item is one unit. It says what the row's existence must be when the unit is locked (its
+//! *expectation*), what it will be afterwards, and which operations to apply in between. Operands
+//! lie in one arena. Everything is kept from attempt to attempt and cleared, so that a steady
+//! transaction allocates nothing.
 //!
-//! Operations are numbered in the order of the program. A [`Mark`] is a number: what a scan sees of the set is what
-//! had been staged when the scan was made.
+//! Operations are numbered in the order of the program. A [`Mark`] is a number: what a scan sees of
+//! the set is what had been staged when the scan was made.
 
 #![forbid(unsafe_code)]
 
@@ -71,12 +72,14 @@ pub(crate) struct WriteItem {
     /// The words that its operations change lie between these.
     first_word: u16,
     end_word: u16,
-    /// Whether its operations have to be evaluated before they are installed, and on an image of the whole unit.
+    /// Whether its operations have to be evaluated before they are installed, and on an image of
+    /// the whole unit.
     needs_evaluation: bool,
     needs_image: bool,
     /// Whether all its operations are plain.
     is_plain: bool,
-    /// Where that image begins, once it has been evaluated. Before, the number of the newest checkpoint, an image that a read has made.
+    /// Where that image begins, once it has been evaluated. Before, the number of the newest
+    /// checkpoint, an image that a read has made.
     image: u32,
 }
 
@@ -87,7 +90,8 @@ impl WriteItem {
         self.expects.is_none_or(|expected| expected == is_present)
     }
 
-    /// Whether its operations look at the unit as it was, even if it goes: one of them may be refused.
+    /// Whether its operations look at the unit as it was, even if it goes: one of them may be
+    /// refused.
     pub(crate) fn looks_at_unit(&self) -> bool {
         self.needs_evaluation
     }
@@ -113,11 +117,14 @@ pub struct WriteSet {
     operations: Operations,
     /// The images of the items that need one, in their order; made when they are evaluated.
     images: Vec<u64>,
-    /// The words of all images there may be. So much is reserved, so that evaluating allocates nothing.
+    /// The words of all images there may be. So much is reserved, so that evaluating allocates
+    /// nothing.
     image_words: usize,
-    /// Whether any item needs evaluation; a set that only replaces words need not be looked at before it is installed.
+    /// Whether any item needs evaluation; a set that only replaces words need not be looked at
+    /// before it is installed.
     needs_evaluation: bool,
-    /// What the last mark may still want to see: operations below it are kept, though later ones replace what they did.
+    /// What the last mark may still want to see: operations below it are kept, though later ones
+    /// replace what they did.
     marked: u32,
     /// The units of all items, so that most lookups of others end here.
     filter: Filter,
@@ -158,7 +165,8 @@ impl WriteSet {
     fn clear_all(&mut self) {
         if self.items.len() > SCANNED_MAX {
             if self.table.len() > 32 * self.items.len() {
-                // Left by a far larger transaction; clearing it again and again would cost more than growing anew.
+                // Left by a far larger transaction; clearing it again and again would cost more
+                // than growing anew.
                 self.table.clear();
             } else {
                 self.table.fill(0);
@@ -229,10 +237,14 @@ impl WriteSet {
         }
     }
 
-    /// Adds the items of a row that is inserted, none of whose units is in the set. The words of all are operands, one unit's
-    /// after another's.
+    /// Adds the items of a row that is inserted, none of whose units is in the set. The words of
+    /// all are operands, one unit's after another's.
     #[inline(always)]
-    pub(crate) fn stage_new(&mut self, cells: impl Iterator<Item = CellAt> + Clone, mut operand: u32) {
+    pub(crate) fn stage_new(
+        &mut self,
+        cells: impl Iterator<Item = CellAt> + Clone,
+        mut operand: u32,
+    ) {
         debug_assert!(cells.clone().all(|at| self.find(at).is_none()));
         let (count, mut number) = (self.items.len(), self.operations.next());
         let filter = &mut self.filter;
@@ -269,7 +281,8 @@ impl WriteSet {
         }
     }
 
-    /// What an item was at a mark: `None` if nothing had been staged, otherwise whether the row existed.
+    /// What an item was at a mark: `None` if nothing had been staged, otherwise whether the row
+    /// existed.
     pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
         let item = &self.items[index];
         if item.last_op < mark.0 {
@@ -310,7 +323,8 @@ impl WriteSet {
         self.items.len() - 1
     }
 
-    /// Enters the items from this one on into the table; or all of them, if it had to grow or was not used before.
+    /// Enters the items from this one on into the table; or all of them, if it had to grow or was
+    /// not used before.
     #[cold]
     fn index_items(&mut self, newest: usize) {
         let count = self.items.len();
@@ -333,7 +347,8 @@ impl WriteSet {
         (mix(address) >> 32) as usize & (self.table.len() - 1)
     }
 
-    /// Adds an operation to an item that has some. Apart, so that the first one of an item is quickly staged.
+    /// Adds an operation to an item that has some. Apart, so that the first one of an item is
+    /// quickly staged.
     #[inline(never)]
     fn add_op(&mut self, index: usize, op: Op) {
         let added = self.operations.push(op);
@@ -341,13 +356,16 @@ impl WriteSet {
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
         let (first, end) = op.changed(item.at.payload_words());
         if replaces_unit && item.is_plain && item.first_op >= self.marked {
-            // Nothing that could fail comes before it, nor anything a scan looks back to, so nothing of it is missed.
+            // Nothing that could fail comes before it, nor anything a scan looks back to, so
+            // nothing of it is missed.
             (item.first_op, item.last_op, item.image) = (added, added, NONE);
             (item.needs_evaluation, item.needs_image) = (false, false);
             (item.first_word, item.end_word) = (first, end);
         } else {
             let may_overlap = first < item.end_word && item.first_word < end;
-            if !item.needs_image && (op.is_user() || may_overlap && self.overlaps_one_of(&item, &op)) {
+            if !item.needs_image
+                && (op.is_user() || may_overlap && self.overlaps_one_of(&item, &op))
+            {
                 item.needs_image = true;
                 self.reserve_image(item.at);
             }
@@ -358,14 +376,16 @@ impl WriteSet {
             if item.first_word == item.end_word {
                 (item.first_word, item.end_word) = (first, end);
             } else if first < end {
-                (item.first_word, item.end_word) = (item.first_word.min(first), item.end_word.max(end));
+                (item.first_word, item.end_word) =
+                    (item.first_word.min(first), item.end_word.max(end));
             }
         }
         self.needs_evaluation |= item.needs_evaluation;
         self.items[index] = item;
     }
 
-    /// Whether an operation works on words of one that the item has, as far as few are looked at: an image serves in any case.
+    /// Whether an operation works on words of one that the item has, as far as few are looked at:
+    /// an image serves in any case.
     fn overlaps_one_of(&self, item: &WriteItem, op: &Op) -> bool {
         let mut looked_at = 0;
         let mut overlaps = |(_, other): (u32, &Op)| {
@@ -382,14 +402,18 @@ impl WriteSet {
         self.images.reserve(self.image_words);
     }
 
-    /// Whether the item's operations begin by replacing the whole unit, so that what was there does not matter.
+    /// Whether the item's operations begin by replacing the whole unit, so that what was there does
+    /// not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
         let item = &self.items[index];
         let first = self.operations.of(item).next();
-        first.is_some_and(|(_, op)| op.is_plain() && usize::from(op.words) == item.at.payload_words())
+        first.is_some_and(|(_, op)| {
+            op.is_plain() && usize::from(op.words) == item.at.payload_words()
+        })
     }
 
-    /// How many words an item's operations take if they are put off, until somebody reads the unit; `None` if they cannot be.
+    /// How many words an item's operations take if they are put off, until somebody reads the unit;
+    /// `None` if they cannot be.
     pub(crate) fn delta_words(&self, index: usize) -> Option<usize> {
         self.operations.delta_words(&self.items[index])
     }
@@ -399,23 +423,33 @@ impl WriteSet {
         self.operations.write_delta(&self.items[index], room);
     }
 
-    /// Applies an item's operations that were staged before a mark to an image of its unit, which the attempt has observed.
+    /// Applies an item's operations that were staged before a mark to an image of its unit, which
+    /// the attempt has observed.
     ///
     /// # Errors
     /// The number of the operation that failed, and how.
-    pub(crate) fn overlay_at(&mut self, index: usize, mark: Mark, image: &mut [u64]) -> Result<(), (u32, Abort)> {
+    pub(crate) fn overlay_at(
+        &mut self,
+        index: usize,
+        mark: Mark,
+        image: &mut [u64],
+    ) -> Result<(), (u32, Abort)> {
         let item = self.items[index];
         self.operations.apply_on(&item, &mut self.items[index].image, mark, image)
     }
 
-    /// Evaluates every item against the words it will replace, so that installing cannot fail any more.
+    /// Evaluates every item against the words it will replace, so that installing cannot fail any
+    /// more.
     ///
     /// `base` gives the words of an item: locked, or of the version that the new one follows.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
     #[inline]
-    pub(crate) fn evaluate(&mut self, base: impl Fn(&WriteItem) -> Words<'_>) -> Result<(), Failure> {
+    pub(crate) fn evaluate(
+        &mut self,
+        base: impl Fn(&WriteItem) -> Words<'_>,
+    ) -> Result<(), Failure> {
         if !self.needs_evaluation {
             return Ok(());
         }
@@ -449,7 +483,8 @@ impl WriteSet {
         first_failure.map_or(Ok(()), |(_, abort)| Err(abort))
     }
 
-    /// The first failure in program order if the operations were applied to `images`, unit after unit.
+    /// The first failure in program order if the operations were applied to `images`, unit after
+    /// unit.
     pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
         let (mut first, mut rest) = (None::<(u32, Abort)>, images);
         for item in &self.items {
@@ -473,7 +508,10 @@ impl WriteSet {
         }
         for (_, op) in self.operations.of(item) {
             let count = usize::from(op.words);
-            store(&payload[usize::from(op.word)..][..count], self.operations.operands(op.operand, count));
+            store(
+                &payload[usize::from(op.word)..][..count],
+                self.operations.operands(op.operand, count),
+            );
         }
     }
 

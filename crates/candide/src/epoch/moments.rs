@@ -1,9 +1,10 @@
 //! Milliseconds by the clock, for epochs that are over.
 //!
-//! An epoch is a number, and says how old something is only as far as epochs are milliseconds, which a busy machine, or commits that
-//! use up their numbers, may see to that they are not. So each pass of the advancer leaves a mark: the moment at which an epoch had
-//! begun. Of older passes there are fewer marks: at each level half as many as at the one before, and as many passes take up as much of
-//! the list, whether they were in the last second or in the last hour.
+//! An epoch is a number, and says how old something is only as far as epochs are milliseconds,
+//! which a busy machine, or commits that use up their numbers, may see to that they are not. So
+//! each pass of the advancer leaves a mark: the moment at which an epoch had begun. Of older passes
+//! there are fewer marks: at each level half as many as at the one before, and as many passes take
+//! up as much of the list, whether they were in the last second or in the last hour.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +49,8 @@ impl Moments {
     }
 }
 
-/// Epochs with the moments at which they had begun, level by level. What a level has too many of goes to the next: every other one.
+/// Epochs with the moments at which they had begun, level by level. What a level has too many of
+/// goes to the next: every other one.
 #[derive(Debug, Default)]
 struct Marks(Vec<VecDeque<(Epoch, Moment)>>);
 
@@ -88,7 +90,8 @@ mod tests {
             marks.push(epoch, epoch * slow);
         }
         for epoch in 1..passes {
-            let (end, told) = ((epoch + 1) * slow, marks.end_of(epoch).expect("later ones have begun"));
+            let (end, told) =
+                ((epoch + 1) * slow, marks.end_of(epoch).expect("later ones have begun"));
             let age_max = passes * slow - end;
             assert!(told - end <= age_max / (MARKS_MAX as u64 - 1), "{epoch}: {told}, {end}");
         }

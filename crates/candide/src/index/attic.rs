@@ -1,14 +1,18 @@
 //! The attic of a table in order: where records of deleted rows are that only snapshots see.
 //!
-//! Where rows come at one end of a table and go at the other, as in a queue, all that have gone while a snapshot is open lie before the
-//! first that is there, and whoever looks for that would pass them, one by one. So they are taken out of the table's index, and put into
-//! one that only those look at who look back.
+//! Where rows come at one end of a table and go at the other, as in a queue, all that have gone
+//! while a snapshot is open lie before the first that is there, and whoever looks for that would
+//! pass them, one by one. So they are taken out of the table's index, and put into one that only
+//! those look at who look back.
 //!
 //! # Invariants
-//! * **A1** A record that a snapshot may see is in the table's index or here: it comes here before it leaves there. So who looks back
-//!   looks there first, and then here, and finds it in one of them, or in both.
-//! * **A2** There is one record of a key here at most. The next one stays in the table's index, as all do if there is no memory for this.
-//! * **A3** A record that is here alone is dead. It is retired when it has left, for which no snapshot may see it.
+//! * **A1** A record that a snapshot may see is in the table's index or here: it comes here before
+//!   it leaves there. So who looks back looks there first, and then here, and finds it in one of
+//!   them, or in both.
+//! * **A2** There is one record of a key here at most. The next one stays in the table's index, as
+//!   all do if there is no memory for this.
+//! * **A3** A record that is here alone is dead. It is retired when it has left, for which no
+//!   snapshot may see it.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +22,8 @@ use crate::memory::{Cache, OutOfMemory};
 use crate::record::{RecordAt, WordRange};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// So many records are put together with those of the table's index at once: few enough for who wants the first only.
+/// So many records are put together with those of the table's index at once: few enough for who
+/// wants the first only.
 const TOGETHER: usize = 32;
 
 /// The attic of one table.
@@ -39,16 +44,23 @@ impl Attic {
         Ok(Attic { records, count: AtomicUsize::new(0) })
     }
 
-    /// Whether nothing is here that the caller does not find in the table's index, where he has looked before.
+    /// Whether nothing is here that the caller does not find in the table's index, where he has
+    /// looked before.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: who has seen that a record has left the table's index (E17) sees that it had been counted here.
+        // Relaxed: who has seen that a record has left the table's index (E17) sees that it had
+        // been counted here.
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Puts a record here, which the caller is going to take out of the table's index, unless there is no room for it; says whether it did.
-    /// The caller is pinned.
-    pub(crate) fn enter(&self, record: RecordAt, key: &[u64], caches: &mut Vec<Option<Cache>>) -> bool {
+    /// Puts a record here, which the caller is going to take out of the table's index, unless there
+    /// is no room for it; says whether it did. The caller is pinned.
+    pub(crate) fn enter(
+        &self,
+        record: RecordAt,
+        key: &[u64],
+        caches: &mut Vec<Option<Cache>>,
+    ) -> bool {
         self.count.fetch_add(1, Ordering::Relaxed);
         let place = (&mut Place::default(), Start::ROOT);
         let linked = self.records.link(record, key, place, caches, &mut Vec::new(), |_| {});
@@ -73,8 +85,9 @@ impl Attic {
         }
     }
 
-    /// Adds the records of a range that are wanted, in this direction, up to the end or as many as are looked at together; says whether it was
-    /// to the end. The caller is pinned, and has looked through the range in the table's index.
+    /// Adds the records of a range that are wanted, in this direction, up to the end or as many as
+    /// are looked at together; says whether it was to the end. The caller is pinned, and has looked
+    /// through the range in the table's index.
     pub(crate) fn list(
         &self,
         range: WordRange,

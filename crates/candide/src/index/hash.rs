@@ -1,30 +1,37 @@
 //! The hash index: finds records, protects absent keys, grows without stopping writers.
 //!
 //! # Shape
-//! An array of buckets, each one cache line: `| version | node words of the protocol | slots | overflow |`. A slot holds 16
-//! bits of the hash above the 48 bits of a record's address, so a lookup takes two cache misses: the bucket and the
-//! record it wants. A full bucket continues in overflow lines (seven slots and a link); one that is emptied is taken out.
+//! An array of buckets, each one cache line: `| version | node words of the protocol | slots |
+//! overflow |`. A slot holds 16 bits of the hash above the 48 bits of a record's address, so a
+//! lookup takes two cache misses: the bucket and the record it wants. A full bucket continues in
+//! overflow lines (seven slots and a link); one that is emptied is taken out.
 //!
 //! # Invariants
-//! * **H1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a bucket. So a lookup that
-//!   finds its key needs no version.
-//! * **H2** Every link raises its bucket's version, under the bucket's lock and after the slot is written. So a lookup
-//!   that loaded the version first and found nothing is still right while the version has not changed.
-//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so whoever remembered the version fails,
-//!   and whoever comes anew goes to the next array.
-//! * **H4** Slots are written with Release and read with Acquire: a record's key and cells are seen whole (E4).
-//! * **H5** Bucket locks are held for a few hundred instructions, never while waiting for anything else.
+//! * **H1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a
+//!   bucket. So a lookup that finds its key needs no version.
+//! * **H2** Every link raises its bucket's version, under the bucket's lock and after the slot is
+//!   written. So a lookup that loaded the version first and found nothing is still right while the
+//!   version has not changed.
+//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so whoever
+//!   remembered the version fails, and whoever comes anew goes to the next array.
+//! * **H4** Slots are written with Release and read with Acquire: a record's key and cells are seen
+//!   whole (E4).
+//! * **H5** Bucket locks are held for a few hundred instructions, never while waiting for anything
+//!   else.
 //!
 //! # Growth
-//! There is no count of records. An insert that finds its bucket full looks at the buckets around it; if they are crowded,
-//! it adds an array of twice the size. From then on every insert first moves its own bucket and a few others, and
-//! works in the new array. The last one to move a bucket makes the new array the current one. Whoever moves a bucket that
-//! it has observed itself exchanges the observation for those of the halves: see [`NodeChange`].
+//! There is no count of records. An insert that finds its bucket full looks at the buckets around
+//! it; if they are crowded, it adds an array of twice the size. From then on every insert first
+//! moves its own bucket and a few others, and works in the new array. The last one to move a bucket
+//! makes the new array the current one. Whoever moves a bucket that it has observed itself
+//! exchanges the observation for those of the halves: see [`NodeChange`].
 
 use super::{NodeChange, Supplies};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
 use crate::record::{RecordAt, WordRange};
-use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutant, Mutex, Ordering, Spin, lock, mutant, prefetch};
+use crate::sync::{
+    AtomicU64, AtomicUsize, MODELLED, Mutant, Mutex, Ordering, Spin, lock, mutant, prefetch,
+};
 use std::sync::Arc;
 
 /// Words of a bucket and of an overflow line: one cache line.
@@ -41,12 +48,14 @@ const VERSION_ONE: u64 = 4;
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// Buckets of a table about which nothing is known. One under a model, so that growth is within its reach.
+/// Buckets of a table about which nothing is known. One under a model, so that growth is within its
+/// reach.
 const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
-/// Records per bucket that a table of known size is built for: three misses in four buckets never see an overflow line.
+/// Records per bucket that a table of known size is built for: three misses in four buckets never
+/// see an overflow line.
 const RECORDS_PER_BUCKET: usize = 4;
-/// Buckets looked at to judge how full the table is, so many that chance alone never makes a table grow that is half as
-/// full; and the records among them that make it grow.
+/// Buckets looked at to judge how full the table is, so many that chance alone never makes a table
+/// grow that is half as full; and the records among them that make it grow.
 const SAMPLE_BUCKETS: usize = 32;
 /// The most that one bucket counts for: keys that are to share a bucket do not make a table grow.
 const CROWD_MAX: usize = 8;
@@ -56,7 +65,8 @@ const MOVES_PER_INSERT: usize = 8;
 
 /// A bucket of a hash index or a leaf of an ordered one: what an absent key is observed by.
 ///
-/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are retired, not freed.
+/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are
+/// retired, not freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeAt(Block);
 
@@ -91,7 +101,8 @@ impl NodeAt {
     #[inline(always)]
     fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE_WORDS);
-        // SAFETY: a handle is made for a whole bucket of an array, or a leaf, that outlives the holder's pin.
+        // SAFETY: a handle is made for a whole bucket of an array, or a leaf, that outlives the
+        // holder's pin.
         unsafe { self.0.word(index) }
     }
 
@@ -131,14 +142,15 @@ pub(crate) enum Retire {
     Array(RetiredArray),
 }
 
-/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until nobody can be in it.
+/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until nobody can
+/// be in it.
 #[derive(Debug)]
 pub(crate) struct RetiredArray(u64);
 
 impl Drop for RetiredArray {
     fn drop(&mut self) {
-        // SAFETY: made once for an array that has become unreachable, and dropped when no pin can reach it any more
-        // (by the collection of garbage, or with the database).
+        // SAFETY: made once for an array that has become unreachable, and dropped when no pin can
+        // reach it any more (by the collection of garbage, or with the database).
         drop(unsafe { from_address(self.0) });
     }
 }
@@ -173,10 +185,12 @@ struct Wanted {
 /// The index of one table.
 #[derive(Debug)]
 pub(crate) struct HashIndex {
-    /// The address of the array that lookups begin in. Written when an array has been moved entirely.
+    /// The address of the array that lookups begin in. Written when an array has been moved
+    /// entirely.
     current: AtomicU64,
     key_words: usize,
-    /// The words of a key, from the first, that are hashed: fewer than all where keys that begin alike are looked for together.
+    /// The words of a key, from the first, that are hashed: fewer than all where keys that begin
+    /// alike are looked for together.
     hashed_words: usize,
     /// Words that the protocol keeps in each bucket.
     node_words: usize,
@@ -204,7 +218,8 @@ pub(crate) struct Size {
 pub(crate) struct Array {
     words: WordArray,
     bucket_mask: u64,
-    /// The address of the array twice as large that this one is being moved to; zero while it is not.
+    /// The address of the array twice as large that this one is being moved to; zero while it is
+    /// not.
     next: AtomicU64,
     /// Buckets that some insert has undertaken to move, and buckets that have been moved.
     claimed: AtomicUsize,
@@ -290,15 +305,16 @@ impl HashIndex {
 
     #[inline(always)]
     fn current(&self) -> &Array {
-        self.array_at(self.current.load(Ordering::Acquire)).expect("there is always a current array")
+        self.array_at(self.current.load(Ordering::Acquire))
+            .expect("there is always a current array")
     }
 
     /// The array at an address loaded with Acquire (E8) from `current` or from a `next`.
     #[inline(always)]
     fn array_at(&self, address: u64) -> Option<&Array> {
         let array: *const Array = std::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: arrays are boxed, stay until they are retired through `Retire::Array`, and are freed after every pin
-        // that could have reached them; callers are pinned, or own the index.
+        // SAFETY: arrays are boxed, stay until they are retired through `Retire::Array`, and are
+        // freed after every pin that could have reached them; callers are pinned, or own the index.
         unsafe { array.as_ref() }
     }
 
@@ -309,10 +325,11 @@ impl HashIndex {
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// The record that probably belongs to this hash, if there is one; looks at one line of one bucket.
+    /// The record that probably belongs to this hash, if there is one; looks at one line of one
+    /// bucket.
     ///
-    /// Without a branch on what the slots hold: a wrong guess would keep the processor from the next key's misses until this
-    /// one's have arrived.
+    /// Without a branch on what the slots hold: a wrong guess would keep the processor from the
+    /// next key's misses until this one's have arrived.
     #[inline(always)]
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
@@ -323,7 +340,11 @@ impl HashIndex {
         }
         let pick = |likely, slot| {
             let entry = bucket.word(slot).load(Ordering::Acquire); // H4, E4
-            std::hint::select_unpredictable(entry >> ADDRESS_BITS == hash >> ADDRESS_BITS, entry, likely)
+            std::hint::select_unpredictable(
+                entry >> ADDRESS_BITS == hash >> ADDRESS_BITS,
+                entry,
+                likely,
+            )
         };
         // Apart, so that what protocols really keep there needs no loop.
         let likely = match self.node_words {
@@ -334,7 +355,8 @@ impl HashIndex {
         record_of(likely)
     }
 
-    /// The record with this key, or the node whose version vouches for there being none. The caller is pinned.
+    /// The record with this key, or the node whose version vouches for there being none. The caller
+    /// is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
         match self.likely_record(hash) {
@@ -366,7 +388,8 @@ impl HashIndex {
     }
 
     fn next_of<'a>(&'a self, array: &Array) -> &'a Array {
-        self.array_at(array.next.load(Ordering::Acquire)).expect("a bucket moves only once the next array is there")
+        self.array_at(array.next.load(Ordering::Acquire))
+            .expect("a bucket moves only once the next array is there")
     }
 
     #[inline(always)]
@@ -388,10 +411,11 @@ impl HashIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned.
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
+    /// pinned.
     ///
-    /// `born` runs under the bucket's lock, after the version has been raised: where a protocol lets the record
-    /// inherit what the bucket knew about the absent key.
+    /// `born` runs under the bucket's lock, after the version has been raised: where a protocol
+    /// lets the record inherit what the bucket knew about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -434,11 +458,19 @@ impl HashIndex {
         }
     }
 
-    /// Takes `record`, which is dead, out of its bucket. The caller is pinned and retires the record afterwards.
+    /// Takes `record`, which is dead, out of its bucket. The caller is pinned and retires the
+    /// record afterwards.
     ///
-    /// `bequeath` runs under the bucket's lock, before the slot is cleared. The version is raised only where nodes keep
-    /// timestamps: in commit order, the dead record's own cell already fails everyone who saw its absence.
-    pub(crate) fn unlink(&self, record: RecordAt, hash: u64, retired: &mut Vec<Retire>, bequeath: impl FnOnce(NodeAt)) {
+    /// `bequeath` runs under the bucket's lock, before the slot is cleared. The version is raised
+    /// only where nodes keep timestamps: in commit order, the dead record's own cell already fails
+    /// everyone who saw its absence.
+    pub(crate) fn unlink(
+        &self,
+        record: RecordAt,
+        hash: u64,
+        retired: &mut Vec<Retire>,
+        bequeath: impl FnOnce(NodeAt),
+    ) {
         let mut array = self.current();
         let mut spin = Spin::default();
         let (node, version) = loop {
@@ -470,7 +502,8 @@ impl HashIndex {
         unlock_bucket(node, raised);
     }
 
-    /// Calls `each` with every occupied slot of a bucket until it returns true; says whether it did.
+    /// Calls `each` with every occupied slot of a bucket until it returns true; says whether it
+    /// did.
     fn each_slot(&self, node: NodeAt, mut each: impl FnMut(NodeAt, usize, u64) -> bool) -> bool {
         let (mut line, mut first) = (node, 1 + self.node_words);
         loop {
@@ -493,17 +526,24 @@ impl HashIndex {
     /// As [`HashIndex::free_slot`], from slot `first` of one of its lines on.
     fn free_slot_from(&self, mut line: NodeAt, mut first: usize) -> Option<(NodeAt, usize)> {
         loop {
-            if let Some(slot) = (first..OVERFLOW).find(|&slot| line.word(slot).load(Ordering::Relaxed) == 0) {
+            if let Some(slot) =
+                (first..OVERFLOW).find(|&slot| line.word(slot).load(Ordering::Relaxed) == 0)
+            {
                 return Some((line, slot));
             }
             (line, first) = (line.overflow()?, 0);
         }
     }
 
-    /// Called without a lock for a bucket that was full: starts to grow the table if it is crowded, otherwise adds an
-    /// overflow line to the bucket.
+    /// Called without a lock for a bucket that was full: starts to grow the table if it is crowded,
+    /// otherwise adds an overflow line to the bucket.
     #[cold]
-    fn make_room(&self, array: &Array, node: NodeAt, caches: &mut Vec<Option<Cache>>) -> Result<(), OutOfMemory> {
+    fn make_room(
+        &self,
+        array: &Array,
+        node: NodeAt,
+        caches: &mut Vec<Option<Cache>>,
+    ) -> Result<(), OutOfMemory> {
         if self.grows && self.is_crowded(array, node) && self.grow(array) {
             return Ok(());
         }
@@ -530,7 +570,8 @@ impl HashIndex {
         line
     }
 
-    /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet), of which `last` is a line.
+    /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet),
+    /// of which `last` is a line.
     fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;
@@ -543,8 +584,9 @@ impl HashIndex {
         (0..OVERFLOW).all(|slot| line.word(slot).load(Ordering::Relaxed) == 0)
     }
 
-    /// Takes an overflow line out of a bucket the caller has locked. It leads on as before, for those who are in it: they pass all that
-    /// stays linked. What is linked meanwhile they may miss, as they may in a line that stays; its bucket has another version then.
+    /// Takes an overflow line out of a bucket the caller has locked. It leads on as before, for
+    /// those who are in it: they pass all that stays linked. What is linked meanwhile they may
+    /// miss, as they may in a line that stays; its bucket has another version then.
     fn remove_line(&self, node: NodeAt, line: NodeAt) {
         let mut before = node;
         while let Some(next) = before.overflow().filter(|&next| next != line) {
@@ -556,7 +598,8 @@ impl HashIndex {
     /// Whether the buckets around a full one are so full that doubling is due.
     fn is_crowded(&self, array: &Array, node: NodeAt) -> bool {
         let sample = SAMPLE_BUCKETS.min(array.buckets());
-        let own = (node.0.address() - array.words.block().address()) as usize / size_of::<[AtomicU64; LINE_WORDS]>();
+        let own = (node.0.address() - array.words.block().address()) as usize
+            / size_of::<[AtomicU64; LINE_WORDS]>();
         let mut records = 0;
         for neighbour in own..own + sample {
             let node = array.bucket(neighbour & array.bucket_mask as usize);
@@ -636,8 +679,9 @@ impl HashIndex {
                 spin.wait();
                 continue;
             };
-            // Both halves together need at most one overflow line more than the whole, if it has any. They are fetched before the lock is
-            // kept, and may exceed the limit: a table that has begun to grow must be able to go on.
+            // Both halves together need at most one overflow line more than the whole, if it has
+            // any. They are fetched before the lock is kept, and may exceed the limit: a table that
+            // has begun to grow must be able to go on.
             let lines = match self.overflow_lines(node) {
                 0 => 0,
                 lines => lines + 1,
@@ -649,7 +693,8 @@ impl HashIndex {
             Cache::of(caches, &self.lines).make_ready(&self.lines, lines, true)?;
         };
         if self.node_words > 0 {
-            // An absent reader raises the bucket's timestamp and then looks at the version; we lock and then copy.
+            // An absent reader raises the bucket's timestamp and then looks at the version; we lock
+            // and then copy.
             crate::sync::full_fence();
         }
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
@@ -661,7 +706,8 @@ impl HashIndex {
             }
             half.word(0).store(version, Ordering::Relaxed);
         }
-        // Where the halves have been filled up to: many keys in one bucket are not to be gone through again for each of them.
+        // Where the halves have been filled up to: many keys in one bucket are not to be gone
+        // through again for each of them.
         let mut ends = halves.map(|half| (half, 1 + self.node_words));
         self.each_slot(node, |_, _, entry| {
             let record = record_of(entry).expect("an occupied slot");
@@ -702,16 +748,29 @@ impl HashIndex {
     /// Begins a way through all records, or through those whose hashed words are those of `range`.
     pub(crate) fn cursor(&self, range: &WordRange) -> BucketCursor {
         range.expect_words(self.key_words);
-        debug_assert!(!range.is_empty(), "only ordered indexes are asked for the keys between two others");
+        debug_assert!(
+            !range.is_empty(),
+            "only ordered indexes are asked for the keys between two others"
+        );
         let prefix = &range.lower.words()[..self.hashed_words];
         let one_bucket = prefix == &range.upper.words()[..self.hashed_words];
         let wanted = one_bucket.then(|| Wanted { prefix: prefix.into(), hash: self.hash(prefix) });
         // Kept as an address: the cursor is used under the pin it is made under.
-        BucketCursor { array: self.current.load(Ordering::Acquire), bucket: 0, wanted, found: Vec::new() } // E8
+        BucketCursor {
+            array: self.current.load(Ordering::Acquire),
+            bucket: 0,
+            wanted,
+            found: Vec::new(),
+        } // E8
     }
 
-    /// Goes one record further, reporting each bucket's version to `observe` before any record of it is given out.
-    pub(crate) fn advance(&self, cursor: &mut BucketCursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<RecordAt> {
+    /// Goes one record further, reporting each bucket's version to `observe` before any record of
+    /// it is given out.
+    pub(crate) fn advance(
+        &self,
+        cursor: &mut BucketCursor,
+        observe: &mut dyn FnMut(NodeAt, u64),
+    ) -> Option<RecordAt> {
         let array = self.array_at(cursor.array).expect("arrays are never at zero");
         loop {
             if let Some(record) = cursor.at_hand() {
@@ -721,7 +780,10 @@ impl HashIndex {
             if cursor.bucket == last {
                 return None;
             }
-            let index = cursor.wanted.as_ref().map_or(cursor.bucket, |wanted| array.bucket_index(wanted.hash));
+            let index = cursor
+                .wanted
+                .as_ref()
+                .map_or(cursor.bucket, |wanted| array.bucket_index(wanted.hash));
             cursor.bucket += 1;
             self.collect(array, index, cursor.wanted.as_ref(), &mut cursor.found, observe);
         }
@@ -758,7 +820,8 @@ impl HashIndex {
         self.each_slot(node, |_, _, entry| {
             let record = record_of(entry).expect("an occupied slot");
             let is_wanted = |wanted: &Wanted| {
-                entry >> ADDRESS_BITS == wanted.hash >> ADDRESS_BITS && record.has_key(&wanted.prefix)
+                entry >> ADDRESS_BITS == wanted.hash >> ADDRESS_BITS
+                    && record.has_key(&wanted.prefix)
             };
             if wanted.is_none_or(is_wanted) {
                 found.push(record);
@@ -772,7 +835,10 @@ impl HashIndex {
     pub(crate) fn all_overflow_lines(&self) -> usize {
         let array = self.current();
         let buckets = (0..array.buckets()).map(|bucket| array.bucket(bucket));
-        buckets.filter(|bucket| bucket.version() & MOVED == 0).map(|bucket| self.overflow_lines(bucket)).sum()
+        buckets
+            .filter(|bucket| bucket.version() & MOVED == 0)
+            .map(|bucket| self.overflow_lines(bucket))
+            .sum()
     }
 
     /// The slab of overflow lines.
@@ -785,8 +851,8 @@ impl HashIndex {
         self.array_bytes.load(Ordering::Relaxed)
     }
 
-    /// Calls `each` with linked records, present or not, each once: all that are linked all the time, and some of those that
-    /// come or go meanwhile. The caller is pinned.
+    /// Calls `each` with linked records, present or not, each once: all that are linked all the
+    /// time, and some of those that come or go meanwhile. The caller is pinned.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words));
         while let Some(record) = self.advance(&mut cursor, &mut |_, _| {}) {
@@ -799,7 +865,8 @@ impl Drop for HashIndex {
     fn drop(&mut self) {
         let mut address = self.current.load(Ordering::Acquire);
         while address != 0 {
-            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so nobody is in it.
+            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so
+            // nobody is in it.
             let array = unsafe { from_address(address) };
             address = array.next.load(Ordering::Acquire);
         }
@@ -820,12 +887,13 @@ unsafe fn from_address(address: u64) -> Box<Array> {
 /// The record of a slot.
 #[inline(always)]
 fn record_of(entry: u64) -> Option<RecordAt> {
-    // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its layout (R1), and the
-    // caller of the index is pinned (R2).
+    // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its
+    // layout (R1), and the caller of the index is pinned (R2).
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
-/// Ends the ownership of a bucket, leaving this version; whoever sees it sees what was done under the lock (E9).
+/// Ends the ownership of a bucket, leaving this version; whoever sees it sees what was done under
+/// the lock (E9).
 #[inline]
 fn unlock_bucket(node: NodeAt, version: u64) {
     node.word(0).store(version, Ordering::Release);

@@ -12,8 +12,8 @@ pub use ordered::Direction;
 pub(crate) use ordered::{OrderedIndex, Place, Start};
 pub(crate) use table_index::{Advance, Cursor, Supplies, TableIndex};
 
-/// A leaf that an insert has divided, or a bucket that it has moved: whoever observed `node` at version `before` now needs all
-/// successors, which cover the same keys.
+/// A leaf that an insert has divided, or a bucket that it has moved: whoever observed `node` at
+/// version `before` now needs all successors, which cover the same keys.
 #[derive(Debug)]
 pub struct NodeChange {
     pub(crate) node: NodeAt,
@@ -24,8 +24,9 @@ pub struct NodeChange {
 }
 
 impl NodeChange {
-    /// Replaces the node by its successors in an attempt's list of observations, whose parts `parts` points at. Of equal observations
-    /// one stays: each would become several, and these more with every further division.
+    /// Replaces the node by its successors in an attempt's list of observations, whose parts
+    /// `parts` points at. Of equal observations one stays: each would become several, and these
+    /// more with every further division.
     pub(crate) fn replace<T: Copy + PartialEq>(
         &self,
         observed: &mut Vec<T>,
@@ -69,13 +70,31 @@ mod tests {
 
     #[test]
     fn of_equal_observations_one_is_divided() {
-        let [old, left, right, other] = [64, 128, 192, 256].map(|address| NodeAt::new(Block::at(address).unwrap()));
-        let change = NodeChange { node: old, before: 7, successors: [(left, 8), (right, 1)], further: Vec::new() };
-        let mut observed =
-            vec![(old, 7, 'a'), (other, 7, 'a'), (old, 7, 'a'), (old, 6, 'a'), (old, 7, 'b'), (old, 7, 'a')];
+        let [old, left, right, other] =
+            [64, 128, 192, 256].map(|address| NodeAt::new(Block::at(address).unwrap()));
+        let change = NodeChange {
+            node: old,
+            before: 7,
+            successors: [(left, 8), (right, 1)],
+            further: Vec::new(),
+        };
+        let mut observed = vec![
+            (old, 7, 'a'),
+            (other, 7, 'a'),
+            (old, 7, 'a'),
+            (old, 6, 'a'),
+            (old, 7, 'b'),
+            (old, 7, 'a'),
+        ];
         change.replace(&mut observed, |(node, version, _)| (node, version));
-        let expected =
-            [(left, 8, 'a'), (other, 7, 'a'), (old, 6, 'a'), (left, 8, 'b'), (right, 1, 'a'), (right, 1, 'b')];
+        let expected = [
+            (left, 8, 'a'),
+            (other, 7, 'a'),
+            (old, 6, 'a'),
+            (left, 8, 'b'),
+            (right, 1, 'a'),
+            (right, 1, 'b'),
+        ];
         assert!(observed == expected, "{observed:?}");
     }
 }

@@ -27,7 +27,10 @@ pub(crate) struct Supplies<'a> {
 
 /// The way through a range of keys.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a scan has one, where it was made; a box would cost more than a copy")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a scan has one, where it was made; a box would cost more than a copy"
+)]
 pub(crate) enum Cursor {
     Buckets(BucketCursor),
     Leaves(ordered::Cursor),
@@ -40,8 +43,8 @@ pub(crate) enum Advance {
     Next(RecordAt),
     /// There are no more, and what says so has been observed.
     End,
-    /// What has been observed has changed for good: the transaction will not validate. Who has none can go on: nothing has
-    /// been passed over that is still linked.
+    /// What has been observed has changed for good: the transaction will not validate. Who has none
+    /// can go on: nothing has been passed over that is still linked.
     Doomed,
 }
 
@@ -56,7 +59,8 @@ impl Cursor {
         }
     }
 
-    /// The last of the records that [`Cursor::at_hand`] will give before more of the index has to be looked at.
+    /// The last of the records that [`Cursor::at_hand`] will give before more of the index has to
+    /// be looked at.
     pub(crate) fn last_at_hand(cursor: &Option<Cursor>) -> Option<RecordAt> {
         match cursor {
             Some(Cursor::Leaves(cursor)) => cursor.last_at_hand(),
@@ -72,7 +76,8 @@ impl Cursor {
         }
     }
 
-    /// Gives out records as [`Cursor::at_hand`] does, until one is not wanted, which stays. What is in buckets comes one by one.
+    /// Gives out records as [`Cursor::at_hand`] does, until one is not wanted, which stays. What is
+    /// in buckets comes one by one.
     #[inline(always)]
     pub(crate) fn give_while(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
         match self {
@@ -91,7 +96,8 @@ impl TableIndex {
         }
     }
 
-    /// The record with this key, or the node whose version vouches for there being none. The caller is pinned.
+    /// The record with this key, or the node whose version vouches for there being none. The caller
+    /// is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
@@ -132,11 +138,11 @@ impl TableIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned, and has tried
-    /// [`Place::link_near`], which said where to start.
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
+    /// pinned, and has tried [`Place::link_near`], which said where to start.
     ///
-    /// `born` runs under the node's lock, after its version has been raised: where a protocol lets the record inherit what
-    /// the node knew about the absent key.
+    /// `born` runs under the node's lock, after its version has been raised: where a protocol lets
+    /// the record inherit what the node knew about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -147,11 +153,14 @@ impl TableIndex {
     ) -> Result<Linked, OutOfMemory> {
         match self {
             TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), supplies, born),
-            TableIndex::Ordered(ordered) => ordered.link(record, key, place, supplies.caches, supplies.changes, born),
+            TableIndex::Ordered(ordered) => {
+                ordered.link(record, key, place, supplies.caches, supplies.changes, born)
+            }
         }
     }
 
-    /// Takes `record`, which is dead, out of the index. The caller is pinned and retires the record afterwards.
+    /// Takes `record`, which is dead, out of the index. The caller is pinned and retires the record
+    /// afterwards.
     ///
     /// `bequeath` runs under the node's lock, before the record is taken out.
     pub(crate) fn unlink(
@@ -167,8 +176,8 @@ impl TableIndex {
         }
     }
 
-    /// Begins a way through all keys in `range`; a hash index knows only the whole of its keys, and those that begin with
-    /// the words it hashes.
+    /// Begins a way through all keys in `range`; a hash index knows only the whole of its keys, and
+    /// those that begin with the words it hashes.
     #[inline(always)]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         match self {
@@ -177,19 +186,27 @@ impl TableIndex {
         }
     }
 
-    /// Goes one record further, reporting each node to `observe` before any record of it is given out.
-    pub(crate) fn advance(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Advance {
+    /// Goes one record further, reporting each node to `observe` before any record of it is given
+    /// out.
+    pub(crate) fn advance(
+        &self,
+        cursor: &mut Cursor,
+        observe: &mut impl FnMut(NodeAt, u64),
+    ) -> Advance {
         match (self, cursor) {
             (TableIndex::Hash(hash), Cursor::Buckets(cursor)) => {
                 hash.advance(cursor, observe).map_or(Advance::End, Advance::Next)
             }
-            (TableIndex::Ordered(ordered), Cursor::Leaves(cursor)) => ordered.advance(cursor, observe),
+            (TableIndex::Ordered(ordered), Cursor::Leaves(cursor)) => {
+                ordered.advance(cursor, observe)
+            }
             _ => unreachable!("a cursor is used with the index that made it"),
         }
     }
 
-    /// Calls `each` with linked records, present or not, each once: all that are linked all the time, and some of those that
-    /// come or go meanwhile. The caller is pinned; `each` may change the index.
+    /// Calls `each` with linked records, present or not, each once: all that are linked all the
+    /// time, and some of those that come or go meanwhile. The caller is pinned; `each` may change
+    /// the index.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         match self {
             TableIndex::Hash(hash) => hash.for_each(each),
@@ -199,7 +216,12 @@ impl TableIndex {
 
     /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have so many
     /// words, and `node` with each node before any record of it.
-    pub(crate) fn go_through(&self, key_words: usize, node: &mut dyn FnMut(NodeAt), record: &mut dyn FnMut(RecordAt)) {
+    pub(crate) fn go_through(
+        &self,
+        key_words: usize,
+        node: &mut dyn FnMut(NodeAt),
+        record: &mut dyn FnMut(RecordAt),
+    ) {
         let mut cursor = self.cursor(WordRange::beginning_with(&[], key_words), Direction::Forward);
         loop {
             match self.advance(&mut cursor, &mut |at, _| node(at)) {

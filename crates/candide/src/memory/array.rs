@@ -4,7 +4,8 @@ use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::AtomicU64;
 use std::sync::Arc;
 
-/// A zeroed array of words on the account of a database, freed when dropped. It begins on a cache line.
+/// A zeroed array of words on the account of a database, freed when dropped. It begins on a cache
+/// line.
 #[derive(Debug)]
 pub(crate) struct WordArray {
     first: Block,
@@ -52,7 +53,9 @@ mod real {
     /// A cache line's worth of words, so that a small array is aligned like a large one.
     #[derive(Debug)]
     #[repr(align(64))]
-    struct Line(#[expect(dead_code, reason = "reached through the address of the first")] [AtomicU64; 8]);
+    struct Line(
+        #[expect(dead_code, reason = "reached through the address of the first")] [AtomicU64; 8],
+    );
 
     #[derive(Debug)]
     pub(super) struct Storage {
@@ -62,7 +65,8 @@ mod real {
 
     #[derive(Debug)]
     enum Kind {
-        /// A boxed slice of so many lines, kept as an address: moving a box would end others' right to its contents.
+        /// A boxed slice of so many lines, kept as an address: moving a box would end others' right
+        /// to its contents.
         Small {
             lines: usize,
         },
@@ -78,7 +82,8 @@ mod real {
                 return Ok(Storage { address: region.address(), kind: Kind::Large(region) });
             }
             let lines = words.div_ceil(8);
-            let boxed: Box<[Line]> = (0..lines).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(0)))).collect();
+            let boxed: Box<[Line]> =
+                (0..lines).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(0)))).collect();
             let address = Box::into_raw(boxed).cast::<Line>().expose_provenance();
             Ok(Storage { address, kind: Kind::Small { lines } })
         }
@@ -92,8 +97,8 @@ mod real {
         fn drop(&mut self) {
             if let Kind::Small { lines } = self.kind {
                 let first: *mut Line = std::ptr::with_exposed_provenance_mut(self.address);
-                // SAFETY: `new` made this boxed slice of `lines` lines, and whoever drops the array has shown that
-                // nobody uses it any more.
+                // SAFETY: `new` made this boxed slice of `lines` lines, and whoever drops the array
+                // has shown that nobody uses it any more.
                 drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, lines)) });
             }
         }
@@ -113,7 +118,8 @@ mod modelled {
         }
 
         pub(super) fn first(&self) -> Block {
-            Block::at(self.0.as_ptr().expose_provenance() as u64).expect("an allocation is never at zero")
+            Block::at(self.0.as_ptr().expose_provenance() as u64)
+                .expect("an allocation is never at zero")
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Where records, index lines and versions live.
 //!
-//! * [`Memory`]: one per database. Maps regions, cuts them into 2 MiB chunks and 64 KiB spans, keeps the account and
-//!   the limit.
+//! * [`Memory`]: one per database. Maps regions, cuts them into 2 MiB chunks and 64 KiB spans,
+//!   keeps the account and the limit.
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
-//! * [`Cache`]: a session's few free blocks of one slab, so that the common allocation touches nothing shared.
+//! * [`Cache`]: a session's few free blocks of one slab, so that the common allocation touches
+//!   nothing shared.
 //! * `SystemBlocks`: the same blocks from the system's allocator, for comparison.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
-//! A block is 64-bit atomic words and nothing else; that is what makes optimistic reading sound (`ARCHITECTURE.md`,
-//! decision 1). Blocks go from a slab to a session, become reachable, are retired, wait for the epoch bound and come
-//! back; the layers above never see an address they could free.
+//! A block is 64-bit atomic words and nothing else; that is what makes optimistic reading sound
+//! (`ARCHITECTURE.md`, decision 1). Blocks go from a slab to a session, become reachable, are
+//! retired, wait for the epoch bound and come back; the layers above never see an address they
+//! could free.
 
 mod array;
 mod region;
@@ -36,8 +38,8 @@ pub(crate) struct OutOfMemory;
 
 /// The address of a block's first word.
 ///
-/// Having one proves nothing; what may be done with it is said where it comes from ([`Cache::allocate`], a handle of
-/// `record`).
+/// Having one proves nothing; what may be done with it is said where it comes from
+/// ([`Cache::allocate`], a handle of `record`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block(NonNull<AtomicU64>);
 
@@ -45,8 +47,8 @@ pub(crate) struct Block(NonNull<AtomicU64>);
 unsafe impl Send for Block {}
 
 impl Block {
-    /// The address, for an atomic word that links to this block. User space ends below 2^48 on the supported
-    /// platforms, which leaves 16 bits to the index.
+    /// The address, for an atomic word that links to this block. User space ends below 2^48 on the
+    /// supported platforms, which leaves 16 bits to the index.
     #[inline]
     pub(crate) fn address(self) -> u64 {
         let address = self.0.as_ptr().expose_provenance() as u64;
@@ -63,11 +65,12 @@ impl Block {
     /// Word `index` of the block.
     ///
     /// # Safety
-    /// `index` is within the block's size, and the block is not freed during `'a`: it is owned by the caller, or was
-    /// reachable under a pin that lasts for `'a`.
+    /// `index` is within the block's size, and the block is not freed during `'a`: it is owned by
+    /// the caller, or was reachable under a pin that lasts for `'a`.
     #[inline(always)]
     pub(crate) unsafe fn word<'a>(self, index: usize) -> &'a AtomicU64 {
-        // SAFETY: in bounds and alive by this function's contract; words are made as atomics by `region` and `slab`.
+        // SAFETY: in bounds and alive by this function's contract; words are made as atomics by
+        // `region` and `slab`.
         unsafe { self.0.add(index).as_ref() }
     }
 
@@ -77,33 +80,44 @@ impl Block {
     /// As for [`Block::word`], for each of the words.
     #[inline(always)]
     pub(crate) unsafe fn words<'a>(self, first: usize, count: usize) -> &'a [AtomicU64] {
-        // SAFETY: in bounds and alive by this function's contract; shared slices of atomics may alias.
+        // SAFETY: in bounds and alive by this function's contract; shared slices of atomics may
+        // alias.
         unsafe { std::slice::from_raw_parts(self.0.add(first).as_ptr(), count) }
     }
 
-    /// Copies words `first..first + count` of another block into this one, several at a time: as atomics they would be one by one.
+    /// Copies words `first..first + count` of another block into this one, several at a time: as
+    /// atomics they would be one by one.
     ///
     /// # Safety
-    /// As for [`Block::words`], for each of the words of both; and until this returns nobody else uses those of this block, nor
-    /// writes those of the other one, whose last writes the caller has seen.
+    /// As for [`Block::words`], for each of the words of both; and until this returns nobody else
+    /// uses those of this block, nor writes those of the other one, whose last writes the caller
+    /// has seen.
     #[inline(always)]
     pub(crate) unsafe fn copy_words(self, from: Block, first: usize, count: usize) {
         if MODELLED {
             // SAFETY: by this function's contract.
             let (new, old) = unsafe { (self.words(first, count), from.words(first, count)) };
-            new.iter().zip(old).for_each(|(new, old)| new.store(old.load(Ordering::Relaxed), Ordering::Relaxed));
+            new.iter()
+                .zip(old)
+                .for_each(|(new, old)| new.store(old.load(Ordering::Relaxed), Ordering::Relaxed));
         } else {
-            let (new, old) = (self.hint(first).cast::<u64>().cast_mut(), from.hint(first).cast::<u64>());
-            // SAFETY: in bounds and alive, and nothing races with it, by this function's contract; outside of models an atomic word is
-            // represented like a word. Two blocks do not overlap.
+            let (new, old) =
+                (self.hint(first).cast::<u64>().cast_mut(), from.hint(first).cast::<u64>());
+            // SAFETY: in bounds and alive, and nothing races with it, by this function's contract;
+            // outside of models an atomic word is represented like a word. Two blocks do not
+            // overlap.
             unsafe { std::ptr::copy_nonoverlapping(old, new, count) };
         }
     }
 
-    /// The block that begins `words` words further on; as with any block, its use needs a proof of its own.
+    /// The block that begins `words` words further on; as with any block, its use needs a proof of
+    /// its own.
     #[inline(always)]
     pub(crate) fn offset(self, words: usize) -> Block {
-        Block(NonNull::new(self.0.as_ptr().wrapping_add(words)).expect("an address within a block is not zero"))
+        Block(
+            NonNull::new(self.0.as_ptr().wrapping_add(words))
+                .expect("an address within a block is not zero"),
+        )
     }
 
     /// Brings words `first..first + count` of what may be a block nearer.

@@ -16,7 +16,8 @@ pub(crate) struct Memory {
     limit_bytes: usize,
     /// Whether blocks come from the system's allocator one by one.
     by_system: bool,
-    /// Bytes handed out to slabs and arrays. Written when a span, a chunk or an array is taken or given back.
+    /// Bytes handed out to slabs and arrays. Written when a span, a chunk or an array is taken or
+    /// given back.
     reserved_bytes: AtomicUsize,
     carving: Mutex<Carving>,
 }
@@ -53,16 +54,21 @@ impl Memory {
 
     /// Enters `bytes` into the account if the limit allows.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), OutOfMemory> {
-        let grown = |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
+        let grown =
+            |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
         match self.reserved_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
             Ok(_) => Ok(()),
             Err(_) => Err(OutOfMemory),
         }
     }
 
-    /// As [`Memory::reserve`], but whatever the limit if that is permitted: for what finishes what has begun (a bucket half moved, the
-    /// version of a delete). Says whether the limit is passed.
-    pub(super) fn reserve_for(&self, bytes: usize, beyond_limit: bool) -> Result<bool, OutOfMemory> {
+    /// As [`Memory::reserve`], but whatever the limit if that is permitted: for what finishes what
+    /// has begun (a bucket half moved, the version of a delete). Says whether the limit is passed.
+    pub(super) fn reserve_for(
+        &self,
+        bytes: usize,
+        beyond_limit: bool,
+    ) -> Result<bool, OutOfMemory> {
         match self.reserve(bytes) {
             Err(OutOfMemory) if beyond_limit => {
                 self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -131,16 +137,23 @@ impl Region {
     pub(super) fn map(bytes: usize) -> Result<Region, OutOfMemory> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
         let padded = bytes.checked_add(CHUNK_BYTES).ok_or(OutOfMemory)?;
-        // SAFETY: a new private anonymous mapping at an address of the kernel's choice overlaps nothing.
+        // SAFETY: a new private anonymous mapping at an address of the kernel's choice overlaps
+        // nothing.
         let mapped = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), padded, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                padded,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
         };
         let start = mapped.map_err(|_| OutOfMemory)?.expose_provenance();
         let address = start.next_multiple_of(CHUNK_BYTES);
         let trim = |from: usize, to: usize| {
             if from < to {
                 // SAFETY: both ends lie in the mapping just made, outside the part that is kept.
-                let unmapped = unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
+                let unmapped =
+                    unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
                 unmapped.expect("unmapping part of an own mapping succeeds");
             }
         };
@@ -148,7 +161,9 @@ impl Region {
         trim(address + bytes, start + padded);
         // Without huge pages everything still works, slower; the report says what the kernel gave.
         // SAFETY: advice about an own mapping; it changes no contents.
-        let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage) };
+        let _ = unsafe {
+            madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage)
+        };
         Ok(Region { address, bytes })
     }
 }
@@ -156,8 +171,11 @@ impl Region {
 #[cfg(target_os = "linux")]
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and whole; whoever dropped the memory has shown that no block is in use.
-        let unmapped = unsafe { rustix::mm::munmap(std::ptr::with_exposed_provenance_mut(self.address), self.bytes) };
+        // SAFETY: the mapping is ours and whole; whoever dropped the memory has shown that no block
+        // is in use.
+        let unmapped = unsafe {
+            rustix::mm::munmap(std::ptr::with_exposed_provenance_mut(self.address), self.bytes)
+        };
         debug_assert!(unmapped.is_ok());
     }
 }
@@ -165,7 +183,8 @@ impl Drop for Region {
 #[cfg(not(target_os = "linux"))]
 impl Region {
     fn layout(bytes: usize) -> std::alloc::Layout {
-        std::alloc::Layout::from_size_align(bytes, CHUNK_BYTES).expect("a region's size is far below isize::MAX")
+        std::alloc::Layout::from_size_align(bytes, CHUNK_BYTES)
+            .expect("a region's size is far below isize::MAX")
     }
 
     pub(super) fn map(bytes: usize) -> Result<Region, OutOfMemory> {
@@ -182,7 +201,12 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: allocated in `map` with the same layout.
-        unsafe { std::alloc::dealloc(std::ptr::with_exposed_provenance_mut(self.address), Region::layout(self.bytes)) };
+        unsafe {
+            std::alloc::dealloc(
+                std::ptr::with_exposed_provenance_mut(self.address),
+                Region::layout(self.bytes),
+            )
+        };
     }
 }
 

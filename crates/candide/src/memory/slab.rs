@@ -4,7 +4,8 @@ use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::sync::{Arc, Weak};
 
-/// What a cache takes from a slab at once, in bytes: a few pages, so that the slab's lock is rare and little idles.
+/// What a cache takes from a slab at once, in bytes: a few pages, so that the slab's lock is rare
+/// and little idles.
 const REFILL_BYTES: usize = 16 << 10;
 /// And in blocks.
 const REFILL_BLOCKS_MAX: usize = 64;
@@ -52,9 +53,14 @@ impl Slab {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Moves up to `wanted` blocks to `into`, at least one; only one at a time of those for which the limit has been passed, and
-    /// only if that is permitted.
-    fn take(&self, wanted: usize, into: &mut Vec<Block>, beyond_limit: bool) -> Result<(), OutOfMemory> {
+    /// Moves up to `wanted` blocks to `into`, at least one; only one at a time of those for which
+    /// the limit has been passed, and only if that is permitted.
+    fn take(
+        &self,
+        wanted: usize,
+        into: &mut Vec<Block>,
+        beyond_limit: bool,
+    ) -> Result<(), OutOfMemory> {
         let mut store = lock(&self.store);
         if store.is_empty(beyond_limit) {
             self.grow(&mut store, beyond_limit)?;
@@ -74,13 +80,14 @@ impl Slab {
     }
 }
 
-/// Block sizes waste little and keep records from straddling cache lines: steps of 16 bytes within a line, of a line
-/// beyond.
+/// Block sizes waste little and keep records from straddling cache lines: steps of 16 bytes within
+/// a line, of a line beyond.
 fn block_bytes(bytes: usize) -> usize {
     if bytes <= 64 { bytes.max(16).next_multiple_of(16) } else { bytes.next_multiple_of(64) }
 }
 
-/// A session's free blocks of one slab. Holds the slab weakly: a session kept for later must not keep a database.
+/// A session's free blocks of one slab. Holds the slab weakly: a session kept for later must not
+/// keep a database.
 #[derive(Debug)]
 pub(crate) struct Cache {
     slab: Weak<Slab>,
@@ -122,7 +129,10 @@ impl Cache {
 
     /// A block of the slab's size, owned by the caller, contents undefined.
     #[inline(always)]
-    pub(crate) fn allocate(caches: &mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> Result<Block, OutOfMemory> {
+    pub(crate) fn allocate(
+        caches: &mut Vec<Option<Cache>>,
+        slab: &Arc<Slab>,
+    ) -> Result<Block, OutOfMemory> {
         let cache = caches.get_mut(slab.id.0 as usize).and_then(Option::as_mut);
         match cache.and_then(|cache| cache.free.pop()) {
             Some(block) => Ok(block),
@@ -133,7 +143,10 @@ impl Cache {
     /// A block for a session that has none left.
     #[cold]
     #[inline(never)]
-    fn allocate_anew(caches: &mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> Result<Block, OutOfMemory> {
+    fn allocate_anew(
+        caches: &mut Vec<Option<Cache>>,
+        slab: &Arc<Slab>,
+    ) -> Result<Block, OutOfMemory> {
         let cache = Cache::of(caches, slab);
         slab.take(cache.refill_blocks, &mut cache.free, false)?;
         Ok(cache.take_ready())
@@ -145,14 +158,20 @@ impl Cache {
     }
 
     /// Fetches blocks until `count` are ready, past the memory limit if that is permitted.
-    pub(crate) fn make_ready(&mut self, slab: &Slab, count: usize, beyond_limit: bool) -> Result<(), OutOfMemory> {
+    pub(crate) fn make_ready(
+        &mut self,
+        slab: &Slab,
+        count: usize,
+        beyond_limit: bool,
+    ) -> Result<(), OutOfMemory> {
         while self.free.len() < count {
             slab.take(self.refill_blocks, &mut self.free, beyond_limit)?;
         }
         Ok(())
     }
 
-    /// Brings so many words of the block nearer that will be the `number`th to be taken of those that are ready.
+    /// Brings so many words of the block nearer that will be the `number`th to be taken of those
+    /// that are ready.
     #[inline]
     pub(crate) fn prefetch_ready(&self, number: usize, words: usize) {
         self.free[self.free.len() - number].prefetch(0, words);
@@ -213,7 +232,8 @@ mod real {
     pub(super) struct Store {
         free: Vec<Block>,
         fresh: std::ops::Range<usize>,
-        /// The rest of a span for which the limit has been passed: for who has to, and for nobody else.
+        /// The rest of a span for which the limit has been passed: for who has to, and for nobody
+        /// else.
         beyond: std::ops::Range<usize>,
         /// Where blocks come from and go to one by one, if they do.
         system: Option<SystemBlocks>,
@@ -226,7 +246,9 @@ mod real {
         }
 
         pub(super) fn is_empty(&self, beyond_limit: bool) -> bool {
-            self.free.is_empty() && self.fresh.is_empty() && (!beyond_limit || self.beyond.is_empty())
+            self.free.is_empty()
+                && self.fresh.is_empty()
+                && (!beyond_limit || self.beyond.is_empty())
         }
 
         /// Moves up to `wanted` blocks to `into`; one from beyond the limit if there are no others.
@@ -240,8 +262,11 @@ mod real {
             };
             let bytes = block_words * WORD_BYTES;
             let fresh = most.min(rest.len() / bytes);
-            let block = |number| Block::at((rest.start + number * bytes) as u64).expect("no span begins at zero");
-            // The last one is the first to be used: so they are used in the order of their addresses.
+            let block = |number| {
+                Block::at((rest.start + number * bytes) as u64).expect("no span begins at zero")
+            };
+            // The last one is the first to be used: so they are used in the order of their
+            // addresses.
             into.extend((0..fresh).rev().map(block));
             rest.start += fresh * bytes;
             if rest.len() < bytes {
@@ -261,9 +286,15 @@ mod real {
     }
 
     impl Slab {
-        /// Takes a span while small, a chunk once a megabyte is in use; or one block, where the system has them.
-        pub(super) fn grow(&self, store: &mut Store, beyond_limit: bool) -> Result<(), OutOfMemory> {
-            let small = self.reserved_bytes() < CHUNK_BYTES / 2 && self.block_words * WORD_BYTES <= SPAN_BYTES / 4;
+        /// Takes a span while small, a chunk once a megabyte is in use; or one block, where the
+        /// system has them.
+        pub(super) fn grow(
+            &self,
+            store: &mut Store,
+            beyond_limit: bool,
+        ) -> Result<(), OutOfMemory> {
+            let small = self.reserved_bytes() < CHUNK_BYTES / 2
+                && self.block_words * WORD_BYTES <= SPAN_BYTES / 4;
             let bytes = match &store.system {
                 Some(system) => system.block_bytes(),
                 None if small => SPAN_BYTES,
@@ -289,8 +320,9 @@ mod modelled {
     use super::*;
     use crate::sync::AtomicU64;
 
-    /// Every block is an allocation of its own; live ones are remembered so that dropping the slab frees them. What is given
-    /// back is freed under loom, which notices who still looks at it; under shuttle, which does not, it is what is taken next.
+    /// Every block is an allocation of its own; live ones are remembered so that dropping the slab
+    /// frees them. What is given back is freed under loom, which notices who still looks at it;
+    /// under shuttle, which does not, it is what is taken next.
     #[derive(Debug, Default)]
     pub(super) struct Store {
         ready: Vec<Block>,
@@ -315,7 +347,10 @@ mod modelled {
             if cfg!(shuttle) {
                 self.ready.push(block);
             } else {
-                let words = self.live.remove(&block.address()).expect("a block is given back once, to its own slab");
+                let words = self
+                    .live
+                    .remove(&block.address())
+                    .expect("a block is given back once, to its own slab");
                 free(block, words);
             }
             0
@@ -337,12 +372,18 @@ mod modelled {
     }
 
     impl Slab {
-        pub(super) fn grow(&self, store: &mut Store, beyond_limit: bool) -> Result<(), OutOfMemory> {
+        pub(super) fn grow(
+            &self,
+            store: &mut Store,
+            beyond_limit: bool,
+        ) -> Result<(), OutOfMemory> {
             let bytes = self.block_words * WORD_BYTES;
             self.memory.reserve_for(bytes, beyond_limit)?;
             self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
-            let words: Box<[AtomicU64]> = (0..self.block_words).map(|_| AtomicU64::new(0)).collect();
-            let block = Block::at(Box::into_raw(words).cast::<AtomicU64>().expose_provenance() as u64);
+            let words: Box<[AtomicU64]> =
+                (0..self.block_words).map(|_| AtomicU64::new(0)).collect();
+            let block =
+                Block::at(Box::into_raw(words).cast::<AtomicU64>().expose_provenance() as u64);
             let block = block.expect("an allocation is never at zero");
             store.live.insert(block.address(), self.block_words);
             store.ready.push(block);
@@ -385,7 +426,9 @@ mod tests {
         let [new, old] = [7, 8].map(|value| {
             let block = Cache::allocate(&mut caches, &slab).unwrap();
             // SAFETY: the block is ours, and has 16 words.
-            unsafe { block.words(0, 16) }.iter().for_each(|word| word.store(value, Ordering::Relaxed));
+            unsafe { block.words(0, 16) }
+                .iter()
+                .for_each(|word| word.store(value, Ordering::Relaxed));
             block
         });
         // SAFETY: both are ours, and nobody else's.

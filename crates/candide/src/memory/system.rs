@@ -4,7 +4,8 @@ use super::{Block, OutOfMemory, WORD_BYTES};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{NonNull, null_mut};
 
-/// The blocks that one slab has from the system. They are in a list, so that those which are in use to the end are freed with it.
+/// The blocks that one slab has from the system. They are in a list, so that those which are in use
+/// to the end are freed with it.
 #[derive(Debug)]
 pub(super) struct SystemBlocks {
     /// The one allocated last.
@@ -43,7 +44,8 @@ impl SystemBlocks {
         // SAFETY: the layout is not empty: it has a head.
         let memory = unsafe { alloc_zeroed(self.layout()) };
         let head = NonNull::new(memory.cast::<Head>()).ok_or(OutOfMemory)?.as_ptr();
-        // SAFETY: the head begins the allocation, which is ours; `last` is null or a head of the list.
+        // SAFETY: the head begins the allocation, which is ours; `last` is null or a head of the
+        // list.
         unsafe {
             head.write(Head { earlier: self.last, later: null_mut() });
             if let Some(last) = self.last.as_mut() {
@@ -51,14 +53,17 @@ impl SystemBlocks {
             }
         }
         self.last = head;
-        Ok(Block::at(head.wrapping_add(1).expose_provenance() as u64).expect("an allocation is never at zero"))
+        Ok(Block::at(head.wrapping_add(1).expose_provenance() as u64)
+            .expect("an allocation is never at zero"))
     }
 
     /// Gives a block back that is one of the list's.
     pub(super) fn free(&mut self, block: Block) {
-        let head = std::ptr::with_exposed_provenance_mut::<Head>(block.address() as usize).wrapping_sub(1);
-        // SAFETY: a slab gets back only blocks of its own, once each, so a head of the list lies in front of this one; its
-        // neighbours are null or heads of the list. `allocate` had the same layout from the system.
+        let head =
+            std::ptr::with_exposed_provenance_mut::<Head>(block.address() as usize).wrapping_sub(1);
+        // SAFETY: a slab gets back only blocks of its own, once each, so a head of the list lies in
+        // front of this one; its neighbours are null or heads of the list. `allocate` had the same
+        // layout from the system.
         unsafe {
             let Head { earlier, later } = head.read();
             match later.as_mut() {

@@ -96,7 +96,8 @@ impl Common {
         tables[usize::from(number)].clone()
     }
 
-    /// Gives the token back if session `id` has it, and wakes the sessions that give way to it. Returns whether it had it.
+    /// Gives the token back if session `id` has it, and wakes the sessions that give way to it.
+    /// Returns whether it had it.
     pub(crate) fn give_token_back(&self, id: u64) -> bool {
         let had_it = self.token.release(id);
         if had_it && self.parking.has_sleepers() {
@@ -119,7 +120,8 @@ impl Token {
         Token(CachePadded::new(AtomicU64::new(0)))
     }
 
-    /// Takes the token for session `id` (not zero) if nobody has it, that session included; says whether it did.
+    /// Takes the token for session `id` (not zero) if nobody has it, that session included; says
+    /// whether it did.
     pub(crate) fn try_take(&self, id: u64) -> bool {
         // Relaxed: the token carries no data; seeing it late costs its holder one more attempt.
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -150,9 +152,11 @@ pub(crate) struct Looking {
     pub(crate) is_listed: bool,
     /// So is somebody else.
     pub(crate) others_are: bool,
-    /// All attempts that run have reached this timestamp, but for those which see what an open snapshot keeps.
+    /// All attempts that run have reached this timestamp, but for those which see what an open
+    /// snapshot keeps.
     pub(crate) reached: u64,
-    /// The units of chains that others were just changing, by their addresses: they are not looked through again by this collection.
+    /// The units of chains that others were just changing, by their addresses: they are not looked
+    /// through again by this collection.
     pub(crate) in_the_way: Vec<u64>,
     /// The chain that it looks through.
     pub(crate) chain: Vec<Block>,
@@ -171,9 +175,11 @@ pub(crate) struct Local {
     pub(crate) slot: Arc<Slot>,
     /// What the session's transaction is to see.
     pub(crate) look_back: LookBack,
-    /// If what its attempt sees is kept like a snapshot: its time, and the moment at which it began.
+    /// If what its attempt sees is kept like a snapshot: its time, and the moment at which it
+    /// began.
     pub(crate) kept: Option<(u64, Moment)>,
-    /// The timestamps of open snapshots in falling order, as of the last time this session began to collect.
+    /// The timestamps of open snapshots in falling order, as of the last time this session began to
+    /// collect.
     pub(crate) snapshots: Vec<u64>,
     /// By table: its part in the number of records.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
@@ -182,7 +188,8 @@ pub(crate) struct Local {
     pub(crate) linked: Vec<CellAt>,
     /// First cells of absent records that this session has to bury.
     pub(crate) burials: Vec<CellAt>,
-    /// Units that have been written for the first time since an open snapshot, whose timestamp comes with them.
+    /// Units that have been written for the first time since an open snapshot, whose timestamp
+    /// comes with them.
     pub(crate) parked: Vec<(u64, CellAt)>,
     pub(crate) retired: Vec<Retired>,
     /// What commits have put aside, in the order of their timestamps.
@@ -194,7 +201,8 @@ pub(crate) struct Local {
     pub(crate) divided: Vec<NodeChange>,
     /// Where the running attempt has met a conflict; taken when it has ended.
     pub(crate) conflict: Option<ConflictNote>,
-    /// This transaction has waited for the token's holder as long as it must: the holder may be waiting for it.
+    /// This transaction has waited for the token's holder as long as it must: the holder may be
+    /// waiting for it.
     pub(crate) has_yielded: bool,
     /// Whether raw iteration uses it, whose attempts are no transactions.
     pub(crate) is_raw: bool,
@@ -235,7 +243,10 @@ impl Local {
     /// Whether it has left something behind that its garbage has to take over.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
-        !self.put_aside.is_empty() || !self.burials.is_empty() || !self.retired.is_empty() || !self.parked.is_empty()
+        !self.put_aside.is_empty()
+            || !self.burials.is_empty()
+            || !self.retired.is_empty()
+            || !self.parked.is_empty()
     }
 
     /// Counts a record that has come into the index of a table, or gone from it.
@@ -313,13 +324,21 @@ impl ConflictNote {
     /// A number for the row that it was about, if it was about one.
     pub(crate) fn row(&self) -> Option<u64> {
         let table = self.unit.and(self.table)?;
-        let mix = |hash: u64, word: &u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mix = |hash: u64, word: &u64| {
+            (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        };
         Some(self.key.iter().fold(u64::from(table), mix))
     }
 
     /// A conflict that was about nothing in particular.
     pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
-        ConflictNote { cause, table: None, unit: None, key: [0; ConflictNote::KEY_WORDS], is_own_threads: false }
+        ConflictNote {
+            cause,
+            table: None,
+            unit: None,
+            key: [0; ConflictNote::KEY_WORDS],
+            is_own_threads: false,
+        }
     }
 }
 
@@ -340,7 +359,8 @@ impl<'a, P: Protocol> Context<'a, P> {
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
-        let is_own_threads = cause == Abort::Locked && own_thread::is_held_by_another(at, self.local.id);
+        let is_own_threads =
+            cause == Abort::Locked && own_thread::is_held_by_another(at, self.local.id);
         self.local.conflict = Some(ConflictNote { cause, table, unit, key, is_own_threads });
         cause
     }
@@ -354,25 +374,33 @@ impl<'a, P: Protocol> Context<'a, P> {
     /// Notes that a conflict was about an absent key of a table.
     #[cold]
     pub(crate) fn phantom(&mut self, table: u16) -> Abort {
-        self.local.conflict = Some(ConflictNote { table: Some(table), ..ConflictNote::nowhere(Abort::Phantom) });
+        self.local.conflict =
+            Some(ConflictNote { table: Some(table), ..ConflictNote::nowhere(Abort::Phantom) });
         Abort::Phantom
     }
 
-    /// Refuses to start a writing commit while another session has the token (unless it has had it for too long).
+    /// Refuses to start a writing commit while another session has the token (unless it has had it
+    /// for too long).
     #[inline]
     pub(crate) fn yield_to_token(&self) -> Result<(), Abort> {
         let must_yield = self.engine.token.is_others(self.local.id) && !self.local.has_yielded;
         if must_yield && !mutant(Mutant::TokenIgnored) { Err(Abort::Yielded) } else { Ok(()) }
     }
 
-    /// Makes room for what a commit may leave behind, so that nothing is allocated while locks are held.
+    /// Makes room for what a commit may leave behind, so that nothing is allocated while locks are
+    /// held.
     #[inline]
     pub(crate) fn reserve_for(&mut self, writes: &WriteSet) {
         self.local.burials.reserve(writes.items().len());
     }
 
     /// Takes a record out of its index for good; it is freed once nobody can hold it.
-    pub(crate) fn unlink(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
+    pub(crate) fn unlink(
+        &mut self,
+        record: RecordAt,
+        table: &TableCore,
+        bequeath: impl FnOnce(NodeAt),
+    ) {
         self.take_out(record, table, bequeath);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }
@@ -384,8 +412,9 @@ impl<'a, P: Protocol> Context<'a, P> {
         self.local.retire_parts(table.number);
     }
 
-    /// Takes a record out of its index and puts it into the table's attic, if that has room for it and `kill` makes it dead. Says whether there
-    /// is nothing more to be done about that: if it has not been made dead, it may be another time.
+    /// Takes a record out of its index and puts it into the table's attic, if that has room for it
+    /// and `kill` makes it dead. Says whether there is nothing more to be done about that: if it
+    /// has not been made dead, it may be another time.
     pub(crate) fn stow(
         &mut self,
         record: RecordAt,
@@ -447,14 +476,20 @@ impl Retired {
 impl TableCore {
     /// Bytes taken for versions apart from their records.
     pub(crate) fn version_bytes(&self) -> usize {
-        let short =
-            self.short_versions.iter().filter(|&short| !self.versions.iter().any(|all| Arc::ptr_eq(all, short)));
+        let short = self
+            .short_versions
+            .iter()
+            .filter(|&short| !self.versions.iter().any(|all| Arc::ptr_eq(all, short)));
         self.versions.iter().chain(short).map(|slab| slab.reserved_bytes()).sum()
     }
 
     /// Where versions of a size are.
     fn version_slab(&self, size: BlockSize) -> &Arc<Slab> {
-        let slab = if size == BlockSize::Short { self.short_versions.as_ref() } else { self.versions.as_ref() };
+        let slab = if size == BlockSize::Short {
+            self.short_versions.as_ref()
+        } else {
+            self.versions.as_ref()
+        };
         slab.expect("made for every protocol with versions of this size")
     }
 
@@ -464,12 +499,16 @@ impl TableCore {
     /// If it has not, which is an error in an implementation of `Key`.
     #[inline(always)]
     pub(crate) fn check_key(&self, key: &[u64]) {
-        assert!(key.len() == self.layout.key_words(), "`Key::words` gives another number of words than `Key::WORDS`");
+        assert!(
+            key.len() == self.layout.key_words(),
+            "`Key::words` gives another number of words than `Key::WORDS`"
+        );
     }
 }
 
 impl Local {
-    /// The session's cache of blocks for a table's versions, once it has asked for one of this size.
+    /// The session's cache of blocks for a table's versions, once it has asked for one of this
+    /// size.
     #[inline]
     fn version_cache(&mut self, table: u16, size: BlockSize) -> Option<&mut Cache> {
         let slab = self.version_slabs.get(usize::from(table))?[size as usize];
@@ -478,7 +517,8 @@ impl Local {
 }
 
 impl<P: Protocol> Context<'_, P> {
-    /// Makes sure that [`Context::version_block`] can be called so often for a table and a size, past the memory limit if need be.
+    /// Makes sure that [`Context::version_block`] can be called so often for a table and a size,
+    /// past the memory limit if need be.
     #[inline]
     pub(crate) fn prepare_versions(
         &mut self,
@@ -486,8 +526,13 @@ impl<P: Protocol> Context<'_, P> {
         count: usize,
         beyond_limit: bool,
     ) -> Result<(), OutOfMemory> {
-        let is_ready = self.local.version_cache(table, size).is_some_and(|cache| cache.ready() >= count);
-        if is_ready { Ok(()) } else { self.fetch_version_blocks((table, size), count, beyond_limit) }
+        let is_ready =
+            self.local.version_cache(table, size).is_some_and(|cache| cache.ready() >= count);
+        if is_ready {
+            Ok(())
+        } else {
+            self.fetch_version_blocks((table, size), count, beyond_limit)
+        }
     }
 
     #[cold]
@@ -500,7 +545,8 @@ impl<P: Protocol> Context<'_, P> {
         self.prepare_versions_of(&self.engine.table(number), size, count, beyond_limit)
     }
 
-    /// As [`Context::prepare_versions`], for who has the table. (Who collects has the list of tables, and may not ask for it again.)
+    /// As [`Context::prepare_versions`], for who has the table. (Who collects has the list of
+    /// tables, and may not ask for it again.)
     pub(crate) fn prepare_versions_of(
         &mut self,
         table: &TableCore,
@@ -523,7 +569,8 @@ impl<P: Protocol> Context<'_, P> {
         Cache::of(&mut self.local.caches, slab).free(slab, block);
     }
 
-    /// The same when [`Context::version_block`] will be called for the `number`th time; brings so many words of that block nearer.
+    /// The same when [`Context::version_block`] will be called for the `number`th time; brings so
+    /// many words of that block nearer.
     #[inline]
     pub(crate) fn prepare_version(
         &mut self,

@@ -1,18 +1,24 @@
-//! Any protocol, chosen when a database is built: each function at the seam is called through a table of functions.
+//! Any protocol, chosen when a database is built: each function at the seam is called through a
+//! table of functions.
 //!
 //! # Guarantee
 //! That of the protocol chosen: this one adds nothing, drops nothing and reorders nothing.
 //!
 //! # Use
-//! Code that is generic over the protocol is compiled once for all of them. A single read takes some 60 instructions more
-//! than under the protocol itself, so what is measured names its protocol statically.
+//! Code that is generic over the protocol is compiled once for all of them. A single read takes
+//! some 60 instructions more than under the protocol itself, so what is measured names its protocol
+//! statically.
 //!
 //! # Source
-//! None; the seam is the right place to erase at, since it speaks of cells and words and knows no row type.
+//! None; the seam is the right place to erase at, since it speaks of cells and words and knows no
+//! row type.
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, Fate, Missing, Occ, Properties, Protocol, PutAside, Seen, TableCore};
+use super::{
+    Burial, Committed, Context, Due, Fate, Missing, Occ, Properties, Protocol, PutAside, Seen,
+    TableCore,
+};
 use crate::access::{Intent, WriteSet};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -24,10 +30,11 @@ use std::any::Any;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy); `Occ` if none is.
+/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy); `Occ` if
+/// none is.
 ///
-/// Serializable as the chosen one is, and slower: what it calls is not known when it is compiled. Its databases have no
-/// [snapshots](crate::Snapshot).
+/// Serializable as the chosen one is, and slower: what it calls is not known when it is compiled.
+/// Its databases have no [snapshots](crate::Snapshot).
 ///
 /// ```
 /// use candide::{Abort, Chosen, Database, Erased, Mvto, Record};
@@ -60,7 +67,9 @@ impl Chosen {
     pub fn of<P: Protocol>(policy: P::Policy) -> Chosen {
         Chosen {
             properties: P::properties(&policy),
-            make: Arc::new(move |timestamps, epochs| Box::new(BaseOf::<P>(P::clock(&policy, timestamps, epochs)))),
+            make: Arc::new(move |timestamps, epochs| {
+                Box::new(BaseOf::<P>(P::clock(&policy, timestamps, epochs)))
+            }),
         }
     }
 
@@ -123,7 +132,8 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn begin_burying(&self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
-    fn look_at(&self, context: &mut Context<'_, Erased>, put: &PutAside, table: &TableCore) -> Fate;
+    fn look_at(&self, context: &mut Context<'_, Erased>, put: &PutAside, table: &TableCore)
+    -> Fate;
     #[doc(hidden)]
     fn end_looking(&self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
@@ -136,7 +146,13 @@ pub trait Base: Any + Send + Sync + Debug {
         horizon: Epoch,
     ) -> Burial;
     #[doc(hidden)]
-    fn stow(&self, context: &mut Context<'_, Erased>, due: &Due, table: &TableCore, units: &[CellAt]) -> bool;
+    fn stow(
+        &self,
+        context: &mut Context<'_, Erased>,
+        due: &Due,
+        table: &TableCore,
+        units: &[CellAt],
+    ) -> bool;
 }
 
 /// The functions of a protocol that work on an attempt, with what a session keeps for it.
@@ -165,7 +181,12 @@ pub trait Running: Send {
     fn hold(&mut self, context: &mut Context<'_, Erased>, at: CellAt) -> Result<bool, Abort>;
     #[doc(hidden)]
     fn peek(&self, at: CellAt) -> bool;
-    fn assumes(&mut self, context: &mut Context<'_, Erased>, at: CellAt, exists: bool) -> Result<bool, Abort>;
+    fn assumes(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort>;
     #[doc(hidden)]
     fn is_older(&self, at: CellAt) -> bool;
     #[doc(hidden)]
@@ -181,7 +202,11 @@ pub trait Running: Send {
         copy: &mut dyn FnMut(Words<'_>),
     ) -> Result<Seen, Abort>;
     #[doc(hidden)]
-    fn absent(&mut self, context: &mut Context<'_, Erased>, missing: Missing<'_>) -> Result<(), Abort>;
+    fn absent(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort>;
     #[doc(hidden)]
     fn make_room(&self, context: &mut Context<'_, Erased>, table: &TableCore) -> Result<(), Abort>;
     #[doc(hidden)]
@@ -202,9 +227,17 @@ pub trait Running: Send {
         operand: u32,
     ) -> Result<(), Abort>;
     #[doc(hidden)]
-    fn revalidate(&mut self, context: &mut Context<'_, Erased>, writes: &WriteSet) -> Result<(), Abort>;
+    fn revalidate(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        writes: &WriteSet,
+    ) -> Result<(), Abort>;
     #[doc(hidden)]
-    fn commit(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet) -> Result<Committed, Abort>;
+    fn commit(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort>;
     #[doc(hidden)]
     fn abort(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet);
     #[doc(hidden)]
@@ -219,7 +252,12 @@ pub trait Running: Send {
     #[doc(hidden)]
     fn divided(&mut self, change: &NodeChange);
     #[doc(hidden)]
-    fn reach(&mut self, context: &mut Context<'_, Erased>, time: u64, table: u16) -> Result<(), Abort>;
+    fn reach(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort>;
     #[doc(hidden)]
     fn keep_seen(&self, base: &dyn Base, since: Moment) -> Option<u64>;
 }
@@ -316,7 +354,12 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::begin_burying(&mut inner(context));
     }
 
-    fn look_at(&self, context: &mut Context<'_, Erased>, put: &PutAside, table: &TableCore) -> Fate {
+    fn look_at(
+        &self,
+        context: &mut Context<'_, Erased>,
+        put: &PutAside,
+        table: &TableCore,
+    ) -> Fate {
         P::look_at(&mut inner(context), put, table)
     }
 
@@ -335,7 +378,13 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::bury(&mut inner(context), due, table, units, horizon)
     }
 
-    fn stow(&self, context: &mut Context<'_, Erased>, due: &Due, table: &TableCore, units: &[CellAt]) -> bool {
+    fn stow(
+        &self,
+        context: &mut Context<'_, Erased>,
+        due: &Due,
+        table: &TableCore,
+        units: &[CellAt],
+    ) -> bool {
         P::stow(&mut inner(context), due, table, units)
     }
 }
@@ -379,7 +428,12 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::peek(&self.0, at)
     }
 
-    fn assumes(&mut self, context: &mut Context<'_, Erased>, at: CellAt, exists: bool) -> Result<bool, Abort> {
+    fn assumes(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
         P::assumes(&mut inner(context), &mut self.0, at, exists)
     }
 
@@ -405,7 +459,11 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::read_at_mark(&mut inner(context), &mut self.0, at, mark, copy)
     }
 
-    fn absent(&mut self, context: &mut Context<'_, Erased>, missing: Missing<'_>) -> Result<(), Abort> {
+    fn absent(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         P::absent(&mut inner(context), &mut self.0, missing)
     }
 
@@ -434,11 +492,19 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::stage_new(&mut inner(context), &mut self.0, writes, cells.iter().copied(), operand)
     }
 
-    fn revalidate(&mut self, context: &mut Context<'_, Erased>, writes: &WriteSet) -> Result<(), Abort> {
+    fn revalidate(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
         P::revalidate(&mut inner(context), &mut self.0, writes)
     }
 
-    fn commit(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet) -> Result<Committed, Abort> {
+    fn commit(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
         P::commit(&mut inner(context), &mut self.0, writes)
     }
 
@@ -463,7 +529,12 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::divided(&mut self.0, change);
     }
 
-    fn reach(&mut self, context: &mut Context<'_, Erased>, time: u64, table: u16) -> Result<(), Abort> {
+    fn reach(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
         P::reach(&mut inner(context), &mut self.0, time, table)
     }
 
@@ -522,7 +593,11 @@ impl Protocol for Erased {
         attempt.read(context, at, &mut copy)
     }
 
-    fn read_at_once(attempt: &mut Self::Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         attempt.read_at_once(at, &mut copy)
     }
 
@@ -535,7 +610,11 @@ impl Protocol for Erased {
         attempt.read_for_update(context, at, &mut copy)
     }
 
-    fn hold(context: &mut Context<'_, Erased>, attempt: &mut Self::Attempt, at: CellAt) -> Result<bool, Abort> {
+    fn hold(
+        context: &mut Context<'_, Erased>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
         attempt.hold(context, at)
     }
 
@@ -582,7 +661,11 @@ impl Protocol for Erased {
         attempt.absent(context, missing)
     }
 
-    fn make_room(context: &mut Context<'_, Erased>, attempt: &Self::Attempt, table: &TableCore) -> Result<(), Abort> {
+    fn make_room(
+        context: &mut Context<'_, Erased>,
+        attempt: &Self::Attempt,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
         attempt.make_room(context, table)
     }
 
@@ -623,7 +706,11 @@ impl Protocol for Erased {
         attempt.commit(context, writes)
     }
 
-    fn abort(context: &mut Context<'_, Erased>, attempt: &mut Self::Attempt, writes: &mut WriteSet) {
+    fn abort(
+        context: &mut Context<'_, Erased>,
+        attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+    ) {
         attempt.abort(context, writes);
     }
 
@@ -727,7 +814,12 @@ impl Protocol for Erased {
         context.clock.bury(context, due, table, units, horizon)
     }
 
-    fn stow(context: &mut Context<'_, Erased>, due: &Due, table: &TableCore, units: &[CellAt]) -> bool {
+    fn stow(
+        context: &mut Context<'_, Erased>,
+        due: &Due,
+        table: &TableCore,
+        units: &[CellAt],
+    ) -> bool {
         context.clock.stow(context, due, table, units)
     }
 
@@ -753,7 +845,8 @@ mod in_tests {
         CHOSEN.with_borrow(Clone::clone)
     }
 
-    /// Runs `body`; databases of [`Erased`](super::Erased) that it builds on this thread run this protocol if not told otherwise.
+    /// Runs `body`; databases of [`Erased`](super::Erased) that it builds on this thread run this
+    /// protocol if not told otherwise.
     pub(crate) fn choosing<T>(chosen: Chosen, body: impl FnOnce() -> T) -> T {
         CHOSEN.set(Some(chosen));
         let result = body();

@@ -8,8 +8,9 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 
-/// Entries of units that had more to collect whenever somebody looked: whoever collects takes some. Otherwise they would never leave the
-/// session that happened to be the first to write these units, which would have to collect alone what all others add.
+/// Entries of units that had more to collect whenever somebody looked: whoever collects takes some.
+/// Otherwise they would never leave the session that happened to be the first to write these units,
+/// which would have to collect alone what all others add.
 #[derive(Debug, Default)]
 pub(crate) struct Hot {
     /// Nearly in the order of their epochs.
@@ -43,10 +44,13 @@ impl Hot {
         self.change(more, |entries, more| entries.extend(more.drain(..)));
     }
 
-    /// Takes entries over that were due, and have not been done with: they go on before all others. Behind what has been looked at in the
-    /// meantime, one long chain among many short ones would have one turn an epoch, and grow.
+    /// Takes entries over that were due, and have not been done with: they go on before all others.
+    /// Behind what has been looked at in the meantime, one long chain among many short ones would
+    /// have one turn an epoch, and grow.
     pub(crate) fn put_first(&self, more: &mut Vec<Due>) {
-        self.change(more, |entries, more| more.drain(..).rev().for_each(|due| entries.push_front(due)));
+        self.change(more, |entries, more| {
+            more.drain(..).rev().for_each(|due| entries.push_front(due))
+        });
     }
 
     fn change(&self, more: &mut Vec<Due>, put: impl FnOnce(&mut VecDeque<Due>, &mut Vec<Due>)) {

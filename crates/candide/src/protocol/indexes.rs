@@ -1,7 +1,8 @@
 //! The secondary indexes of a table, without the row type.
 //!
-//! An index is a table of *entries*, which transactions keep like any other: entry `(index key, primary key)` is there when
-//! the row is. A unique index has entries `index key`, whose payload is the primary key.
+//! An index is a table of *entries*, which transactions keep like any other: entry `(index key,
+//! primary key)` is there when the row is. A unique index has entries `index key`, whose payload is
+//! the primary key.
 
 #![forbid(unsafe_code)]
 
@@ -39,7 +40,10 @@ pub(crate) struct IndexCore {
 
 impl fmt::Debug for IndexCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IndexCore").field("name", &self.name).field("unique", &self.unique).finish_non_exhaustive()
+        f.debug_struct("IndexCore")
+            .field("name", &self.name)
+            .field("unique", &self.unique)
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,8 +59,9 @@ pub(crate) struct IndexPlan {
     pub(crate) origin: KeyOrigin,
 }
 
-/// What an index key is made by, besides the columns: the type of the projection, and the addresses of the functions that take
-/// parts of the primary key. Where both are the same for the same columns, so are the keys.
+/// What an index key is made by, besides the columns: the type of the projection, and the addresses
+/// of the functions that take parts of the primary key. Where both are the same for the same
+/// columns, so are the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyOrigin {
     pub(crate) projection: TypeId,
@@ -67,15 +72,30 @@ impl IndexPlan {
     /// An index that a row type says it has.
     pub(crate) fn of_spec(spec: &IndexSpec) -> IndexPlan {
         let IndexSpec { name, unique, ordered, columns, key_words, show_key, key } = *spec;
-        let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| key(words, index_key));
+        let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| {
+            key(words, index_key)
+        });
         // Never dropped, so never looked for.
         let origin = KeyOrigin { projection: TypeId::of::<()>(), key_parts: Box::default() };
-        IndexPlan { name: name.into(), unique, ordered, columns: columns.into(), key_words, show_key, key_of, origin }
+        IndexPlan {
+            name: name.into(),
+            unique,
+            ordered,
+            columns: columns.into(),
+            key_words,
+            show_key,
+            key_of,
+            origin,
+        }
     }
 
     /// The words of an entry's key and of its payload, for rows whose key has `primary_words`.
     pub(crate) fn entry_words(&self, primary_words: usize) -> (usize, usize) {
-        if self.unique { (self.key_words, primary_words) } else { (self.key_words + primary_words, 1) }
+        if self.unique {
+            (self.key_words, primary_words)
+        } else {
+            (self.key_words + primary_words, 1)
+        }
     }
 
     /// Whether its entries have a key that can be stored.
@@ -108,7 +128,10 @@ impl IndexCore {
     pub(crate) fn entry_key(&self, primary: &[u64], words: &[u64], key: &mut Vec<u64>) {
         let begin = key.len();
         (self.key_of)(primary, words, key);
-        assert!(key.len() - begin == self.key_words, "an index key has as many words as its index says");
+        assert!(
+            key.len() - begin == self.key_words,
+            "an index key has as many words as its index says"
+        );
         if !self.unique {
             key.extend_from_slice(primary);
         }
@@ -120,8 +143,9 @@ pub(crate) const INDEXES_MAX: usize = 32;
 
 /// The secondary indexes of a table.
 ///
-/// An index that comes to a table with rows goes through three stages, each begun only when no transaction is left that
-/// does not know of the one before: it is *kept* by all who write; it is *enforced*, if it is unique; it can be *read*.
+/// An index that comes to a table with rows goes through three stages, each begun only when no
+/// transaction is left that does not know of the one before: it is *kept* by all who write; it is
+/// *enforced*, if it is unique; it can be *read*.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
@@ -151,7 +175,8 @@ impl Indexes {
     /// Whether there is no index to keep.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: whoever has to know was pinned after the bit was set; the wait between the stages sees to that.
+        // Relaxed: whoever has to know was pinned after the bit was set; the wait between the
+        // stages sees to that.
         self.kept.load(Ordering::Relaxed) == 0
     }
 
@@ -165,7 +190,8 @@ impl Indexes {
         })
     }
 
-    /// The groups that the index keys of a row lie in; at least one, since each of them knows whether the row exists.
+    /// The groups that the index keys of a row lie in; at least one, since each of them knows
+    /// whether the row exists.
     pub(crate) fn groups(&self) -> u64 {
         match self.kept().fold(0, |groups, index| groups | index.groups) {
             0 => 1,
@@ -178,7 +204,8 @@ impl Indexes {
         self.kept().any(|index| index.columns.iter().any(|column| column.overlaps(place)))
     }
 
-    /// Whether an index is in a stage. Who sees that it is sees the time that was noted before, too.
+    /// Whether an index is in a stage. Who sees that it is sees the time that was noted before,
+    /// too.
     pub(crate) fn is_at(&self, index: &IndexCore, stage: Stage) -> bool {
         self.word(stage).load(Ordering::Acquire) & 1 << index.number != 0 // E18
     }
@@ -211,7 +238,8 @@ impl Indexes {
         })
     }
 
-    /// The number the next new index gets; `None` if there are too many. The caller keeps others from adding one.
+    /// The number the next new index gets; `None` if there are too many. The caller keeps others
+    /// from adding one.
     pub(crate) fn next_number(&self) -> Option<usize> {
         self.slots.iter().position(|slot| slot.get().is_none())
     }

@@ -1,33 +1,44 @@
-//! Locks on cells: what protocols share that lock by flags in a cell's first word and install at commit.
+//! Locks on cells: what protocols share that lock by flags in a cell's first word and install at
+//! commit.
 //!
 //! # Invariants
-//! * **K1** LOCK is the right to change the cell, taken by one exchange. INSTALL says that the owner is committing. Both are
-//!   set together in phase 1; or LOCK first, by a read for update, and INSTALL by its owner in phase 1. Either way words change
-//!   only between INSTALL and the release, and a cell with LOCK alone has the words of its version: readers and validation
-//!   pass it, and only who wants to lock has to wait.
-//! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it releases. An absent cell is
-//!   released QUEUED, or is in the `linked` list of the attempt that linked it. So what a holder found is what it gives back. The same
-//!   goes for PARKED, which stands for QUEUED while a snapshot is open.
+//! * **K1** LOCK is the right to change the cell, taken by one exchange. INSTALL says that the
+//!   owner is committing. Both are set together in phase 1; or LOCK first, by a read for update,
+//!   and INSTALL by its owner in phase 1. Either way words change only between INSTALL and the
+//!   release, and a cell with LOCK alone has the words of its version: readers and validation pass
+//!   it, and only who wants to lock has to wait.
+//! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
+//!   releases. An absent cell is released QUEUED, or is in the `linked` list of the attempt that
+//!   linked it. So what a holder found is what it gives back. The same goes for PARKED, which
+//!   stands for QUEUED while a snapshot is open.
 //! * **K3** A DEAD cell stays locked for ever.
-//! * **K4** Only cells of rows that are there are held. (So burial never meets a held cell of an absent record, and the attempt
-//!   that linked a record never holds it absent.) A row with a held cell stays: deleting it takes the locks of all its cells.
-//! * **K5** The note of a write item is zero until the attempt owns its cell as a writer; then it is what the cell says, LOCK and
-//!   INSTALL included. A held cell is in [`Held`], until phase 1 hands it over to its item, if it has one.
+//! * **K4** Only cells of rows that are there are held. (So burial never meets a held cell of an
+//!   absent record, and the attempt that linked a record never holds it absent.) A row with a held
+//!   cell stays: deleting it takes the locks of all its cells.
+//! * **K5** The note of a write item is zero until the attempt owns its cell as a writer; then it
+//!   is what the cell says, LOCK and INSTALL included. A held cell is in [`Held`], until phase 1
+//!   hands it over to its item, if it has one.
 //!
 //! # Waiting
-//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what it holds. So holders that wait for
-//! one another (in opposite orders, in a circle) are no deadlock but conflicts. No cell is held while a session waits for the
-//! starvation token: that happens between attempts. A read for update yields to the token like a commit.
+//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what
+//! it holds. So holders that wait for one another (in opposite orders, in a circle) are no deadlock
+//! but conflicts. No cell is held while a session waits for the starvation token: that happens
+//! between attempts. A read for update yields to the token like a commit.
 //!
-//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) where that cannot be part of a circle, for [`SLEEP_MAX`] at most:
-//! * **W1** A read for update, if all that it holds lies at smaller addresses: attempts that sleep so wait for greater and greater ones.
-//! * **W2** A commit, for its first lock, if it holds nothing; and one that has failed on a lock and given back all the others.
-//! * **W3** A reader that meets INSTALL, whatever it holds: a commit that has a lock sleeps for no other.
+//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) where that cannot be part of a circle,
+//! for [`SLEEP_MAX`] at most:
+//! * **W1** A read for update, if all that it holds lies at smaller addresses: attempts that sleep
+//!   so wait for greater and greater ones.
+//! * **W2** A commit, for its first lock, if it holds nothing; and one that has failed on a lock
+//!   and given back all the others.
+//! * **W3** A reader that meets INSTALL, whatever it holds: a commit that has a lock sleeps for no
+//!   other.
 //!
-//! All other waits take a few rounds, as many as a commit that is going on. What an attempt has held and waited for when its read for
-//! update failed is locked by the next one before that begins, in the order of addresses ([`Wanted`](super::Wanted)), so by W1 it can
-//! sleep for all of it. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL (K1), and is the sleeper's. A
-//! row whose lock is handed over is there (K4).
+//! All other waits take a few rounds, as many as a commit that is going on. What an attempt has
+//! held and waited for when its read for update failed is locked by the next one before that
+//! begins, in the order of addresses ([`Wanted`](super::Wanted)), so by W1 it can sleep for all of
+//! it. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL (K1), and is
+//! the sleeper's. A row whose lock is handed over is there (K4).
 
 #![forbid(unsafe_code)]
 
@@ -35,22 +46,24 @@ use super::{Burial, Context, Protocol, own_thread};
 use crate::access::{WriteItem, WriteSet};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
-use crate::sync::{Duration, MODELLED, Mutant, Ordering, Patience, Point, Wait, Waited, Wish, mutant, pass, step};
+use crate::sync::{
+    Duration, MODELLED, Mutant, Ordering, Patience, Point, Wait, Waited, Wish, mutant, pass, step,
+};
 
-/// Rounds of waiting for something short before the attempt gives up: the busy rounds cover a commit in progress, the yielding ones a
-/// committer that lost its processor in the middle.
+/// Rounds of waiting for something short before the attempt gives up: the busy rounds cover a
+/// commit in progress, the yielding ones a committer that lost its processor in the middle.
 pub(super) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
-/// Rounds of waiting for a lock that an attempt may not sleep for. Its owner may wait for the attempt
-/// in turn, so more of them give less: with four times as many, two threads that locked two rows in
-/// opposite orders were five times slower.
+/// Rounds of waiting for a lock that an attempt may not sleep for. Its owner may wait for the
+/// attempt in turn, so more of them give less: with four times as many, two threads that locked two
+/// rows in opposite orders were five times slower.
 const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
 
 /// The longest that an attempt sleeps for one lock.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
-/// How long an attempt waits for a lock: asleep, if the wait cannot be part of a circle; otherwise for as long as a commit takes that
-/// is going on.
+/// How long an attempt waits for a lock: asleep, if the wait cannot be part of a circle; otherwise
+/// for as long as a commit takes that is going on.
 pub(super) fn patience(sleeps: bool) -> Patience {
     match sleeps && !cfg!(loom) {
         true => Patience::Lasting(SLEEP_MAX),
@@ -58,13 +71,19 @@ pub(super) fn patience(sleeps: bool) -> Patience {
     }
 }
 
-/// Begins to wait for the lock of a cell; not asleep if a transaction of this thread holds it, which goes on when this one has ended.
-pub(super) fn wait_to_own<'e, P: Protocol>(context: &Context<'e, P>, at: CellAt, sleeps: bool) -> Wait<'e> {
+/// Begins to wait for the lock of a cell; not asleep if a transaction of this thread holds it,
+/// which goes on when this one has ended.
+pub(super) fn wait_to_own<'e, P: Protocol>(
+    context: &Context<'e, P>,
+    at: CellAt,
+    sleeps: bool,
+) -> Wait<'e> {
     let sleeps = sleeps && !own_thread::is_held_by_another(at, context.local.id);
     Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(sleeps))
 }
 
-/// The cells that an attempt's reads for update have locked, with what they were; empty between attempts.
+/// The cells that an attempt's reads for update have locked, with what they were; empty between
+/// attempts.
 #[derive(Debug, Default)]
 pub(super) struct Held(Vec<(CellAt, Tid)>);
 
@@ -74,20 +93,26 @@ impl Held {
         self.0.is_empty()
     }
 
-    /// Whether the cell is among them. Not looked for if it is unlocked; latest first: what is asked for twice is asked for soon.
+    /// Whether the cell is among them. Not looked for if it is unlocked; latest first: what is
+    /// asked for twice is asked for soon.
     pub(super) fn has(&self, at: CellAt) -> bool {
         let is_it = |&(held, _): &(CellAt, Tid)| {
             step();
             held.address() == at.address()
         };
         // Relaxed: what this thread has locked it sees locked.
-        let may_be = !self.is_empty() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK);
+        let may_be =
+            !self.is_empty() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK);
         may_be && self.0.iter().rev().any(is_it)
     }
 
     /// Locks a cell whose row is there (K4), giving what it was.
     #[inline(always)]
-    pub(super) fn hold<P: Protocol>(&mut self, context: &mut Context<'_, P>, at: CellAt) -> Result<Tid, Abort> {
+    pub(super) fn hold<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+    ) -> Result<Tid, Abort> {
         // Others that want to write have to wait for us from now on.
         context.yield_to_token()?;
         // Nothing may come between the exchange and the note of it.
@@ -109,7 +134,10 @@ impl Held {
                 }
                 // Acquire: the words of the version we hold (E3).
                 let locked = tid.0 | Tid::LOCK;
-                if cell.compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                if cell
+                    .compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+                {
                     self.0.push((at, tid));
                     return Ok(tid);
                 }
@@ -133,10 +161,14 @@ impl Held {
         Err(context.conflict(Abort::Locked, at))
     }
 
-    /// Beginning of phase 1: the held cells that are written become their items' (K5), and say so (K1). `install` raises
-    /// INSTALL in a cell that was so, and gives what it is then.
+    /// Beginning of phase 1: the held cells that are written become their items' (K5), and say so
+    /// (K1). `install` raises INSTALL in a cell that was so, and gives what it is then.
     #[cold]
-    pub(super) fn hand_over(&mut self, writes: &mut WriteSet, install: impl Fn(CellAt, Tid) -> Tid) {
+    pub(super) fn hand_over(
+        &mut self,
+        writes: &mut WriteSet,
+        install: impl Fn(CellAt, Tid) -> Tid,
+    ) {
         self.0.retain(|&(at, tid)| {
             let Some(index) = writes.find(at) else { return true };
             writes.items_mut()[index].note = install(at, tid).0;
@@ -156,8 +188,8 @@ impl Held {
     }
 }
 
-/// Looks at a cell, which said `tid`, until a commit in progress is over. Apart, and given all it needs by value, so that reads
-/// which meet none are short.
+/// Looks at a cell, which said `tid`, until a commit in progress is over. Apart, and given all it
+/// needs by value, so that reads which meet none are short.
 #[cold]
 #[inline(never)]
 pub(super) fn look_again<P: Protocol, T>(
@@ -167,7 +199,8 @@ pub(super) fn look_again<P: Protocol, T>(
     mut look: impl FnMut() -> Result<T, Tid>,
 ) -> Result<T, Abort> {
     // Asleep, whatever it holds (W3).
-    let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
+    let mut wait =
+        Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     loop {
         if tid.has(Tid::DEAD) {
             return Err(context.conflict(Abort::Dead, at));
@@ -202,14 +235,16 @@ pub(super) fn lock_all<P: Protocol>(
     Ok(())
 }
 
-/// Waits until a cell is unlocked, on behalf of a commit that has failed on it and owns nothing: what repeats it would fail on it again.
+/// Waits until a cell is unlocked, on behalf of a commit that has failed on it and owns nothing:
+/// what repeats it would fail on it again.
 #[cold]
 pub(super) fn await_unlocked<P: Protocol>(context: &Context<'_, P>, at: CellAt) {
     pass(Point::GivenUp);
     if own_thread::is_held_by_another(at, context.local.id) {
         return;
     }
-    let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
+    let mut wait =
+        Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     while is_locked(&at) && wait.wait() == Waited::Again {}
 }
 
@@ -250,7 +285,10 @@ fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
             }
             let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
             // Acquire: the last owner's words are ours to see and to replace (E3).
-            if cell.compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            if cell
+                .compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+            {
                 item.note = locked.0;
                 return Ok(true);
             }
@@ -288,8 +326,8 @@ fn lock_later<P: Protocol>(
         return Err(failure);
     }
     pass(Point::HandedOver);
-    // As a cell that was held, even if it is to be given back. By exchange, since where versions carry timestamps others may
-    // extend them until then.
+    // As a cell that was held, even if it is to be given back. By exchange, since where versions
+    // carry timestamps others may extend them until then.
     item.note = item.at.cell_word(0).fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
     accept_held(item)
 }
@@ -328,7 +366,12 @@ pub(super) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
 /// Frees a cell by calling `free`, and wakes its sleepers; or hands it over to one of them, which
 /// `free` is told, if its row is there.
 #[inline(always)]
-pub(super) fn free<P: Protocol>(context: &Context<'_, P>, at: CellAt, is_row: bool, mut free: impl FnMut(bool)) {
+pub(super) fn free<P: Protocol>(
+    context: &Context<'_, P>,
+    at: CellAt,
+    is_row: bool,
+    mut free: impl FnMut(bool),
+) {
     let parking = &context.engine.parking;
     if parking.has_sleepers() {
         return parking.release(at.address(), is_row, &mut |to| free(to.is_some()));
@@ -341,12 +384,18 @@ pub(super) fn free<P: Protocol>(context: &Context<'_, P>, at: CellAt, is_row: bo
 
 /// For [`Protocol::left_absent`].
 pub(super) fn left_absent(first: CellAt) -> bool {
-    // A locked cell is its owner's business: it installs a row, or releases the cell queued (K2). This is tried until it is
-    // settled: where versions carry timestamps, the exchange may fail because somebody extends one.
+    // A locked cell is its owner's business: it installs a row, or releases the cell queued (K2).
+    // This is tried until it is settled: where versions carry timestamps, the exchange may fail
+    // because somebody extends one.
     let cell = first.cell_word(0);
     let mut tid = Tid(cell.load(Ordering::Relaxed));
     while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED | Tid::PARKED) {
-        match cell.compare_exchange(tid.0, tid.0 | Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed) {
+        match cell.compare_exchange(
+            tid.0,
+            tid.0 | Tid::QUEUED,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        ) {
             Ok(_) => return true,
             Err(now) => tid = Tid(now),
         }
@@ -354,11 +403,13 @@ pub(super) fn left_absent(first: CellAt) -> bool {
     false
 }
 
-/// For [`Protocol::bury`]: makes an absent record dead, cell after cell, unless somebody has come for it.
+/// For [`Protocol::bury`]: makes an absent record dead, cell after cell, unless somebody has come
+/// for it.
 ///
-/// Whoever ran when the row was deleted must have ended, so that the end of a transaction tells what a key without a record was
-/// to it. Where versions are epochs, they say when that was; elsewhere it is the queue's entry, unless the row came back
-/// and was deleted again. Then the cell is REQUEUE, and its entry begins anew.
+/// Whoever ran when the row was deleted must have ended, so that the end of a transaction tells
+/// what a key without a record was to it. Where versions are epochs, they say when that was;
+/// elsewhere it is the queue's entry, unless the row came back and was deleted again. Then the cell
+/// is REQUEUE, and its entry begins anew.
 pub(super) fn bury(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> Burial {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
@@ -366,7 +417,8 @@ pub(super) fn bury(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> Burial 
     if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && is_recent(tid) {
         return Burial::NotYet;
     }
-    let exchange = |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    let exchange =
+        |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
     if !tid.has(Tid::ABSENT) {
         return if exchange(tid.0 & !Tid::QUEUED) { Burial::Alive } else { Burial::NotYet };
     }
@@ -378,10 +430,12 @@ pub(super) fn bury(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> Burial 
     if kill(units, tid) { Burial::Dead } else { Burial::NotYet }
 }
 
-/// Makes a record dead whose first cell says `tid`: it is absent, queued and unlocked. False if somebody has come for it.
+/// Makes a record dead whose first cell says `tid`: it is absent, queued and unlocked. False if
+/// somebody has come for it.
 pub(super) fn kill(units: &[CellAt], tid: Tid) -> bool {
-    // Whoever commits an insert locks all cells, and all are absent together, so the others follow the first; a
-    // failure means that an insert has locked some already and is about to fail on the first.
+    // Whoever commits an insert locks all cells, and all are absent together, so the others follow
+    // the first; a failure means that an insert has locked some already and is about to fail on the
+    // first.
     let mut tid = tid;
     let mut locked = 0;
     while let Some(at) = units.get(locked) {
@@ -390,7 +444,8 @@ pub(super) fn kill(units: &[CellAt], tid: Tid) -> bool {
             tid = Tid(cell.load(Ordering::Relaxed));
         }
         let owned = tid.0 | Tid::LOCK | Tid::INSTALL;
-        let exchange = || cell.compare_exchange(tid.0, owned, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let exchange =
+            || cell.compare_exchange(tid.0, owned, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if tid.has(Tid::LOCK) || !mutant(Mutant::KilledByStore) && !exchange() {
             break;
         }

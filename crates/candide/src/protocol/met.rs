@@ -1,13 +1,13 @@
-//! The versions that a session has met: installed by its own commits, or looked at when a view of an
-//! earlier moment moved on.
+//! The versions that a session has met: installed by its own commits, or looked at when a view of
+//! an earlier moment moved on.
 //!
 //! An attempt may take such a version as it is, though it is of a recent epoch (invariant V4 of
-//! `protocol/view.rs`). Most recent versions that a transaction reads are of this kind: those of its
-//! own thread's last transactions, and hot rows that it has just read.
+//! `protocol/view.rs`). Most recent versions that a transaction reads are of this kind: those of
+//! its own thread's last transactions, and hot rows that it has just read.
 //!
-//! A table of the latest ones, in which each address has one place; what is pushed out costs a look.
-//! An entry is one word, which tells exactly which cell and version it is about: the place in the
-//! table is a part of the address, and epochs are counted from the table's first one.
+//! A table of the latest ones, in which each address has one place; what is pushed out costs a
+//! look. An entry is one word, which tells exactly which cell and version it is about: the place in
+//! the table is a part of the address, and epochs are counted from the table's first one.
 
 #![forbid(unsafe_code)]
 
@@ -52,8 +52,8 @@ impl Met {
         }
     }
 
-    /// Whether a version of a cell was met. Versions of one cell only grow, so it is that one and no
-    /// other; but two cells may have the same version, by commits of two sessions.
+    /// Whether a version of a cell was met. Versions of one cell only grow, so it is that one and
+    /// no other; but two cells may have the same version, by commits of two sessions.
     #[inline]
     pub(super) fn has(&self, at: CellAt, tid: Tid) -> bool {
         self.entry(at, tid).is_some_and(|(place, entry)| self.entries.get(place) == Some(&entry))
@@ -65,7 +65,8 @@ impl Met {
     fn entry(&self, at: CellAt, tid: Tid) -> Option<(usize, u64)> {
         let address = if mutant(Mutant::MetElsewhere) { 0 } else { at.address() >> 3 };
         let epoch = tid.epoch().checked_sub(self.begun)?;
-        let is_out_of_range = epoch == 0 || epoch >> EPOCH_BITS != 0 || address >> ADDRESS_BITS != 0;
+        let is_out_of_range =
+            epoch == 0 || epoch >> EPOCH_BITS != 0 || address >> ADDRESS_BITS != 0;
         if is_out_of_range || tid.has(Tid::DEAD) {
             return None;
         }
@@ -74,7 +75,8 @@ impl Met {
         let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << ADDRESS_BITS) - 1);
         let (place, tag) = (mixed >> TAG_BITS, mixed & ((1 << TAG_BITS) - 1));
         let absent = u64::from(tid.has(Tid::ABSENT));
-        let entry = ((tag << EPOCH_BITS | epoch) << Tid::SEQUENCE_BITS | tid.sequence()) << 1 | absent;
+        let entry =
+            ((tag << EPOCH_BITS | epoch) << Tid::SEQUENCE_BITS | tid.sequence()) << 1 | absent;
         Some((place as usize, entry))
     }
 
@@ -104,23 +106,43 @@ mod tests {
     fn a_version_is_met_if_it_was_noted_and_no_other_is() {
         let db = Database::<Occ>::builder().manual_epochs(1).build().unwrap();
         let table = db.table::<Item>("items").unwrap();
-        db.run(|tx| table.insert(tx, Item { id: 1 })).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        db.run(|tx| table.insert(tx, Item { id: 1 }))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         let mut at = None;
         table.core().index.for_each(&mut |record| {
             at = table.core().layout.cells(record).next();
         });
         let at = at.expect("a row");
-        let version = |epoch, sequence| (0..sequence).fold(Tid::first_of(epoch), |tid, _| tid.next_in(epoch).unwrap());
+        let version = |epoch, sequence| {
+            (0..sequence).fold(Tid::first_of(epoch), |tid, _| tid.next_in(epoch).unwrap())
+        };
         let mut met = Met::default();
         let first = 1 << 20;
         assert!(!met.has(at, version(first, 3)), "nothing is noted yet");
-        for epoch in [first, first + 1, first + (1 << EPOCH_BITS) - 2, first + (1 << EPOCH_BITS), first + (1 << 30)] {
+        for epoch in [
+            first,
+            first + 1,
+            first + (1 << EPOCH_BITS) - 2,
+            first + (1 << EPOCH_BITS),
+            first + (1 << 30),
+        ] {
             met.note(at, version(epoch, 3));
-            let others = [version(epoch, 2), version(epoch, 4), version(epoch + 1, 3), version(epoch - 1, 3)];
+            let others = [
+                version(epoch, 2),
+                version(epoch, 4),
+                version(epoch + 1, 3),
+                version(epoch - 1, 3),
+            ];
             let later = version(epoch + (1 << EPOCH_BITS), 3);
             let absent = Tid(version(epoch, 3).0 | Tid::ABSENT);
-            assert!(met.has(at, version(epoch, 3)) && met.has(at, Tid(version(epoch, 3).0 | Tid::LOCK)), "{epoch}");
-            assert!(!others.into_iter().chain([later, absent]).any(|other| met.has(at, other)), "{epoch}");
+            assert!(
+                met.has(at, version(epoch, 3)) && met.has(at, Tid(version(epoch, 3).0 | Tid::LOCK)),
+                "{epoch}"
+            );
+            assert!(
+                !others.into_iter().chain([later, absent]).any(|other| met.has(at, other)),
+                "{epoch}"
+            );
         }
         assert!(!met.has(at, version(first, 3)), "it has begun anew since");
     }

@@ -1,7 +1,8 @@
 //! The seam between transactions and concurrency control.
 //!
-//! A [`Protocol`] sees *cells*: words in front of a unit's payload, whose meaning is its own. It sees no row types, no keys,
-//! no indexes. Shared code sees no protocol's words. Each protocol is one file, with its proof at the top.
+//! A [`Protocol`] sees *cells*: words in front of a unit's payload, whose meaning is its own. It
+//! sees no row types, no keys, no indexes. Shared code sees no protocol's words. Each protocol is
+//! one file, with its proof at the top.
 
 mod engine;
 mod erased;
@@ -23,7 +24,9 @@ mod view;
 mod wanted;
 
 pub use engine::Context;
-pub(crate) use engine::{BlockSize, Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token};
+pub(crate) use engine::{
+    BlockSize, Common, ConflictNote, Engine, Local, Options, Retired, TableCore, Token,
+};
 pub use erased::{Chosen, Erased};
 pub(crate) use hot::Hot;
 pub(crate) use indexes::{INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, Stage};
@@ -104,8 +107,8 @@ impl Properties {
 pub struct Seen {
     /// Whether the row exists. If not, no words were copied that mean anything.
     pub(crate) present: bool,
-    /// The version, as a number that grows with every write of the unit; zero if it has not been written since its record
-    /// was linked.
+    /// The version, as a number that grows with every write of the unit; zero if it has not been
+    /// written since its record was linked.
     pub(crate) version: u64,
 }
 
@@ -149,7 +152,8 @@ pub(crate) enum LookBack {
     To(u64),
 }
 
-/// An absent record that a session has to bury; or a unit with more than one version, of which it has to collect the old ones.
+/// An absent record that a session has to bury; or a unit with more than one version, of which it
+/// has to collect the old ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Due {
     /// The first unit of the record, or the unit.
@@ -164,7 +168,8 @@ pub struct Due {
     pub(crate) is_parked: bool,
 }
 
-/// What a commit has put aside of a unit that it has changed: who sees what was there before looks at it.
+/// What a commit has put aside of a unit that it has changed: who sees what was there before looks
+/// at it.
 #[derive(Debug, Clone, Copy)]
 pub struct PutAside {
     pub(crate) at: CellAt,
@@ -172,7 +177,8 @@ pub struct PutAside {
     pub(crate) size: BlockSize,
     /// The timestamp of the version that it stands for.
     pub(crate) ts: u64,
-    /// The timestamp of that commit, or of a later one, if nobody can come to see what there was in between.
+    /// The timestamp of that commit, or of a later one, if nobody can come to see what there was in
+    /// between.
     pub(crate) until: u64,
 }
 
@@ -189,7 +195,8 @@ pub enum Fate {
     NotYet,
 }
 
-/// So many versions are taken out of a chain at one look: few enough for who wants to write the unit to wait for.
+/// So many versions are taken out of a chain at one look: few enough for who wants to write the
+/// unit to wait for.
 pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
 /// What can be done about what is queued.
@@ -203,7 +210,8 @@ pub enum Burial {
     NotYet,
     /// Someone has it just now, so nothing is known of it; it is the first to be tried next time.
     Busy,
-    /// More is left than is taken out of a chain at once ([`VERSIONS_AT_ONCE`]); go on when others have had their turn.
+    /// More is left than is taken out of a chain at once ([`VERSIONS_AT_ONCE`]); go on when others
+    /// have had their turn.
     Unfinished,
     /// Nothing is left to do before the open snapshot of this timestamp has closed.
     Kept(u64),
@@ -217,39 +225,44 @@ pub enum Burial {
 ///
 /// # Contract
 /// * **C1** The committed attempts are equivalent to one serial order, absent keys included.
-/// * **C2** After an error of `commit`, or `abort`, no effect of the attempt is left and nothing is locked.
+/// * **C2** After an error of `commit`, or `abort`, no effect of the attempt is left and nothing is
+///   locked.
 /// * **C3** An attempt that will abort may read values of different times, never a torn value.
-/// * **C4** Nothing is allocated, and no user code runs, between the first lock of a commit and the last release, save
-///   updaters between validation and the first install. (What [`Protocol::read_for_update`] locks is held while the closure
-///   runs on.)
+/// * **C4** Nothing is allocated, and no user code runs, between the first lock of a commit and the
+///   last release, save updaters between validation and the first install. (What
+///   [`Protocol::read_for_update`] locks is held while the closure runs on.)
 ///
 /// The trait is sealed: its functions speak of internals.
 ///
-/// Constants that a protocol chosen at run time ([`Erased`]) cannot know are true of all protocols there if they are of any;
-/// [`Protocol::properties`] has those of one database.
+/// Constants that a protocol chosen at run time ([`Erased`]) cannot know are true of all protocols
+/// there if they are of any; [`Protocol::properties`] has those of one database.
 pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// The protocol's name, as the command line spells it.
     const NAME: &'static str;
 
-    /// Whether the serial order agrees with real time: a transaction comes after every one that had ended when it began.
+    /// Whether the serial order agrees with real time: a transaction comes after every one that had
+    /// ended when it began.
     ///
-    /// Without it transactions are serializable all the same, but one may see the database as it was before another one
-    /// that had ended, as long as no chain of data leads from the one to the other.
+    /// Without it transactions are serializable all the same, but one may see the database as it
+    /// was before another one that had ended, as long as no chain of data leads from the one to the
+    /// other.
     const STRICT: bool;
 
-    /// Whether an attempt that is going to fail sees, until it is told, only what some serial order would show it. Only a strict
-    /// protocol is called opaque: that order agrees with real time.
+    /// Whether an attempt that is going to fail sees, until it is told, only what some serial order
+    /// would show it. Only a strict protocol is called opaque: that order agrees with real time.
     ///
-    /// Without it the closure of a doomed attempt may see values of different times (never a torn one) before it is repeated.
-    /// What it makes of them, a value, an error or a panic, is never shown to the caller.
+    /// Without it the closure of a doomed attempt may see values of different times (never a torn
+    /// one) before it is repeated. What it makes of them, a value, an error or a panic, is never
+    /// shown to the caller.
     const OPAQUE: bool;
 
-    /// Whether it is opaque by looking at what has been seen, so that a database can do without ([`Builder::opaque`](crate::Builder::opaque)).
+    /// Whether it is opaque by looking at what has been seen, so that a database can do without
+    /// ([`Builder::opaque`](crate::Builder::opaque)).
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
-    /// What it can draw timestamps from, as [`Builder::timestamps`](crate::Builder::timestamps) is asked for, the default first; empty if
-    /// it draws none.
+    /// What it can draw timestamps from, as [`Builder::timestamps`](crate::Builder::timestamps) is
+    /// asked for, the default first; empty if it draws none.
     const TIMESTAMPS: &'static [Timestamps] = &[];
 
     /// Words of a cell.
@@ -261,7 +274,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Words of a version before its payload; zero if the protocol keeps one version.
     #[doc(hidden)]
     const VERSION_WORDS: usize = 0;
-    /// Words of a block for a version that is said by a few words; zero if all versions have as many.
+    /// Words of a block for a version that is said by a few words; zero if all versions have as
+    /// many.
     #[doc(hidden)]
     const SHORT_VERSION_WORDS: usize = 0;
     /// Words of a version's block behind its payload.
@@ -270,19 +284,21 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;
-    /// Whether what it says of versions means anything. If not, it applies writes at once, to records that are one unit, and
-    /// unlinks what it deletes; and nothing runs at the same time.
+    /// Whether what it says of versions means anything. If not, it applies writes at once, to
+    /// records that are one unit, and unlinks what it deletes; and nothing runs at the same time.
     #[doc(hidden)]
     const HAS_VERSIONS: bool = true;
     /// Whether it puts records out of the way that only snapshots see: [`Burial::Stow`].
     #[doc(hidden)]
     const STOWS: bool = false;
-    /// Whether a unit that [`Protocol::read_at_once`] has read at the beginning of an attempt is what a transaction of this one read
-    /// would have committed with: there is nothing left to validate, to tell others, or to give back.
+    /// Whether a unit that [`Protocol::read_at_once`] has read at the beginning of an attempt is
+    /// what a transaction of this one read would have committed with: there is nothing left to
+    /// validate, to tell others, or to give back.
     #[doc(hidden)]
     const READS_ALONE: bool = false;
 
-    /// The choice that the protocol leaves when a database is built ([`Builder::policy`](crate::Builder::policy)).
+    /// The choice that the protocol leaves when a database is built
+    /// ([`Builder::policy`](crate::Builder::policy)).
     type Policy: Clone + Default + Debug + Send + Sync;
 
     /// The part of a database that is the protocol's.
@@ -305,11 +321,12 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn attempt(clock: &Self::Clock) -> Self::Attempt;
 
-    /// Waits for the right to run a transaction, until `until` at most if it is given, before the session is pinned; paired with
-    /// [`Protocol::leave`].
+    /// Waits for the right to run a transaction, until `until` at most if it is given, before the
+    /// session is pinned; paired with [`Protocol::leave`].
     ///
     /// # Errors
-    /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if it is too late.
+    /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if it is
+    /// too late.
     #[doc(hidden)]
     #[inline(always)]
     fn enter(_clock: &Self::Clock, _until: Option<Instant>) -> Result<(), Abort> {
@@ -325,14 +342,16 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
 
-    /// Whether an update has failed that the attempt has applied at once: then it can only end in that.
+    /// Whether an update has failed that the attempt has applied at once: then it can only end in
+    /// that.
     #[doc(hidden)]
     #[inline(always)]
     fn has_failed(_attempt: &Self::Attempt) -> bool {
         false
     }
 
-    /// Observes a unit: calls `copy` with its words, perhaps several times; what the last call copied belongs together.
+    /// Observes a unit: calls `copy` with its words, perhaps several times; what the last call
+    /// copied belongs together.
     #[doc(hidden)]
     fn read(
         context: &mut Context<'_, Self>,
@@ -341,18 +360,24 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort>;
 
-    /// As [`Protocol::read`], and as [`Protocol::read_at_mark`] at any mark, of a unit that the attempt's write set does not hold, if
-    /// it takes no waiting and nothing out of the way; otherwise nothing, and nothing has been observed. What `copy` then has done
-    /// means nothing. (So the words need not be where a function that is called could find them.)
+    /// As [`Protocol::read`], and as [`Protocol::read_at_mark`] at any mark, of a unit that the
+    /// attempt's write set does not hold, if it takes no waiting and nothing out of the way;
+    /// otherwise nothing, and nothing has been observed. What `copy` then has done means nothing.
+    /// (So the words need not be where a function that is called could find them.)
     #[doc(hidden)]
     #[inline(always)]
-    fn read_at_once(_attempt: &mut Self::Attempt, _at: CellAt, _copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        _attempt: &mut Self::Attempt,
+        _at: CellAt,
+        _copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         None
     }
 
-    /// As [`Protocol::read`], by a transaction that means to write the unit: a protocol that can keeps others from writing it
-    /// until the attempt ends, while readers pass. An absent row is observed and no more. By default a read, which is all
-    /// there is to do where transactions do not overlap.
+    /// As [`Protocol::read`], by a transaction that means to write the unit: a protocol that can
+    /// keeps others from writing it until the attempt ends, while readers pass. An absent row is
+    /// observed and no more. By default a read, which is all there is to do where transactions do
+    /// not overlap.
     #[doc(hidden)]
     #[inline]
     fn read_for_update(
@@ -364,10 +389,14 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Self::read(context, attempt, at, copy)
     }
 
-    /// Locks a unit as [`Protocol::read_for_update`] does, and observes nothing. Returns whether the unit is locked: only a row that is
-    /// there is. By default there is nothing to lock.
+    /// Locks a unit as [`Protocol::read_for_update`] does, and observes nothing. Returns whether
+    /// the unit is locked: only a row that is there is. By default there is nothing to lock.
     #[doc(hidden)]
-    fn hold(_context: &mut Context<'_, Self>, _attempt: &mut Self::Attempt, _at: CellAt) -> Result<bool, Abort> {
+    fn hold(
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
+        _at: CellAt,
+    ) -> Result<bool, Abort> {
         Ok(false)
     }
 
@@ -375,8 +404,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
 
-    /// Whether the row exists, or does not, as the closure is going to be told without observing it. If not, the row has to be
-    /// observed.
+    /// Whether the row exists, or does not, as the closure is going to be told without observing
+    /// it. If not, the row has to be observed.
     #[doc(hidden)]
     #[inline(always)]
     fn assumes(
@@ -388,29 +417,36 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(Self::peek(attempt, at) == exists)
     }
 
-    /// Whether a unit's newest version is later than what the attempt sees, of a protocol that [puts records out of the way](Self::STOWS).
+    /// Whether a unit's newest version is later than what the attempt sees, of a protocol that
+    /// [puts records out of the way](Self::STOWS).
     #[doc(hidden)]
     fn is_older(_attempt: &Self::Attempt, _at: CellAt) -> bool {
         unreachable!("nothing is out of the way")
     }
 
-    /// How many versions of a unit its chain holds right now, those included of commits that are under way; nothing if there is no
-    /// row. Observes nothing, and waits for nobody. `attempt` is not running.
+    /// How many versions of a unit its chain holds right now, those included of commits that are
+    /// under way; nothing if there is no row. Observes nothing, and waits for nobody. `attempt` is
+    /// not running.
     #[doc(hidden)]
     fn chain_length(_clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
         Self::peek(attempt, at).then_some(1)
     }
 
-    /// Takes note of a scan that begins, which will [get through](Protocol::scanned) a range of keys bit by bit, in their
-    /// order if there is a direction; gives its number in the attempt.
+    /// Takes note of a scan that begins, which will [get through](Protocol::scanned) a range of
+    /// keys bit by bit, in their order if there is a direction; gives its number in the attempt.
     #[doc(hidden)]
     #[inline(always)]
-    fn scan(_attempt: &mut Self::Attempt, _table: u16, _range: &WordRange, _direction: Option<Direction>) -> usize {
+    fn scan(
+        _attempt: &mut Self::Attempt,
+        _table: u16,
+        _range: &WordRange,
+        _direction: Option<Direction>,
+    ) -> usize {
         0
     }
 
-    /// Takes note that a scan has got to a record, or to the end of its range. (Observing what it goes through is a matter of
-    /// [`Protocol::absent`] and [`Protocol::read`].)
+    /// Takes note that a scan has got to a record, or to the end of its range. (Observing what it
+    /// goes through is a matter of [`Protocol::absent`] and [`Protocol::read`].)
     #[doc(hidden)]
     #[inline(always)]
     fn scanned(
@@ -427,8 +463,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         0
     }
 
-    /// As [`Protocol::read`], of a unit that the attempt's write set did not hold at a mark: without the writes that the
-    /// attempt has applied since.
+    /// As [`Protocol::read`], of a unit that the attempt's write set did not hold at a mark:
+    /// without the writes that the attempt has applied since.
     #[doc(hidden)]
     #[inline(always)]
     fn read_at_mark(
@@ -443,15 +479,24 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
 
     /// Observes that keys have no record.
     #[doc(hidden)]
-    fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort>;
+    fn absent(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort>;
 
-    /// Makes room for a record of a table that is about to be written as a whole: what is staged then is not refused.
+    /// Makes room for a record of a table that is about to be written as a whole: what is staged
+    /// then is not refused.
     ///
     /// # Errors
     /// [`Abort::MemoryLimit`].
     #[doc(hidden)]
     #[inline(always)]
-    fn make_room(_context: &mut Context<'_, Self>, _attempt: &Self::Attempt, _table: &TableCore) -> Result<(), Abort> {
+    fn make_room(
+        _context: &mut Context<'_, Self>,
+        _attempt: &Self::Attempt,
+        _table: &TableCore,
+    ) -> Result<(), Abort> {
         Ok(())
     }
 
@@ -470,8 +515,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(())
     }
 
-    /// Takes note of the insertion of a row whose record the attempt has just linked, so that none of its units is in the write
-    /// set. `cells` are all of them; their words are operands, one unit's after another's. By default into the shared write set, as
+    /// Takes note of the insertion of a row whose record the attempt has just linked, so that none
+    /// of its units is in the write set. `cells` are all of them; their words are operands, one
+    /// unit's after another's. By default into the shared write set, as
     /// [`Protocol::stage`]: who overrides that overrides this.
     #[doc(hidden)]
     #[inline(always)]
@@ -486,10 +532,14 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(())
     }
 
-    /// Looks whether the attempt is still bound to succeed as far as its reads go, so that a doomed one ends early.
+    /// Looks whether the attempt is still bound to succeed as far as its reads go, so that a doomed
+    /// one ends early.
     #[doc(hidden)]
-    fn revalidate(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &WriteSet)
-    -> Result<(), Abort>;
+    fn revalidate(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        writes: &WriteSet,
+    ) -> Result<(), Abort>;
 
     /// Commits. After an error the attempt has ended as by [`Protocol::abort`].
     #[doc(hidden)]
@@ -503,10 +553,10 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet);
 
-    /// Prepares for the closure's error to be shown: observes what the writes assumed, collecting the words they would
-    /// have been applied to, unit after unit. A commit without the writes then validates everything. A protocol that has
-    /// applied them already takes them back and says which of them failed; if an updater has
-    /// panicked, the attempt ends here, in that panic.
+    /// Prepares for the closure's error to be shown: observes what the writes assumed, collecting
+    /// the words they would have been applied to, unit after unit. A commit without the writes then
+    /// validates everything. A protocol that has applied them already takes them back and says
+    /// which of them failed; if an updater has panicked, the attempt ends here, in that panic.
     #[doc(hidden)]
     fn renounce(
         context: &mut Context<'_, Self>,
@@ -526,31 +576,36 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(None)
     }
 
-    /// Writes the cells of a record that is about to be linked: the row is absent, and always was. The record can be found
-    /// before [`Protocol::born`] has run; a protocol whose records inherit something keeps them locked until then.
+    /// Writes the cells of a record that is about to be linked: the row is absent, and always was.
+    /// The record can be found before [`Protocol::born`] has run; a protocol whose records inherit
+    /// something keeps them locked until then.
     #[doc(hidden)]
     fn unborn(clock: &Self::Clock, at: CellAt);
 
-    /// Lets a record inherit from the node it has just been linked in; called for every unit under the node's lock.
+    /// Lets a record inherit from the node it has just been linked in; called for every unit under
+    /// the node's lock.
     #[doc(hidden)]
     #[inline(always)]
     fn born(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
-    /// The attempt itself has linked a record with this first unit, taking `node` from one version to another. What
-    /// vouched for the absence of keys in that node now is the new version, and for this key, the record.
+    /// The attempt itself has linked a record with this first unit, taking `node` from one version
+    /// to another. What vouched for the absence of keys in that node now is the new version, and
+    /// for this key, the record.
     #[doc(hidden)]
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
 
-    /// The attempt itself has divided or moved a node: what vouched for keys there now is all of its successors.
+    /// The attempt itself has divided or moved a node: what vouched for keys there now is all of
+    /// its successors.
     #[doc(hidden)]
     fn divided(attempt: &mut Self::Attempt, change: &NodeChange);
 
-    /// Called when an attempt ends for every record it has linked: true if it was left absent and the caller has to
-    /// queue it for burial.
+    /// Called when an attempt ends for every record it has linked: true if it was left absent and
+    /// the caller has to queue it for burial.
     #[doc(hidden)]
     fn left_absent(clock: &Self::Clock, first: CellAt) -> bool;
 
-    /// A time of the protocol's own: whoever pins in a later epoch than one that is read after this begins at that time or later.
+    /// A time of the protocol's own: whoever pins in a later epoch than one that is read after this
+    /// begins at that time or later.
     #[doc(hidden)]
     #[inline(always)]
     fn time(_clock: &Self::Clock) -> u64 {
@@ -593,8 +648,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(())
     }
 
-    /// Keeps what a running attempt sees that only reads, as for a snapshot that was opened at this moment: its time; or none, if the
-    /// protocol keeps no versions.
+    /// Keeps what a running attempt sees that only reads, as for a snapshot that was opened at this
+    /// moment: its time; or none, if the protocol keeps no versions.
     #[doc(hidden)]
     fn keep_seen(_clock: &Self::Clock, _attempt: &Self::Attempt, _since: Moment) -> Option<u64> {
         None
@@ -610,12 +665,14 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         None
     }
 
-    /// The session begins to look at what it has queued; what it has put aside may be freed that was replaced up to `until`.
+    /// The session begins to look at what it has queued; what it has put aside may be freed that
+    /// was replaced up to `until`.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_collecting(_context: &mut Context<'_, Self>, _until: u64) {}
 
-    /// Looks at what was put aside of a table in an epoch that the horizon had passed when the session began to look.
+    /// Looks at what was put aside of a table in an epoch that the horizon had passed when the
+    /// session began to look.
     #[doc(hidden)]
     fn look_at(_context: &mut Context<'_, Self>, _put: &PutAside, _table: &TableCore) -> Fate {
         unreachable!("nothing is put aside")
@@ -626,27 +683,30 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[inline(always)]
     fn end_looking(_context: &mut Context<'_, Self>) {}
 
-    /// The session, which has just been pinned anew, begins to bury, and looks through chains for that, if the protocol does, until
-    /// [`end_looking`](Protocol::end_looking).
+    /// The session, which has just been pinned anew, begins to bury, and looks through chains for
+    /// that, if the protocol does, until [`end_looking`](Protocol::end_looking).
     #[doc(hidden)]
     #[inline(always)]
     fn begin_burying(_context: &mut Context<'_, Self>) {}
 
-    /// Brings words `first..first + count` of a unit nearer, where whoever reads or updates them next finds them.
+    /// Brings words `first..first + count` of a unit nearer, where whoever reads or updates them
+    /// next finds them.
     #[doc(hidden)]
     #[inline(always)]
     fn prefetch(_clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
         at.prefetch(first, count);
     }
 
-    /// Brings nearer what [`Protocol::bury`] will look at. The caller is pinned, and the entries are its own.
+    /// Brings nearer what [`Protocol::bury`] will look at. The caller is pinned, and the entries
+    /// are its own.
     #[doc(hidden)]
     fn approach(_clock: &Self::Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.for_each(|at| at.prefetch_cell());
     }
 
-    /// Does what is queued: tries to make an absent record dead, or collects old versions. `units` are all of the record, the
-    /// first one first. The horizon of epochs has passed the entry's epoch.
+    /// Does what is queued: tries to make an absent record dead, or collects old versions. `units`
+    /// are all of the record, the first one first. The horizon of epochs has passed the entry's
+    /// epoch.
     #[doc(hidden)]
     fn bury(
         context: &mut Context<'_, Self>,
@@ -656,13 +716,20 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         horizon: Epoch,
     ) -> Burial;
 
-    /// Makes a record dead that is [`Burial::Stow`], and is in the attic by now, unless somebody has come for it since; says whether it did.
+    /// Makes a record dead that is [`Burial::Stow`], and is in the attic by now, unless somebody
+    /// has come for it since; says whether it did.
     #[doc(hidden)]
-    fn stow(_context: &mut Context<'_, Self>, _due: &Due, _table: &TableCore, _units: &[CellAt]) -> bool {
+    fn stow(
+        _context: &mut Context<'_, Self>,
+        _due: &Due,
+        _table: &TableCore,
+        _units: &[CellAt],
+    ) -> bool {
         unreachable!("what snapshots see stays where it is")
     }
 
-    /// Leaves to the node what must outlive a dead record; called for every unit under the node's lock.
+    /// Leaves to the node what must outlive a dead record; called for every unit under the node's
+    /// lock.
     #[doc(hidden)]
     fn bequeath(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 }

@@ -1,4 +1,5 @@
-//! The node set of protocols that trust a node's version: what vouches for the absence of the keys that an attempt has missed.
+//! The node set of protocols that trust a node's version: what vouches for the absence of the keys
+//! that an attempt has missed.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +9,8 @@ use crate::index::{NodeAt, NodeChange};
 use crate::sync::{Mutant, mutant, step};
 use std::collections::HashMap;
 
-/// Sets up to this size are gone through from end to end. In tests few, so that those of some nodes have chains.
+/// Sets up to this size are gone through from end to end. In tests few, so that those of some nodes
+/// have chains.
 const SCANNED_MAX: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The place of no read.
@@ -21,7 +23,8 @@ pub(super) struct NodeSet {
     chains: Chains,
 }
 
-/// The reads of a large set, node by node, once the attempt links records itself: each link would go through all of them otherwise.
+/// The reads of a large set, node by node, once the attempt links records itself: each link would
+/// go through all of them otherwise.
 #[derive(Debug, Default)]
 struct Chains {
     /// By the address of a node: its last read.
@@ -41,7 +44,9 @@ impl Chains {
     /// The places of a node's reads, the last one first.
     fn of(&self, node: NodeAt) -> impl Iterator<Item = u32> {
         let last = self.last.get(&node.address()).copied();
-        std::iter::successors(last, |&place| Some(self.before[place as usize]).filter(|&before| before != NONE))
+        std::iter::successors(last, |&place| {
+            Some(self.before[place as usize]).filter(|&before| before != NONE)
+        })
     }
 
     /// Has what leads to one place of a node's chain lead to another, or end.
@@ -76,11 +81,16 @@ impl NodeSet {
 
     #[inline(always)]
     pub(super) fn observe(&mut self, missing: Missing<'_>) {
-        self.reads.push(NodeRead { node: missing.node, version: missing.version, table: missing.table });
+        self.reads.push(NodeRead {
+            node: missing.node,
+            version: missing.version,
+            table: missing.table,
+        });
     }
 
-    /// The attempt itself has taken a node from one version to another; says whether it had observed the first. Then the node no longer
-    /// tells when somebody else commits an insert of the key that has been linked; its record does.
+    /// The attempt itself has taken a node from one version to another; says whether it had
+    /// observed the first. Then the node no longer tells when somebody else commits an insert of
+    /// the key that has been linked; its record does.
     #[inline]
     pub(super) fn linked(&mut self, node: NodeAt, before: u64, after: u64) -> bool {
         if self.has_chains() {
@@ -127,7 +137,11 @@ impl NodeSet {
         }
         if let Some(read) = observed {
             let successors = change.successors.iter().chain(&change.further);
-            self.reads.extend(successors.map(|&(node, version)| NodeRead { node, version, ..read }));
+            self.reads.extend(successors.map(|&(node, version)| NodeRead {
+                node,
+                version,
+                ..read
+            }));
         }
     }
 

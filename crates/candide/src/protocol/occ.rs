@@ -1,26 +1,30 @@
-//! Optimistic concurrency control: read without locks, lock what is written, validate what was read.
+//! Optimistic concurrency control: read without locks, lock what is written, validate what was
+//! read.
 //!
 //! # Guarantee
-//! Serializable, and strictly so: the serial order agrees with real time. Opaque: what the closure of an attempt is told is of
-//! one moment after it began, even if the attempt is going to abort, unless the database is [told](crate::Builder::opaque) to do
-//! without.
+//! Serializable, and strictly so: the serial order agrees with real time. Opaque: what the closure
+//! of an attempt is told is of one moment after it began, even if the attempt is going to abort,
+//! unless the database is [told](crate::Builder::opaque) to do without.
 //!
 //! # Source
-//! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2. Differences: rows are words of
-//! atomics read between two looks at the version word, without fences; what a blind write assumes about its row's existence is
-//! checked under the lock instead of being read; an insert's record belongs to nobody until it is committed; a read for
-//! update may lock early.
+//! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2.
+//! Differences: rows are words of atomics read between two looks at the version word, without
+//! fences; what a blind write assumes about its row's existence is checked under the lock instead
+//! of being read; an insert's record belongs to nobody until it is committed; a read for update may
+//! lock early.
 //!
 //! # Phases
-//! 0 read: each version is one that belongs to what has been seen, or the view moves on to it (`protocol/view.rs` has the rule and
-//! its proof) -
-//! 1 lock the write set, checking each item's expectation - full fence - 2 take the epoch and choose the version -
-//! 3 validate reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote nothing has seen one
-//! moment and does nothing of this; it does 3, if the database is not opaque and it has read more than one cell.
+//! 0 read: each version is one that belongs to what has been seen, or the view moves on to it
+//! (`protocol/view.rs` has the rule and its proof) - 1 lock the write set, checking each
+//! item's expectation - full fence - 2 take the epoch and choose the version - 3 validate
+//! reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote
+//! nothing has seen one moment and does nothing of this; it does 3, if the database is not
+//! opaque and it has read more than one cell.
 //!
-//! A read for update locks a cell during execution and *holds* it until the attempt ends. Phase 1 begins by raising INSTALL in
-//! the held cells that are written. Whoever held a cell and did not write it gives it back when the attempt is over: that is
-//! at the end of `commit`, whatever comes of it, and in `abort`; every attempt ends in one of the two.
+//! A read for update locks a cell during execution and *holds* it until the attempt ends. Phase 1
+//! begins by raising INSTALL in the held cells that are written. Whoever held a cell and did not
+//! write it gives it back when the attempt is over: that is at the end of `commit`, whatever comes
+//! of it, and in `abort`; every attempt ends in one of the two.
 //!
 //! # Cell
 //! ```text
@@ -30,29 +34,36 @@
 //! # Invariants
 //! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5; besides:
 //! * **O1** INSTALL is set before the fence.
-//! * **O2** The version a commit installs exceeds every version it read or replaced, and its session's last one.
+//! * **O2** The version a commit installs exceeds every version it read or replaced, and its
+//!   session's last one.
 //! * **O3** Nothing that can fail happens after phase 4.
-//! * **O4** The epoch in a version is read when the last lock has been taken and the fence passed. So whoever comes later in the
-//!   serial order is of no earlier epoch, though it may replace what was only read: the commits up to an epoch lack nothing
-//!   that comes before one of them.
+//! * **O4** The epoch in a version is read when the last lock has been taken and the fence passed.
+//!   So whoever comes later in the serial order is of no earlier epoch, though it may replace what
+//!   was only read: the commits up to an epoch lack nothing that comes before one of them.
 //!
 //! # Why it is serializable
-//! Let s(T) be T's fence in the single order of such fences (for a read-only T, the moment of its view: invariant V1 of
-//! `protocol/view.rs`; without opacity, any moment between its last read and its first look in phase 3). wr: T reads what U installed after U's fence, so s(U) < s(T). ww: T locks after U
-//! released. rw: T read x and U replaced it. If s(U) < s(T), U's INSTALL, set before its fence, is visible to T's validation,
-//! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An absent key is a cell (an absent
-//! record) or a node, whose version rises before the insert's record can be locked. All edges agree with s, and s lies within
-//! the call. A lock that is held early adds no edge and needs no proof: what was read under it is validated like any other read.
+//! Let s(T) be T's fence in the single order of such fences (for a read-only T, the moment of its
+//! view: invariant V1 of `protocol/view.rs`; without opacity, any moment between its last read and
+//! its first look in phase 3). wr: T reads what U installed after U's fence, so s(U) < s(T). ww: T
+//! locks after U released. rw: T read x and U replaced it. If s(U) < s(T), U's INSTALL, set before
+//! its fence, is visible to T's validation, which comes after T's fence: T sees INSTALL or a new
+//! version and fails. So s(T) < s(U). An absent key is a cell (an absent record) or a node, whose
+//! version rises before the insert's record can be locked. All edges agree with s, and s lies
+//! within the call. A lock that is held early adds no edge and needs no proof: what was read under
+//! it is validated like any other read.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`, `Phantom`:
-//! a view that cannot move on, and phase 3. `Existence`, `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
+//! `ReadChanged`, `Phantom`: a view that cannot move on, and phase 3. `Existence`, `Dead`: phase 1.
+//! `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! A read compares the version with the view's base. One that others have written since then, and the session has not met yet,
-//! has all looked at that was seen before, at most eight times on average. A commit notes what it has installed.
+//! A read compares the version with the view's base. One that others have written since then, and
+//! the session has not met yet, has all looked at that was seen before, at most eight times on
+//! average. A commit notes what it has installed.
 //!
-//! Long transactions that read what others keep writing starve until the token saves them, or hold what they will write.
+//! Long transactions that read what others keep writing starve until the token saves them, or hold
+//! what they will write.
 
 #![forbid(unsafe_code)]
 
@@ -87,11 +98,15 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether a version of a cell that has just been looked at belongs to what the attempt has seen,
-    /// which moves on to it if it has to.
+    /// Whether a version of a cell that has just been looked at belongs to what the attempt has
+    /// seen, which moves on to it if it has to.
     #[inline(always)]
     fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
-        if self.view.has(tid) { Ok(()) } else { self.view.move_on(&self.reads, &self.nodes, Some((at, tid))) }
+        if self.view.has(tid) {
+            Ok(())
+        } else {
+            self.view.move_on(&self.reads, &self.nodes, Some((at, tid)))
+        }
     }
 
     /// Returns what a cell says of a row of which only the existence is to be told.
@@ -101,8 +116,8 @@ impl Attempt {
         Tid(at.cell_word(0).load(Ordering::Acquire))
     }
 
-    /// As [`Protocol::assumes`], of a row that is being written, or was since the base: waits for the
-    /// writer, and has the view move on.
+    /// As [`Protocol::assumes`], of a row that is being written, or was since the base: waits for
+    /// the writer, and has the view move on.
     #[inline(never)]
     fn assumes_by_looks(&mut self, at: CellAt, exists: bool) -> Result<bool, Stuck> {
         let mut spin = Spin::default();
@@ -111,7 +126,8 @@ impl Attempt {
             if tid.has(Tid::DEAD) || !tid.has(Tid::INSTALL) && tid.has(Tid::ABSENT) == exists {
                 return Ok(false);
             }
-            let kept = if tid.has(Tid::INSTALL) { Err(Stuck::New(at)) } else { self.keeps_to(at, tid) };
+            let kept =
+                if tid.has(Tid::INSTALL) { Err(Stuck::New(at)) } else { self.keeps_to(at, tid) };
             match kept {
                 Ok(()) => break,
                 Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
@@ -193,7 +209,11 @@ impl Protocol for Occ {
     }
 
     #[inline(always)]
-    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         let tid = look(at, &mut copy).ok()?;
         attempt.keeps_to(at, tid).ok()?;
         Some(attempt.observe(at, tid))
@@ -218,7 +238,11 @@ impl Protocol for Occ {
         Ok(Seen { present, version: tid.version() })
     }
 
-    fn hold(context: &mut Context<'_, Occ>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
+    fn hold(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
         if !attempt.held.has(at) {
             attempt.held.hold(context, at)?;
         }
@@ -231,25 +255,40 @@ impl Protocol for Occ {
     }
 
     #[inline(always)]
-    fn assumes(context: &mut Context<'_, Occ>, attempt: &mut Attempt, at: CellAt, exists: bool) -> Result<bool, Abort> {
+    fn assumes(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
         let tid = attempt.ask(at);
         if !attempt.view.is_opaque() || mutant(Mutant::PeekUnchecked) {
             return Ok(tid.has(Tid::ABSENT) != exists);
         }
         if tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists || !attempt.view.has(tid) {
-            return attempt.assumes_by_looks(at, exists).map_err(|stuck| view::conflict(context, stuck));
+            return attempt
+                .assumes_by_looks(at, exists)
+                .map_err(|stuck| view::conflict(context, stuck));
         }
         attempt.view.tell(at, exists);
         Ok(true)
     }
 
     #[inline(always)]
-    fn absent(_context: &mut Context<'_, Occ>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+    fn absent(
+        _context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         attempt.nodes.observe(missing);
         Ok(())
     }
 
-    fn revalidate(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
+    fn revalidate(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
         validate(context, attempt, writes)
     }
 
@@ -301,11 +340,19 @@ impl Protocol for Occ {
         epochs.now()
     }
 
-    fn reach(context: &mut Context<'_, Occ>, attempt: &mut Attempt, epoch: u64, _table: u16) -> Result<(), Abort> {
+    fn reach(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        epoch: u64,
+        _table: u16,
+    ) -> Result<(), Abort> {
         if attempt.view.is_later_than(epoch) {
             return Ok(());
         }
-        attempt.view.move_on(&attempt.reads, &attempt.nodes, None).map_err(|stuck| view::conflict(context, stuck))
+        attempt
+            .view
+            .move_on(&attempt.reads, &attempt.nodes, None)
+            .map_err(|stuck| view::conflict(context, stuck))
     }
 
     fn left_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
@@ -323,8 +370,8 @@ impl Protocol for Occ {
     }
 }
 
-/// Looks at a cell, copies the words, and looks again: what the cell said, if that is the words' version; as an error, what it said
-/// if they may belong to none.
+/// Looks at a cell, copies the words, and looks again: what the cell said, if that is the words'
+/// version; as an error, what it said if they may belong to none.
 #[inline(always)]
 fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire));
@@ -333,26 +380,37 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     }
     copy(Words::Shared(at.payload()));
     pass(Point::Copied);
-    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible (E3).
+    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
+    // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
     // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     if same { Ok(before) } else { Err(before) }
 }
 
-/// Phase 3, all that there is for an attempt that has written nothing; and it is that for more than one observation only.
+/// Phase 3, all that there is for an attempt that has written nothing; and it is that for more than
+/// one observation only.
 #[inline(always)]
-fn commit_reads(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<Committed, Abort> {
-    let at_one_moment = attempt.view.is_opaque() || attempt.reads.len() <= 1 && attempt.nodes.is_empty();
+fn commit_reads(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<Committed, Abort> {
+    let at_one_moment =
+        attempt.view.is_opaque() || attempt.reads.len() <= 1 && attempt.nodes.is_empty();
     if !at_one_moment {
         validate(context, attempt, writes)?;
     }
     Ok(Committed { version: 0 })
 }
 
-/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
-/// updater panics.
-fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
+/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in
+/// `held`; nor is that, if an updater panics.
+fn commit(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
     attempt.view.reserve();
@@ -407,8 +465,12 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
         install(context, writes, index, version);
     }
     if attempt.view.is_opaque() {
-        for item in writes.items().iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled)) {
-            attempt.view.meet(item.at, if item.present { version } else { Tid(version.0 | Tid::ABSENT) });
+        for item in
+            writes.items().iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled))
+        {
+            attempt
+                .view
+                .meet(item.at, if item.present { version } else { Tid(version.0 | Tid::ABSENT) });
         }
     }
     attempt.last = Some(version);
@@ -419,13 +481,15 @@ fn commit(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut Wr
 fn install_held(at: CellAt, tid: Tid) -> Tid {
     let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: while we have the lock nobody else changes the cell. Relaxed: the fence is still to come (E1).
+        // No exchange: while we have the lock nobody else changes the cell. Relaxed: the fence is
+        // still to come (E1).
         at.cell_word(0).store(owned.0, Ordering::Relaxed);
     }
     owned
 }
 
-/// Phase 2: the smallest version above everything read, replaced, or installed before, in the current epoch (O2, O4).
+/// Phase 2: the smallest version above everything read, replaced, or installed before, in the
+/// current epoch (O2, O4).
 #[inline]
 fn choose_version(
     context: &Context<'_, Occ>,
@@ -433,7 +497,11 @@ fn choose_version(
     writes: &WriteSet,
     early_epoch: Option<Epoch>,
 ) -> Result<Tid, Abort> {
-    let read = attempt.reads.iter().filter(|_| !mutant(Mutant::VersionBelowRead)).map(|(_, tid)| tid.version());
+    let read = attempt
+        .reads
+        .iter()
+        .filter(|_| !mutant(Mutant::VersionBelowRead))
+        .map(|(_, tid)| tid.version());
     let replaced = writes.items().iter().filter(|_| !mutant(Mutant::VersionBelowReplaced));
     let replaced = replaced.map(|item| Tid(item.note).version());
     let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
@@ -444,7 +512,8 @@ fn choose_version(
         if let Some(version) = Tid(floor).next_in(epoch) {
             return Ok(version);
         }
-        // This epoch's numbers are used up. The next one has begun when it is read below, so it is as good.
+        // This epoch's numbers are used up. The next one has begun when it is read below, so it is
+        // as good.
         context.engine.epochs.advance_past(epoch);
         if context.engine.epochs.now() == epoch {
             return Err(Abort::VersionsExhausted);
@@ -452,8 +521,13 @@ fn choose_version(
     }
 }
 
-/// Phase 3: every cell is what it was when it was read and nobody else is committing to it; every node vouches as before.
-fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet) -> Result<(), Abort> {
+/// Phase 3: every cell is what it was when it was read and nobody else is committing to it; every
+/// node vouches as before.
+fn validate(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<(), Abort> {
     if mutant(Mutant::NoReadValidation) {
         return Ok(());
     }
@@ -471,13 +545,20 @@ fn validate(context: &mut Context<'_, Occ>, attempt: &Attempt, writes: &WriteSet
     attempt.nodes.validate(context)
 }
 
-/// Whether these cells are what they were when they were read. Apart, so that looking over those that are is a short loop.
+/// Whether these cells are what they were when they were read. Apart, so that looking over those
+/// that are is a short loop.
 #[inline(never)]
-fn validate_each(context: &mut Context<'_, Occ>, reads: &[(CellAt, Tid)], writes: &WriteSet) -> Result<(), Abort> {
+fn validate_each(
+    context: &mut Context<'_, Occ>,
+    reads: &[(CellAt, Tid)],
+    writes: &WriteSet,
+) -> Result<(), Abort> {
     for &(at, seen) in reads {
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
         if tid.0 != seen.0 {
-            let others_lock = tid.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && writes.find(at).is_none();
+            let others_lock = tid.has(Tid::INSTALL)
+                && !mutant(Mutant::OthersLocksIgnored)
+                && writes.find(at).is_none();
             if !tid.same_version(seen) || others_lock {
                 return Err(context.conflict(Abort::ReadChanged, at));
             }
@@ -513,7 +594,8 @@ fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, 
     release_cell(context, at, Tid(new));
 }
 
-/// What a commit does that does not wait for its reads to be validated: a deliberate defect. Says whether it has been done.
+/// What a commit does that does not wait for its reads to be validated: a deliberate defect. Says
+/// whether it has been done.
 #[cold]
 fn store_early(writes: &mut WriteSet) -> bool {
     let evaluated = evaluate(writes).is_ok();

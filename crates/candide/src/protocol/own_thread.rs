@@ -1,7 +1,8 @@
-//! What the transactions of a thread hold while their closures run: what another session's transaction in such a closure would wait for
-//! in vain.
+//! What the transactions of a thread hold while their closures run: what another session's
+//! transaction in such a closure would wait for in vain.
 //!
-//! Nothing is noted of transactions that hold nothing while their closures run, which are nearly all.
+//! Nothing is noted of transactions that hold nothing while their closures run, which are nearly
+//! all.
 
 #![forbid(unsafe_code)]
 
@@ -67,12 +68,13 @@ impl Held {
 /// has locked that ahead, and its closure has not asked for it, this is noted.
 #[cold]
 pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
-    let is_it =
-        |held: &Held| matches!(*held, Held::Unit(address, other) if address == at.address() && other != session);
+    let is_it = |held: &Held| matches!(*held, Held::Unit(address, other) if address == at.address() && other != session);
     with(|held| {
         held.iter().any(is_it)
             || held.iter_mut().any(|held| match held {
-                Held::Ahead(address, other, refuses) if *address == at.address() && *other != session => {
+                Held::Ahead(address, other, refuses)
+                    if *address == at.address() && *other != session =>
+                {
                     *refuses = true;
                     true
                 }
@@ -82,7 +84,8 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     .unwrap_or(false)
 }
 
-/// Whether a unit that was locked ahead has refused another session's transaction, of those of the transaction that has noted so many last.
+/// Whether a unit that was locked ahead has refused another session's transaction, of those of the
+/// transaction that has noted so many last.
 #[cold]
 pub(crate) fn has_refused(count: u32) -> bool {
     with(|held| {
@@ -105,7 +108,8 @@ pub(crate) fn forget_units(mut count: u32) {
     });
 }
 
-/// Calls `act` with what is held, unless the thread is ending, or is one of a model's, which share what a thread has for itself.
+/// Calls `act` with what is held, unless the thread is ending, or is one of a model's, which share
+/// what a thread has for itself.
 fn with<T>(act: impl FnOnce(&mut Vec<Held>) -> T) -> Option<T> {
     if MODELLED {
         return None;

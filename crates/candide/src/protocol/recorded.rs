@@ -1,8 +1,10 @@
-//! Histories: what each transaction read, went through and wrote, in which version, for a checker to judge.
+//! Histories: what each transaction read, went through and wrote, in which version, for a checker
+//! to judge.
 //!
-//! [`Recorded<P>`] is a protocol that runs `P` and takes notes, which [`Database::take_history`](crate::Database::take_history)
-//! hands over in the form of the crate [`candide_check`]. A database that does not record is a `Database<P>`, in which no
-//! instruction of this file exists.
+//! [`Recorded<P>`] is a protocol that runs `P` and takes notes, which
+//! [`Database::take_history`](crate::Database::take_history) hands over in the form of the crate
+//! [`candide_check`]. A database that does not record is a `Database<P>`, in which no instruction
+//! of this file exists.
 //!
 //! ```
 //! use candide::{Abort, Database, Occ, Record, history::Recorded};
@@ -20,28 +22,31 @@
 //! ```
 //!
 //! What is noted:
-//! * Reads in the version of their unit. A unit that the transaction has written itself is read below its writes, if at all.
-//! * What an operation found out that did nothing, too: that a key is missing, or that its row is there already; and what the writes
-//!   before it assumed, if the closure ends in its error.
-//! * What reads by a snapshot, as begun when that was opened. A transaction that only reads, and whose view is kept like a snapshot's
-//!   because it takes long, has begun when it began.
-//! * Ranges as far as they were gone through. A scan of a table without order that was given up is not among them; the rows
-//!   it gave are.
+//! * Reads in the version of their unit. A unit that the transaction has written itself is read
+//!   below its writes, if at all.
+//! * What an operation found out that did nothing, too: that a key is missing, or that its row is
+//!   there already; and what the writes before it assumed, if the closure ends in its error.
+//! * What reads by a snapshot, as begun when that was opened. A transaction that only reads, and
+//!   whose view is kept like a snapshot's because it takes long, has begun when it began.
+//! * Ranges as far as they were gone through. A scan of a table without order that was given up is
+//!   not among them; the rows it gave are.
 //! * A row that is read outside of transactions as what it is here: a transaction of one read.
-//! * Serial protocols have no versions; there the versions are made here, as nothing else can run meanwhile.
+//! * Serial protocols have no versions; there the versions are made here, as nothing else can run
+//!   meanwhile.
 //!
 //! What is not noted, so that no checker can judge it:
-//! * What raw iteration reads, by itself or for an export: it is no transaction, and none runs beside it.
-//! * What blind writes assume of a record that is there, and a commit checks: that there is a row to update or to delete, or none
-//!   where one is inserted. Only what was written is noted.
-//! * On what an update failed at commit, by its guard or by an overflow: such a transaction is noted with what it has read before,
-//!   and without writes.
+//! * What raw iteration reads, by itself or for an export: it is no transaction, and none runs
+//!   beside it.
+//! * What blind writes assume of a record that is there, and a commit checks: that there is a row
+//!   to update or to delete, or none where one is inserted. Only what was written is noted.
+//! * On what an update failed at commit, by its guard or by an overflow: such a transaction is
+//!   noted with what it has read before, and without writes.
 
 #![forbid(unsafe_code)]
 
 use super::{
-    Burial, Committed, Context, Due, Fate, LookBack, Missing, Properties, Protocol, PutAside, Seen, TableCore,
-    Versioned,
+    Burial, Committed, Context, Due, Fate, LookBack, Missing, Properties, Protocol, PutAside, Seen,
+    TableCore, Versioned,
 };
 use crate::access::{Intent, WriteSet};
 use crate::epoch::{Epoch, Epochs, Moment};
@@ -127,7 +132,8 @@ pub struct Attempt<A> {
     begun: u64,
     reads: Vec<Noted>,
     scans: Vec<Passage>,
-    /// What it has applied already, and whether it left a row there; where the protocol has no versions.
+    /// What it has applied already, and whether it left a row there; where the protocol has no
+    /// versions.
     applied: Vec<(CellAt, bool)>,
 }
 
@@ -153,8 +159,8 @@ struct Passage {
 }
 
 impl Passage {
-    /// What it has gone through without the keys it has met and not read: the transaction has written them itself, so it did
-    /// not look at what the database has there.
+    /// What it has gone through without the keys it has met and not read: the transaction has
+    /// written them itself, so it did not look at what the database has there.
     fn observed(self, read: &HashSet<(u16, &Key)>) -> Vec<Scan> {
         let Passage { table, mut from, mut to, direction, mut met, is_over } = self;
         if !is_over {
@@ -192,13 +198,16 @@ impl<C> Recorder<C> {
         let mut batch = Batch { events: Vec::new(), complete_before: self.tick() };
         // Before the shares: who reads by a snapshot that is closed by now is in one of them.
         let first = lock(&self.snapshots).iter().map(|snapshot| snapshot.begun).min();
-        batch.complete_before = first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
+        batch.complete_before =
+            first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
         for share in &self.shares {
-            // Whoever has begun before that tick is noted here as running, or has been and has ended.
+            // Whoever has begun before that tick is noted here as running, or has been and has
+            // ended.
             let share = &mut *lock(share);
             batch.events.append(&mut share.events);
             let first = share.running.iter().map(|&(_, begun)| begun).min();
-            batch.complete_before = first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
+            batch.complete_before =
+                first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
         }
         batch
     }
@@ -262,7 +271,9 @@ impl<P: Protocol> Recorded<P> {
     fn told(context: &Context<'_, Self>, noted: Noted) -> Access {
         let (at, seen) = match noted {
             Noted::Unit(at, seen) => (at, seen),
-            Noted::Missing(table, key) => return Access { table, key, group: 0, version: None, present: false },
+            Noted::Missing(table, key) => {
+                return Access { table, key, group: 0, version: None, present: false };
+            }
         };
         let (table, group, key) = (at.table(), at.unit() as u8, key_of(context, at));
         let version = if context.clock.has_versions {
@@ -291,7 +302,8 @@ impl<P: Protocol> Recorded<P> {
             version: Some(version),
             present,
         });
-        let reads: Vec<Access> = attempt.reads.drain(..).map(|noted| Self::told(context, noted)).collect();
+        let reads: Vec<Access> =
+            attempt.reads.drain(..).map(|noted| Self::told(context, noted)).collect();
         let mut scans = Vec::new();
         if !attempt.scans.is_empty() {
             let read: HashSet<_> = reads.iter().map(|read| (read.table, &read.key)).collect();
@@ -299,7 +311,8 @@ impl<P: Protocol> Recorded<P> {
         }
         let (begun, as_of) = match context.local.look_back {
             LookBack::To(ts) => (context.clock.opened(ts).begun, Some(ts)),
-            // Kept like what a snapshot sees, what it sees does not keep records of rows that came later.
+            // Kept like what a snapshot sees, what it sees does not keep records of rows that came
+            // later.
             LookBack::Now => (attempt.begun, context.local.kept.map(|(time, _)| time)),
             LookBack::No => (attempt.begun, None),
         };
@@ -414,13 +427,22 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Ok(seen)
     }
 
-    fn read_at_once(attempt: &mut Self::Attempt, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         let seen = P::read_at_once(&mut attempt.inner, at, copy)?;
         Self::note(attempt, at, seen);
         Some(seen)
     }
 
-    fn scan(attempt: &mut Self::Attempt, table: u16, range: &WordRange, direction: Option<Direction>) -> usize {
+    fn scan(
+        attempt: &mut Self::Attempt,
+        table: u16,
+        range: &WordRange,
+        direction: Option<Direction>,
+    ) -> usize {
         let bound = |edge: &Edge| match edge.is_included() {
             true => Bound::Included(edge.words().into()),
             false => Bound::Excluded(edge.words().into()),
@@ -470,7 +492,11 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Ok(seen)
     }
 
-    fn hold(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, at: CellAt) -> Result<bool, Abort> {
+    fn hold(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
         P::hold(&mut inner(context), &mut attempt.inner, at)
     }
 
@@ -495,14 +521,22 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::chain_length(&clock.clock, &attempt.inner, at)
     }
 
-    fn absent(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+    fn absent(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         if let Missing { table, key: Some(key), .. } = missing {
             attempt.reads.push(Noted::Missing(table, key.into()));
         }
         P::absent(&mut inner(context), &mut attempt.inner, missing)
     }
 
-    fn make_room(context: &mut Context<'_, Self>, attempt: &Self::Attempt, table: &TableCore) -> Result<(), Abort> {
+    fn make_room(
+        context: &mut Context<'_, Self>,
+        attempt: &Self::Attempt,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
         P::make_room(&mut inner(context), &attempt.inner, table)
     }
 
@@ -558,19 +592,32 @@ impl<P: Protocol> Protocol for Recorded<P> {
         match result {
             Ok(Committed { version }) if context.clock.has_versions => {
                 let made = writes.items().iter().filter(|item| !item.untouched);
-                Self::end(context, attempt, true, made.map(|item| (item.at, version, item.present)));
+                Self::end(
+                    context,
+                    attempt,
+                    true,
+                    made.map(|item| (item.at, version, item.present)),
+                );
             }
             Ok(_) => {
                 let mut applied = std::mem::take(&mut attempt.applied);
                 let versions = &context.clock.versions;
-                let was_there = |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
+                let was_there =
+                    |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
                 // What came and went again has not been written.
                 applied.retain(|&(at, present)| present || was_there(at));
                 let version = context.clock.tick();
-                Self::end(context, attempt, true, applied.into_iter().map(|(at, present)| (at, version, present)));
+                Self::end(
+                    context,
+                    attempt,
+                    true,
+                    applied.into_iter().map(|(at, present)| (at, version, present)),
+                );
             }
             // What these outcomes rest on has been validated, like what an updater panics on.
-            Err(Abort::Guard | Abort::Overflow) => Self::end(context, attempt, true, std::iter::empty()),
+            Err(Abort::Guard | Abort::Overflow) => {
+                Self::end(context, attempt, true, std::iter::empty())
+            }
             Err(_) => Self::end(context, attempt, false, std::iter::empty()),
         }
         result
@@ -636,7 +683,12 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::seen_until(&clock.clock, at)
     }
 
-    fn reach(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, time: u64, table: u16) -> Result<(), Abort> {
+    fn reach(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
         P::reach(&mut inner(context), &mut attempt.inner, time, table)
     }
 
@@ -690,7 +742,12 @@ impl<P: Protocol> Protocol for Recorded<P> {
         burial
     }
 
-    fn stow(context: &mut Context<'_, Self>, due: &Due, table: &TableCore, units: &[CellAt]) -> bool {
+    fn stow(
+        context: &mut Context<'_, Self>,
+        due: &Due,
+        table: &TableCore,
+        units: &[CellAt],
+    ) -> bool {
         let is_dead = P::stow(&mut inner(context), due, table, units);
         if is_dead {
             Self::is_dead(context, table, units[0]);
@@ -716,7 +773,10 @@ impl<P: Versioned> Versioned for Recorded<P> {
         let mut snapshots = lock(&clock.snapshots);
         P::close_snapshot(&clock.clock, ts, since);
         // The last: what was read by the others was noted with the first.
-        let place = snapshots.iter().rposition(|snapshot| snapshot.ts == ts).expect("a snapshot is closed once");
+        let place = snapshots
+            .iter()
+            .rposition(|snapshot| snapshot.ts == ts)
+            .expect("a snapshot is closed once");
         snapshots.remove(place);
     }
 }

@@ -1,4 +1,5 @@
-//! Room for versions: the blocks that an attempt has made ready before its commit, which allocates nothing.
+//! Room for versions: the blocks that an attempt has made ready before its commit, which allocates
+//! nothing.
 
 #![forbid(unsafe_code)]
 
@@ -16,8 +17,8 @@ impl Room {
         self.0.clear();
     }
 
-    /// For [`Protocol::make_room`]: makes sure that blocks can be had for all units of one record more, by the sizes that so many words take,
-    /// without counting on it.
+    /// For [`Protocol::make_room`]: makes sure that blocks can be had for all units of one record
+    /// more, by the sizes that so many words take, without counting on it.
     pub(super) fn offer<P: Protocol>(
         &self,
         context: &mut Context<'_, P>,
@@ -26,13 +27,16 @@ impl Room {
     ) -> Result<(), Abort> {
         let mut more = [0; 2];
         table.layout.unit_words().for_each(|words| more[size_for(words) as usize] += 1);
-        [BlockSize::Short, BlockSize::Whole].iter().zip(more).filter(|&(_, more)| more > 0).try_for_each(
-            |(&size, more)| {
+        [BlockSize::Short, BlockSize::Whole]
+            .iter()
+            .zip(more)
+            .filter(|&(_, more)| more > 0)
+            .try_for_each(|(&size, more)| {
                 let kind = (table.number, size);
-                let ready = self.0.iter().find(|&&(of, _)| of == kind).map_or(0, |&(_, count)| count);
+                let ready =
+                    self.0.iter().find(|&&(of, _)| of == kind).map_or(0, |&(_, count)| count);
                 context.prepare_versions(kind, ready + more, false).map_err(|_| Abort::MemoryLimit)
-            },
-        )
+            })
     }
 
     /// Makes one more ready, for a write of this intent that will fill so many words of it.
@@ -49,8 +53,11 @@ impl Room {
             self.0.len() - 1
         });
         self.0[place].1 += 1;
-        // A delete makes room, and must not be refused for want of it; room for whole rows has been made (`make_room`).
+        // A delete makes room, and must not be refused for want of it; room for whole rows has been
+        // made (`make_room`).
         let beyond_limit = intent != Intent::Update;
-        context.prepare_version(kind, self.0[place].1, words, beyond_limit).map_err(|_| Abort::MemoryLimit)
+        context
+            .prepare_version(kind, self.0[place].1, words, beyond_limit)
+            .map_err(|_| Abort::MemoryLimit)
     }
 }

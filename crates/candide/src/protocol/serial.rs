@@ -1,16 +1,19 @@
-//! Serial execution: a transaction owns the database, applies each operation at once, and keeps an undo log.
+//! Serial execution: a transaction owns the database, applies each operation at once, and keeps an
+//! undo log.
 //!
 //! # Guarantee
-//! Serializable, strictly and opaquely: transactions run one after another. By [`Exclusion::OneSession`] there is one session, so
-//! no two can meet; by [`Exclusion::GlobalLock`] any number, and a lock around each transaction.
+//! Serializable, strictly and opaquely: transactions run one after another. By
+//! [`Exclusion::OneSession`] there is one session, so no two can meet; by [`Exclusion::GlobalLock`]
+//! any number, and a lock around each transaction.
 //!
 //! # Source
-//! What every program does before it has an engine. Here it is the yardstick: the same tables, indexes and API without a
-//! word of concurrency control, so the difference to another protocol is what that protocol costs.
+//! What every program does before it has an engine. Here it is the yardstick: the same tables,
+//! indexes and API without a word of concurrency control, so the difference to another protocol is
+//! what that protocol costs.
 //!
 //! # Phases
-//! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort replays the log
-//! backwards.
+//! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort
+//! replays the log backwards.
 //!
 //! # Cell
 //! None. Timestamp splitting therefore means nothing; a record is one unit.
@@ -21,9 +24,10 @@
 //! * **S3** Undoing the log backwards restores every word and every link that the attempt found.
 //!
 //! # Waiting
-//! A waiter sleeps, and is handed the lock after half a millisecond (`sync/parking.rs`), so a busy thread keeps none out. A
-//! transaction whose deadline passes meanwhile is refused then. Threads that hold the locks of several databases and wait for one another in a circle are told:
-//! the one that would close it gets `Nested`.
+//! A waiter sleeps, and is handed the lock after half a millisecond (`sync/parking.rs`), so a busy
+//! thread keeps none out. A transaction whose deadline passes meanwhile is refused then. Threads
+//! that hold the locks of several databases and wait for one another in a circle are told: the one
+//! that would close it gets `Nested`.
 //!
 //! # Aborts
 //! Only outcomes; nothing conflicts.
@@ -79,7 +83,8 @@ pub struct Lock(Option<sync::Exclusive>);
 #[derive(Debug, Default)]
 pub struct Attempt {
     log: Vec<Undo>,
-    /// Which entries of the log are of which record, from the first mark on: what a scan may look back to.
+    /// Which entries of the log are of which record, from the first mark on: what a scan may look
+    /// back to.
     trail: Option<Trail>,
     scratch: Vec<u64>,
     /// Old words, in the order of the log.
@@ -142,7 +147,8 @@ impl Deleted {
         if !self.places.is_empty() {
             self.places.insert(at.address(), self.cells.len() - 1);
         } else if self.cells.len() > Self::FEW {
-            self.places.extend(self.cells.iter().enumerate().map(|(place, cell)| (cell.address(), place)));
+            self.places
+                .extend(self.cells.iter().enumerate().map(|(place, cell)| (cell.address(), place)));
         }
     }
 
@@ -173,7 +179,8 @@ impl Deleted {
     }
 }
 
-/// The entries of a log, record by record, so that a scan that looks back at a record goes through no others.
+/// The entries of a log, record by record, so that a scan that looks back at a record goes through
+/// no others.
 #[derive(Debug, Default)]
 struct Trail {
     steps: Vec<Step>,
@@ -199,7 +206,8 @@ impl Trail {
     /// The steps of a record from a place of the log on, the last one first.
     fn back(&self, at: CellAt, to: usize) -> impl Iterator<Item = Step> {
         let last = self.last.get(&at.address()).map(|&step| self.steps[step]);
-        let steps = std::iter::successors(last, |step| step.before.map(|before| self.steps[before]));
+        let steps =
+            std::iter::successors(last, |step| step.before.map(|before| self.steps[before]));
         steps.take_while(move |step| step.place >= to)
     }
 }
@@ -230,7 +238,9 @@ impl Protocol for Serial {
         let alone = Properties::of::<Serial>();
         match policy {
             Exclusion::OneSession => alone,
-            Exclusion::GlobalLock => Properties { name: "global-lock", one_session: false, ..alone },
+            Exclusion::GlobalLock => {
+                Properties { name: "global-lock", one_session: false, ..alone }
+            }
         }
     }
 
@@ -284,7 +294,11 @@ impl Protocol for Serial {
     }
 
     #[inline(always)]
-    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         let may_look_back = attempt.trail.as_ref().is_some_and(|trail| !trail.steps.is_empty());
         let is_simple = !may_look_back && attempt.failed.is_none() && attempt.has(at);
         if is_simple {
@@ -480,7 +494,8 @@ impl Attempt {
         }
     }
 
-    /// Puts together what the words of a record were when the log had `mark` entries, in `scratch`; says whether it was a row.
+    /// Puts together what the words of a record were when the log had `mark` entries, in `scratch`;
+    /// says whether it was a row.
     fn look_back(&mut self, at: CellAt, mark: usize) -> bool {
         let mut present = self.has(at);
         self.scratch.clear();
@@ -518,14 +533,16 @@ impl Attempt {
         self.clear();
     }
 
-    /// Applies one operation. A failure is kept for the commit and for reads of this record, as in every protocol.
+    /// Applies one operation. A failure is kept for the commit and for reads of this record, as in
+    /// every protocol.
     #[inline]
     fn apply(&mut self, writes: &mut WriteSet, at: CellAt, intent: Intent, op: Op) {
         let item = writes.stage(at, intent, op);
         match writes.evaluate(|item| Words::Shared(item.at.payload())) {
             Ok(()) => {
                 let range = usize::from(op.word)..usize::from(op.word + op.words);
-                self.words.extend(at.payload()[range].iter().map(|word| word.load(Ordering::Relaxed)));
+                self.words
+                    .extend(at.payload()[range].iter().map(|word| word.load(Ordering::Relaxed)));
                 self.note(at, Undo::Words { at, first: op.word, count: op.words });
                 writes.install(item, at.payload());
             }
@@ -555,7 +572,8 @@ mod in_tests {
         LOCKED.get()
     }
 
-    /// Runs `body`; databases of [`Serial`](super::Serial) that it builds on this thread have a lock if not told otherwise.
+    /// Runs `body`; databases of [`Serial`](super::Serial) that it builds on this thread have a
+    /// lock if not told otherwise.
     pub(crate) fn under_a_lock<T>(body: impl FnOnce() -> T) -> T {
         LOCKED.set(true);
         let result = body();

@@ -13,10 +13,11 @@ pub(super) struct Snapshots(Mutex<Open>);
 struct Open {
     /// Their timestamps, in rising order, with the moments at which they were opened.
     snapshots: Vec<(u64, Moment)>,
-    /// How many threads look through chains of what was put aside, for what nobody sees any more, or to count it. While there is one,
-    /// others retire what they otherwise would free.
+    /// How many threads look through chains of what was put aside, for what nobody sees any more,
+    /// or to count it. While there is one, others retire what they otherwise would free.
     lookers: usize,
-    /// What was put aside by commits up to this timestamp may have been freed, but for what an open snapshot sees.
+    /// What was put aside by commits up to this timestamp may have been freed, but for what an open
+    /// snapshot sees.
     gone: u64,
 }
 
@@ -28,15 +29,16 @@ impl Open {
 }
 
 impl Snapshots {
-    /// The timestamps in falling order. One that is opened later is not below any timestamp that this thread knows of, or it is of an attempt
-    /// that has been running since.
+    /// The timestamps in falling order. One that is opened later is not below any timestamp that
+    /// this thread knows of, or it is of an attempt that has been running since.
     pub(super) fn copy(&self, into: &mut Vec<u64>) {
         lock(&self.0).copy(into);
     }
 
-    /// The same for who may free what was put aside by commits up to `until`, and will look through chains if there are open snapshots.
-    /// Says whether somebody else does so; and gives a timestamp that has been reached by all attempts that run, but for those
-    /// which see what an open snapshot keeps.
+    /// The same for who may free what was put aside by commits up to `until`, and will look through
+    /// chains if there are open snapshots. Says whether somebody else does so; and gives a
+    /// timestamp that has been reached by all attempts that run, but for those which see what an
+    /// open snapshot keeps.
     pub(super) fn begin_looking(&self, into: &mut Vec<u64>, until: u64) -> (bool, u64) {
         let mut open = lock(&self.0);
         open.copy(into);
@@ -46,8 +48,8 @@ impl Snapshots {
         (others, open.gone)
     }
 
-    /// Calls `look` while nothing is freed that was put aside by a commit after the timestamp which it is given, or after the oldest open
-    /// snapshot's. The caller is pinned.
+    /// Calls `look` while nothing is freed that was put aside by a commit after the timestamp which
+    /// it is given, or after the oldest open snapshot's. The caller is pinned.
     pub(super) fn look<T>(&self, look: impl FnOnce(u64) -> T) -> T {
         let mut open = lock(&self.0);
         open.lookers += 1;
@@ -62,7 +64,8 @@ impl Snapshots {
         lock(&self.0).lookers -= 1;
     }
 
-    /// Opens one of now, which is what the clock says, at a moment that the caller has read; gives its timestamp.
+    /// Opens one of now, which is what the clock says, at a moment that the caller has read; gives
+    /// its timestamp.
     pub(super) fn open(&self, since: Moment, now: impl FnOnce() -> u64) -> u64 {
         let snapshots = &mut lock(&self.0).snapshots;
         let now = now();
@@ -71,8 +74,8 @@ impl Snapshots {
         now
     }
 
-    /// Adds what a running attempt sees, which began at that time and moment, and is pinned since: nothing of it has been taken
-    /// away. It may be older than others that are open.
+    /// Adds what a running attempt sees, which began at that time and moment, and is pinned since:
+    /// nothing of it has been taken away. It may be older than others that are open.
     pub(super) fn keep(&self, time: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let place = snapshots.partition_point(|&(open, _)| open <= time);
@@ -85,7 +88,10 @@ impl Snapshots {
     pub(super) fn close(&self, ts: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let first = snapshots.partition_point(|&(open, _)| open < ts);
-        let place = snapshots[first..].iter().position(|&open| open == (ts, since)).map(|place| first + place);
+        let place = snapshots[first..]
+            .iter()
+            .position(|&open| open == (ts, since))
+            .map(|place| first + place);
         if !mutant(Mutant::KeptUnlisted) || place.is_some() {
             snapshots.remove(place.expect("a snapshot is closed once"));
         }

@@ -1,21 +1,25 @@
-//! TicToc: timestamps are kept in the data, and a commit takes the smallest one at which all it read is valid.
+//! TicToc: timestamps are kept in the data, and a commit takes the smallest one at which all it
+//! read is valid.
 //!
 //! # Guarantee
-//! Serializable, in the order of commit timestamps; read-only transactions, too. Not strictly: a transaction may come before
-//! one that had ended when it began, if no chain of data leads from the one to the other. Not opaque: an attempt that will
-//! abort may see values of different times (never a torn one) until it is told.
+//! Serializable, in the order of commit timestamps; read-only transactions, too. Not strictly: a
+//! transaction may come before one that had ended when it began, if no chain of data leads from the
+//! one to the other. Not opaque: an attempt that will abort may see values of different times
+//! (never a torn one) until it is told.
 //!
 //! # Source
-//! TicToc [YU16], in the form of "Opportunities for Optimism" [HU20], section 2.3: each timestamp has a whole word.
-//! Differences: a read for update may lock early; and absence is in timestamp order, too. What vouches for keys without a
-//! record, a bucket or a leaf, carries their timestamps; a record inherits them when it is linked, and leaves its own behind
-//! when it is unlinked. With versions of nodes, which are in commit order, an insert could slip below a transaction that has
-//! missed its key (`tests/timestamps` plays it).
+//! TicToc [YU16], in the form of "Opportunities for Optimism" [HU20], section 2.3: each timestamp
+//! has a whole word. Differences: a read for update may lock early; and absence is in timestamp
+//! order, too. What vouches for keys without a record, a bucket or a leaf, carries their
+//! timestamps; a record inherits them when it is linked, and leaves its own behind when it is
+//! unlinked. With versions of nodes, which are in commit order, an insert could slip below a
+//! transaction that has missed its key (`tests/timestamps` plays it).
 //!
 //! # Phases
-//! 1 lock the write set, checking each item's expectation - 2 choose the timestamp - 3 validate reads, extending them, and
-//! nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote nothing does only 2 and 3. Phase 1 ends
-//! without a fence: who extends a version and who locks it meet in the exchange of one word; nodes bring their own.
+//! 1 lock the write set, checking each item's expectation - 2 choose the timestamp - 3 validate
+//! reads, extending them, and nodes - 4 evaluate updaters - 5 install and release. A transaction
+//! that wrote nothing does only 2 and 3. Phase 1 ends without a fence: who extends a version and
+//! who locks it meet in the exchange of one word; nodes bring their own.
 //!
 //! # Cell
 //! ```text
@@ -24,30 +28,35 @@
 //!
 //! # Invariants
 //! The first word locks the cell as `protocol/locks.rs` says, with invariants K1 to K5; besides:
-//! * **L1** Words, wts and ABSENT change only under INSTALL; the rts of a cell with INSTALL only by its owner, as it releases, and
-//!   that of any other cell by exchange, even if it is held.
-//! * **L2** A version (a row, or its absence) is valid from wts to rts. rts never falls; whoever replaces a version commits
-//!   above the rts it found as it raised INSTALL.
+//! * **L1** Words, wts and ABSENT change only under INSTALL; the rts of a cell with INSTALL only by
+//!   its owner, as it releases, and that of any other cell by exchange, even if it is held.
+//! * **L2** A version (a row, or its absence) is valid from wts to rts. rts never falls; whoever
+//!   replaces a version commits above the rts it found as it raised INSTALL.
 //! * **L3** Nothing that can fail happens after phase 4.
-//! * **L4** UNWRITTEN says that the version is what the record has inherited. A DEAD cell's rts is final.
-//! * **L5** A node's nwts and nrts are at least the wts and rts of every record unlinked from it, or from a node whose keys have
-//!   come to it; nwts is at most nrts, and changes only together with the node's version. A record can be read and locked
-//!   once it has inherited them.
-//! * **L6** A tombstone is buried when all have ended that ran as the row was deleted: its burial was queued then or later, or it
-//!   says REQUEUE, and is not buried before it has been queued again. (Nothing here rests on it, but histories do: a key
-//!   without a record then means the same to all who are running.)
+//! * **L4** UNWRITTEN says that the version is what the record has inherited. A DEAD cell's rts is
+//!   final.
+//! * **L5** A node's nwts and nrts are at least the wts and rts of every record unlinked from it,
+//!   or from a node whose keys have come to it; nwts is at most nrts, and changes only together
+//!   with the node's version. A record can be read and locked once it has inherited them.
+//! * **L6** A tombstone is buried when all have ended that ran as the row was deleted: its burial
+//!   was queued then or later, or it says REQUEUE, and is not buried before it has been queued
+//!   again. (Nothing here rests on it, but histories do: a key without a record then means the same
+//!   to all who are running.)
 //!
 //! # Why it is serializable
-//! Let c(T) be T's commit timestamp. wr: T reads what U installed, so c(T) is at least the wts, c(U). ww: L2. rw: T read x
-//! and U replaced it. T saw an rts of at least c(T) on the version it read: with the version; at validation, where wts was
-//! still the version's after rts was loaded; or by its own exchange. U's INSTALL comes later in the order of that one word, so
-//! c(U) > c(T). rw without a record: T raises nrts to c(T), fences, and finds the node's version unchanged; whoever links
-//! raises the version, fences, and reads nrts. Either T fails, or the record's first rts is at least c(T); L5 carries it
-//! through burials. So no edge falls, and only wr edges are level. A cycle would have these alone, but each of them leads
-//! from a commit to one later in real time.
+//! Let c(T) be T's commit timestamp. wr: T reads what U installed, so c(T) is at least the wts,
+//! c(U). ww: L2. rw: T read x and U replaced it. T saw an rts of at least c(T) on the version it
+//! read: with the version; at validation, where wts was still the version's after rts was loaded;
+//! or by its own exchange. U's INSTALL comes later in the order of that one word, so c(U) > c(T).
+//! rw without a record: T raises nrts to c(T), fences, and finds the node's version unchanged;
+//! whoever links raises the version, fences, and reads nrts. Either T fails, or the record's first
+//! rts is at least c(T); L5 carries it through burials. So no edge falls, and only wr edges are
+//! level. A cycle would have these alone, but each of them leads from a commit to one later in real
+//! time.
 //!
 //! # Inheritance
-//! Whoever takes timestamps over has locked the node they are in, and passes a fence before it reads them (E1).
+//! Whoever takes timestamps over has locked the node they are in, and passes a fence before it
+//! reads them (E1).
 //!
 //! | when | from | to | where |
 //! |---|---|---|---|
@@ -59,12 +68,14 @@
 //! | a leaf or a layer is removed | leaf | heir, holder, root | `inherit`, `remove_layer`, `take_over` in `index/ordered` |
 //!
 //! # Aborts
-//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`: a version could
-//! not be extended. `Phantom`: a node changed. `Existence`, `Dead`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
+//! `ReadChanged`: a version could not be extended. `Phantom`: a node changed. `Existence`, `Dead`:
+//! phase 1. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! Readers write: who reads an old version beside a new one raises its rts, who misses a key its node's nrts. A burial fails
-//! whoever has missed a key in its node. Cells take a word more than under OCC, reads a load more.
+//! Readers write: who reads an old version beside a new one raises its rts, who misses a key its
+//! node's nrts. A burial fails whoever has missed a key in its node. Cells take a word more than
+//! under OCC, reads a load more.
 //!
 //! [YU16]: https://doi.org/10.1145/2882903.2882935
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
@@ -84,7 +95,8 @@ use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// The step from one timestamp to the next: they are kept and compared with zeros in place of the flags.
+/// The step from one timestamp to the next: they are kept and compared with zeros in place of the
+/// flags.
 const TICK: u64 = 1 << 12;
 
 // Where the words are in a cell, whose first is like a [`Tid`], and in a node.
@@ -93,7 +105,8 @@ const WTS: usize = 1;
 const NWTS: usize = 0;
 const NRTS: usize = 1;
 
-/// Optimistic concurrency control in timestamp order, after TicToc: a transaction may commit before one that has ended.
+/// Optimistic concurrency control in timestamp order, after TicToc: a transaction may commit before
+/// one that has ended.
 #[derive(Debug)]
 pub struct TicToc;
 
@@ -135,7 +148,10 @@ impl Attempt {
     #[inline(always)]
     fn see(&mut self, at: CellAt, (wts, rts): (u64, Tid)) -> Seen {
         self.observe(Read { at, wts, rts });
-        Seen { present: !rts.has(Tid::ABSENT), version: if rts.has(Tid::UNWRITTEN) { 0 } else { wts } }
+        Seen {
+            present: !rts.has(Tid::ABSENT),
+            version: if rts.has(Tid::UNWRITTEN) { 0 } else { wts },
+        }
     }
 }
 
@@ -173,13 +189,21 @@ impl Protocol for TicToc {
     ) -> Result<Seen, Abort> {
         let seen = match look(at, &mut copy) {
             Ok(seen) => seen,
-            Err(tid) => look_again(Context { local: context.local, ..*context }, at, tid, move || look(at, &mut copy))?,
+            Err(tid) => {
+                look_again(Context { local: context.local, ..*context }, at, tid, move || {
+                    look(at, &mut copy)
+                })?
+            }
         };
         Ok(attempt.see(at, seen))
     }
 
     #[inline(always)]
-    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         look(at, &mut copy).ok().map(|seen| attempt.see(at, seen))
     }
 
@@ -199,7 +223,11 @@ impl Protocol for TicToc {
         Ok(Seen { present: true, version: wts })
     }
 
-    fn hold(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
+    fn hold(
+        context: &mut Context<'_, TicToc>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
         if !attempt.held.has(at) {
             attempt.held.hold(context, at)?;
         }
@@ -211,10 +239,15 @@ impl Protocol for TicToc {
         !Tid(at.cell_word(RTS).load(Ordering::Relaxed)).has(Tid::ABSENT)
     }
 
-    fn absent(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+    fn absent(
+        context: &mut Context<'_, TicToc>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         let Missing { table, node, version, .. } = missing;
-        // After the walk: a slot it found empty was cleared after its record's wts had been left behind. Acquire pairs with
-        // `bequeath`: with the nwts of a later version, the loss of this one is visible. So the two belong together.
+        // After the walk: a slot it found empty was cleared after its record's wts had been left
+        // behind. Acquire pairs with `bequeath`: with the nwts of a later version, the loss of this
+        // one is visible. So the two belong together.
         let nwts = node.node_word(NWTS).load(Ordering::Acquire);
         if node.version() != version {
             return Err(context.phantom(table));
@@ -226,8 +259,13 @@ impl Protocol for TicToc {
         Ok(())
     }
 
-    fn revalidate(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
-        // It will commit no lower, so what is not valid now dooms it; what is extended for nothing does no harm.
+    fn revalidate(
+        context: &mut Context<'_, TicToc>,
+        attempt: &mut Attempt,
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        // It will commit no lower, so what is not valid now dooms it; what is extended for nothing
+        // does no harm.
         certify(context, attempt, writes).map(drop)
     }
 
@@ -261,7 +299,8 @@ impl Protocol for TicToc {
     }
 
     fn born(_clock: &(), node: NodeAt, at: CellAt) {
-        // An absent reader raises nrts and then looks at the version; we have raised the version and now look at nrts.
+        // An absent reader raises nrts and then looks at the version; we have raised the version
+        // and now look at nrts.
         full_fence(); // E1
         let inherited = [NWTS, NRTS].map(|word| node.node_word(word).load(Ordering::Relaxed));
         let [nwts, nrts] = if mutant(Mutant::InsertInheritsNothing) { [0, 0] } else { inherited };
@@ -278,8 +317,9 @@ impl Protocol for TicToc {
             }
         }
         if let Some(wts) = birth {
-            // The node no longer tells us when someone else commits an insert of this key; the record does. It was born with
-            // the nwts of version `before` and an rts not below (L5), whatever has become of it since.
+            // The node no longer tells us when someone else commits an insert of this key; the
+            // record does. It was born with the nwts of version `before` and an rts not below (L5),
+            // whatever has become of it since.
             attempt.observe(Read { at: first, wts, rts: Tid(wts) });
         }
     }
@@ -288,7 +328,8 @@ impl Protocol for TicToc {
         if mutant(Mutant::SplitUntracked) {
             return;
         }
-        // The successors have inherited, so the timestamp observed in their origin goes for them too.
+        // The successors have inherited, so the timestamp observed in their origin goes for them
+        // too.
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
@@ -310,7 +351,12 @@ impl Protocol for TicToc {
         Tid(at.cell_word(RTS).load(Ordering::Acquire)).version()
     }
 
-    fn reach(_context: &mut Context<'_, TicToc>, attempt: &mut Attempt, time: u64, _table: u16) -> Result<(), Abort> {
+    fn reach(
+        _context: &mut Context<'_, TicToc>,
+        attempt: &mut Attempt,
+        time: u64,
+        _table: u16,
+    ) -> Result<(), Abort> {
         // Whatever has been read so far has to be valid then, too, or the commit fails.
         if !mutant(Mutant::IndexReadEarly) {
             attempt.floor = attempt.floor.max(time);
@@ -331,19 +377,24 @@ impl Protocol for TicToc {
 
     fn bequeath(_clock: &(), node: NodeAt, at: CellAt) {
         let [tid, wts] = [RTS, WTS].map(|word| Tid(at.cell_word(word).load(Ordering::Relaxed)));
-        let defect = if tid.has(Tid::UNWRITTEN) { Mutant::AbortLeavesNothing } else { Mutant::DeleteLeavesNothing };
+        let defect = if tid.has(Tid::UNWRITTEN) {
+            Mutant::AbortLeavesNothing
+        } else {
+            Mutant::DeleteLeavesNothing
+        };
         if mutant(defect) {
             return;
         }
         let [rts, wts] = [tid, wts].map(Tid::version);
         node.node_word(NRTS).fetch_max(rts, Ordering::Relaxed);
-        // Release pairs with `absent`: whoever sees it sees the node locked, or already in a new version.
+        // Release pairs with `absent`: whoever sees it sees the node locked, or already in a new
+        // version.
         node.node_word(NWTS).fetch_max(wts, Ordering::Release);
     }
 }
 
-/// Looks at a cell, copies the words, and looks again: the wts and the rts of their version; as an error, what the cell said if
-/// they may belong to none.
+/// Looks at a cell, copies the words, and looks again: the wts and the rts of their version; as an
+/// error, what the cell said if they may belong to none.
 #[inline(always)]
 fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid> {
     let (cell, cell_wts) = (at.cell_word(RTS), at.cell_word(WTS));
@@ -355,8 +406,9 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid>
     let wts = cell_wts.load(Ordering::Acquire);
     copy(Words::Shared(at.payload()));
     pass(Point::Copied);
-    // If a word came from an install in progress, its Acquire load made the lock visible; if from one that is over, this Acquire
-    // makes its wts visible (E3). Otherwise all we have loaded is of one version.
+    // If a word came from an install in progress, its Acquire load made the lock visible; if from
+    // one that is over, this Acquire makes its wts visible (E3). Otherwise all we have loaded is of
+    // one version.
     let rts = Tid(cell.load(Ordering::Acquire));
     let same = !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts;
     if same || mutant(Mutant::SecondLookSkipped) { Ok((wts, rts)) } else { Err(before) }
@@ -378,9 +430,13 @@ fn commit_reads(
     certify(context, attempt, writes).map(|_| Committed { version: 0 })
 }
 
-/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
-/// updater panics.
-fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
+/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in
+/// `held`; nor is that, if an updater panics.
+fn commit(
+    context: &mut Context<'_, TicToc>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
     if context.engine.options.factors.has(Factor::SortedLocks) {
@@ -396,7 +452,8 @@ fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut
     pass(Point::Locked);
 
     // 2 timestamp, 3 validate
-    let cts = certify(context, attempt, writes).inspect_err(|_| release(context, writes.items()))?;
+    let cts =
+        certify(context, attempt, writes).inspect_err(|_| release(context, writes.items()))?;
     pass(Point::Validated);
 
     // 4 evaluate
@@ -420,8 +477,8 @@ fn commit(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, writes: &mut
     Ok(Committed { version: cts })
 }
 
-/// Beginning of phase 1 for a held cell: raises INSTALL. From here on nobody extends the version, so this exchange says how far
-/// it is valid (L2).
+/// Beginning of phase 1 for a held cell: raises INSTALL. From here on nobody extends the version,
+/// so this exchange says how far it is valid (L2).
 fn install_held(at: CellAt, was: Tid) -> Tid {
     let cell = at.cell_word(RTS);
     // Relaxed: whoever extends the version and we meet in the order of this one word.
@@ -443,10 +500,15 @@ fn release_held(context: &Context<'_, TicToc>, attempt: &mut Attempt) {
     }
 }
 
-/// Phases 2 and 3: gives the smallest timestamp at which everything read may be valid and everything locked can be replaced
-/// (L2), once every version read is valid there, and every node vouches as before and will for whoever comes up to it.
+/// Phases 2 and 3: gives the smallest timestamp at which everything read may be valid and
+/// everything locked can be replaced (L2), once every version read is valid there, and every node
+/// vouches as before and will for whoever comes up to it.
 #[inline]
-fn certify(context: &mut Context<'_, TicToc>, attempt: &Attempt, writes: &WriteSet) -> Result<u64, Abort> {
+fn certify(
+    context: &mut Context<'_, TicToc>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<u64, Abort> {
     let mut cts = attempt.floor;
     for item in writes.items() {
         let version = match mutant(Mutant::CommitBelowRts) {
@@ -466,7 +528,9 @@ fn certify(context: &mut Context<'_, TicToc>, attempt: &Attempt, writes: &WriteS
             read.node.node_word(NRTS).fetch_max(cts, Ordering::Relaxed);
         }
         full_fence(); // E1, with `born` and with the moving of buckets
-        let changed = |read: &&NodeRead| read.node.version() != read.version && !mutant(Mutant::NoNodeValidation);
+        let changed = |read: &&NodeRead| {
+            read.node.version() != read.version && !mutant(Mutant::NoNodeValidation)
+        };
         if let Some(read) = attempt.nodes.iter().find(changed) {
             return Err(context.phantom(read.table));
         }
@@ -486,8 +550,8 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
         if early.is_some() {
             pass(Point::Extending);
         }
-        // rts before wts, or an install in between would lend the old version the new one's rts. Acquire: an rts brings its
-        // wts along (E3).
+        // rts before wts, or an install in between would lend the old version the new one's rts.
+        // Acquire: an rts brings its wts along (E3).
         let tid = Tid(cell.load(Ordering::Acquire));
         if early.is_none() {
             pass(Point::Extending);
@@ -499,12 +563,16 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
             return true;
         }
         if tid.has(Tid::INSTALL) && !mutant(Mutant::ExtendedUnderLock) {
-            // Locked by us; or by someone who may replace the version below `cts`, or has buried it below.
+            // Locked by us; or by someone who may replace the version below `cts`, or has buried it
+            // below.
             return writes.find(read.at).is_some();
         }
         // Relaxed: the order of this one word decides whether we or a lock came first (L2).
         let extended = raised(tid, cts);
-        if cell.compare_exchange_weak(tid.0, extended.0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if cell
+            .compare_exchange_weak(tid.0, extended.0, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+        {
             return true;
         }
     }

@@ -3,18 +3,19 @@
 //!
 //! # Rule
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is all that the
-//! closure has been told: cells that it has read, nodes that vouch for absent keys, and cells of which
-//! only the existence was told (by an update, an insert, a delete).
+//! closure has been told: cells that it has read, nodes that vouch for absent keys, and cells of
+//! which only the existence was told (by an update, an insert, a delete).
 //! * A version of an epoch before the base, in a cell without INSTALL, is taken as it is; so is one
 //!   that the session has met: installed itself, or looked at in a move of this attempt or of one
 //!   before it.
-//! * At any other version the view moves on before the closure is told: load the epoch; full fence, if
-//!   the epoch is not the base; look at the look-set and the new cell (each has the same version and
-//!   no INSTALL; each node the same version); then the epoch is the base. A row of which only the
-//!   existence was told may have another version, but the same one before and behind the look at all
-//!   others. So a look is what phase 3 of `occ` is to a transaction that has read these rows just
-//!   before, and the moment of the view is the one between. (One look is not enough: the row may go
-//!   and come back during it, by commits that change what was looked at before and what is new.)
+//! * At any other version the view moves on before the closure is told: load the epoch; full fence,
+//!   if the epoch is not the base; look at the look-set and the new cell (each has the same version
+//!   and no INSTALL; each node the same version); then the epoch is the base. A row of which only
+//!   the existence was told may have another version, but the same one before and behind the look
+//!   at all others. So a look is what phase 3 of `occ` is to a transaction that has read these rows
+//!   just before, and the moment of the view is the one between. (One look is not enough: the row
+//!   may go and come back during it, by commits that change what was looked at before and what is
+//!   new.)
 //! * If something has changed, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!
@@ -22,33 +23,34 @@
 //! attempt holds has LOCK alone, and passes.
 //!
 //! # Invariants
-//! * **V1** The view is the state after all commits of epochs before the base, and perhaps some more:
-//!   a writer of such an epoch had all its locks, then passed the fence of its commit (E1), then read
-//!   the epoch. The base was loaded before a fence of the reader's: that of the pin (E10) or of the
-//!   last move (E20). The writer read an older epoch than the reader, so its fence came first, and
-//!   every look after the reader's fence sees INSTALL or the new version in each of its cells.
-//! * **V2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view has
-//!   moved on at its first version, whose load (E3) acquires what the writer did before it released
-//!   the cell. So the look behind it finds INSTALL or the new version in what was seen before of the
-//!   others. Nothing that it wrote is of an epoch before the base, so what is seen later moves the view
-//!   on again.
+//! * **V1** The view is the state after all commits of epochs before the base, and perhaps some
+//!   more: a writer of such an epoch had all its locks, then passed the fence of its commit (E1),
+//!   then read the epoch. The base was loaded before a fence of the reader's: that of the pin (E10)
+//!   or of the last move (E20). The writer read an older epoch than the reader, so its fence came
+//!   first, and every look after the reader's fence sees INSTALL or the new version in each of its
+//!   cells.
+//! * **V2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view
+//!   has moved on at its first version, whose load (E3) acquires what the writer did before it
+//!   released the cell. So the look behind it finds INSTALL or the new version in what was seen
+//!   before of the others. Nothing that it wrote is of an epoch before the base, so what is seen
+//!   later moves the view on again.
 //! * **V3** A record that is not found was never there since the base, or was unlinked: a deleted
-//!   record is unlinked only when its epoch is below the horizon, which no pin's epoch is below; and an
-//!   inserter has linked its record before its locks, so the node's version tells of it.
-//! * **V4** A met version v of a cell is the cell's version at the moment of the view: it was installed
-//!   before that, since the session met it before, and it still is there when it is read. The rest of
-//!   what v's writer wrote is in the view: all its locks were set when v was met, so a look or a load
-//!   since has seen them, or its versions. A writer that replaces v locks the cell after the read, and
-//!   installs nothing before that, so nothing of it is in the view.
+//!   record is unlinked only when its epoch is below the horizon, which no pin's epoch is below;
+//!   and an inserter has linked its record before its locks, so the node's version tells of it.
+//! * **V4** A met version v of a cell is the cell's version at the moment of the view: it was
+//!   installed before that, since the session met it before, and it still is there when it is read.
+//!   The rest of what v's writer wrote is in the view: all its locks were set when v was met, so a
+//!   look or a load since has seen them, or its versions. A writer that replaces v locks the cell
+//!   after the read, and installs nothing before that, so nothing of it is in the view.
 //!
 //! # Cost
-//! A version that a session meets costs one look. Looks may cost eight times what the attempt has seen, and [`SPARE`] more, some 50 us. Beyond that,
-//! the attempt asks for one tick of the epoch, which makes all that is committed by now older than the
-//! base; there is one such tick between two passes of the advancer. Without it looks go on up to
-//! [`MOST`], less than the time between two passes; then the attempt ends in a conflict, and the next
-//! one may spend twice as much. In the end the token keeps writers away. (With a few hundred in place
-//! of [`SPARE`] and no second bound, a session that read back a hundred rows of its own met conflicts,
-//! and took ten times as long.)
+//! A version that a session meets costs one look. Looks may cost eight times what the attempt has
+//! seen, and [`SPARE`] more, some 50 us. Beyond that, the attempt asks for one tick of the epoch,
+//! which makes all that is committed by now older than the base; there is one such tick between two
+//! passes of the advancer. Without it looks go on up to [`MOST`], less than the time between two
+//! passes; then the attempt ends in a conflict, and the next one may spend twice as much. In the
+//! end the token keeps writers away. (With a few hundred in place of [`SPARE`] and no second bound,
+//! a session that read back a hundred rows of its own met conflicts, and took ten times as long.)
 
 #![forbid(unsafe_code)]
 
@@ -143,8 +145,8 @@ impl View {
         }
     }
 
-    /// Whether the view is one moment's, so that there is nothing left to validate of an attempt that
-    /// has written nothing.
+    /// Whether the view is one moment's, so that there is nothing left to validate of an attempt
+    /// that has written nothing.
     #[inline(always)]
     pub(super) fn is_opaque(&self) -> bool {
         self.base != u64::MAX
@@ -227,7 +229,12 @@ impl View {
     }
 
     /// Looks whether all is as it was observed, at one moment.
-    fn look(&mut self, reads: &[(CellAt, Tid)], nodes: &NodeSet, new: Option<(CellAt, Tid)>) -> Result<(), Stuck> {
+    fn look(
+        &mut self,
+        reads: &[(CellAt, Tid)],
+        nodes: &NodeSet,
+        new: Option<(CellAt, Tid)>,
+    ) -> Result<(), Stuck> {
         let mut looks = 0;
         loop {
             self.ask_told()?;
@@ -240,7 +247,9 @@ impl View {
             if let Some(new) = new.filter(|&new| !is_same(new) && !mutant(Mutant::NewUnlooked)) {
                 return Err(Stuck::New(new.0));
             }
-            let Some(other) = self.told.iter().find(|told| !is_same((told.at, told.said))) else { return Ok(()) };
+            let Some(other) = self.told.iter().find(|told| !is_same((told.at, told.said))) else {
+                return Ok(());
+            };
             looks += 1;
             if looks == LOOKS_AT_ONCE {
                 return Err(Stuck::Locked(other.at));
@@ -255,7 +264,8 @@ impl View {
     fn ask_told(&mut self) -> Result<(), Stuck> {
         let mut spin = Spin::default();
         for told in &mut self.told {
-            // Acquire: what a commit that has made the row come back has done to cells behind this one is seen there (E3).
+            // Acquire: what a commit that has made the row come back has done to cells behind this
+            // one is seen there (E3).
             let ask = || Tid(told.at.cell_word(0).load(Ordering::Acquire));
             told.said = ask();
             pass(Point::Asked);
@@ -283,7 +293,8 @@ impl View {
 #[inline(always)]
 fn is_same((at, seen): (CellAt, Tid)) -> bool {
     let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    tid.0 == seen.0 || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
+    tid.0 == seen.0
+        || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
 }
 
 /// Notes a conflict for what keeps a view from moving on.

@@ -60,7 +60,8 @@ impl Wanted {
         }
     }
 
-    /// Finds the units that are still there, in the order of their addresses. The session is pinned.
+    /// Finds the units that are still there, in the order of their addresses. The session is
+    /// pinned.
     pub(crate) fn cells(&self, engine: &Common) -> Vec<CellAt> {
         let find = |&(number, unit, ref key): &(u16, usize, KeyWords)| {
             let table = engine.table(number);

@@ -1,4 +1,5 @@
-//! Chains of versions in the order of timestamps, for protocols that link a version before they know whether it will stand.
+//! Chains of versions in the order of timestamps, for protocols that link a version before they
+//! know whether it will stand.
 //!
 //! ```text
 //! cell     | newest: 52 | flags: 12 | seen until |  | stamp | rts | older |   payload ...
@@ -6,19 +7,25 @@
 //! stamp    | ts: 60 | delta: 1 | absent: 1 | state: 2 |
 //! ```
 //!
-//! A cell's first word is like a [`Tid`], with the address of the newest version in place of its number; zero if the chain is
-//! empty. Below the last version of a chain the row is absent, which may have been seen until the time in the cell's second word. What
-//! follows is room for one version, the first that is ever linked. All others are blocks of their table's version slab. A version in
-//! a block may be a *delta*: what is to be done to the row below ([`delta`](super::delta)), in words behind its header.
+//! A cell's first word is like a [`Tid`], with the address of the newest version in place of its
+//! number; zero if the chain is empty. Below the last version of a chain the row is absent, which
+//! may have been seen until the time in the cell's second word. What follows is room for one
+//! version, the first that is ever linked. All others are blocks of their table's version slab. A
+//! version in a block may be a *delta*: what is to be done to the row below
+//! ([`delta`](super::delta)), in words behind its header.
 //!
 //! # Invariants
-//! * **C1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only this file makes them.
-//! * **C2** A version that was reachable under a pin is neither freed nor used anew while that pin lasts, or while it is in its chain; the
-//!   one in the record never is.
-//! * **C3** Timestamps of a chain descend. A version's does not change; its state is PENDING, until its owner makes it COMMITTED or
-//!   ABORTED, for good. The payload is written by the owner before that. A committed delta comes to be no delta, once, by who has
-//!   latched the cell; nobody else looks at the words of a delta that is committed, nor anybody but its owner at those of one that is not.
-//! * **C4** Who changes a cell's word or an `older` has latched the cell: INSTALL, by one exchange. It waits for nobody until it lets go.
+//! * **C1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only
+//!   this file makes them.
+//! * **C2** A version that was reachable under a pin is neither freed nor used anew while that pin
+//!   lasts, or while it is in its chain; the one in the record never is.
+//! * **C3** Timestamps of a chain descend. A version's does not change; its state is PENDING, until
+//!   its owner makes it COMMITTED or ABORTED, for good. The payload is written by the owner before
+//!   that. A committed delta comes to be no delta, once, by who has latched the cell; nobody else
+//!   looks at the words of a delta that is committed, nor anybody but its owner at those of one
+//!   that is not.
+//! * **C4** Who changes a cell's word or an `older` has latched the cell: INSTALL, by one exchange.
+//!   It waits for nobody until it lets go.
 
 use super::delta::{self, Room};
 use super::{CellAt, Tid};
@@ -28,9 +35,11 @@ use std::marker::PhantomData;
 
 /// Words of a version before its payload.
 pub(crate) const VERSION_WORDS: usize = 3;
-/// Words of a version's block behind its payload, so that one or two operations on a small unit can be put off.
+/// Words of a version's block behind its payload, so that one or two operations on a small unit can
+/// be put off.
 pub(crate) const SPARE_WORDS: usize = 2;
-/// Words of a cell: the newest version, until when the absence below all was seen, and the header of the version in the record.
+/// Words of a cell: the newest version, until when the absence below all was seen, and the header
+/// of the version in the record.
 pub(crate) const CHAIN_WORDS: usize = 2 + VERSION_WORDS;
 
 const NEWEST: usize = 0;
@@ -41,7 +50,8 @@ const STAMP: usize = 0;
 const RTS: usize = 1;
 const OLDER: usize = 2;
 
-/// By how much addresses are shifted to leave room for a cell's flags. Every block lies at a multiple of eight bytes.
+/// By how much addresses are shifted to leave room for a cell's flags. Every block lies at a
+/// multiple of eight bytes.
 const ADDRESS_SHIFT: u32 = 9;
 
 /// When a version was written, and what has become of it.
@@ -119,7 +129,8 @@ pub(crate) struct Version<'a> {
     cell: PhantomData<&'a CellAt>,
 }
 
-/// A version without its place: the same as long as it cannot be freed; zero is the absence below all versions.
+/// A version without its place: the same as long as it cannot be freed; zero is the absence below
+/// all versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VersionId(u64);
 
@@ -160,12 +171,14 @@ impl CellAt {
         self.linked_at(word.version() >> ADDRESS_SHIFT)
     }
 
-    /// The version called so, which was reachable under the present pin, or has not been taken out of its chain.
+    /// The version called so, which was reachable under the present pin, or has not been taken out
+    /// of its chain.
     pub(crate) fn linked(&self, id: VersionId) -> Option<Version<'_>> {
         self.linked_at(id.0)
     }
 
-    /// Until when the absence below all versions may have been seen; and by deltas, that there is a row.
+    /// Until when the absence below all versions may have been seen; and by deltas, that there is a
+    /// row.
     #[inline]
     pub(crate) fn existence_rts(&self) -> &AtomicU64 {
         self.cell_word(EXISTENCE_RTS)
@@ -192,7 +205,12 @@ impl CellAt {
             return Ok(Latched { at: self, word });
         }
         // Acquire: what others have linked here is ours to see (E3).
-        match cell.compare_exchange(word.0, word.0 | Tid::INSTALL, Ordering::Acquire, Ordering::Relaxed) {
+        match cell.compare_exchange(
+            word.0,
+            word.0 | Tid::INSTALL,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        ) {
             Ok(_) => Ok(Latched { at: self, word }),
             Err(now) => Err(Tid(now)),
         }
@@ -237,7 +255,11 @@ impl CellAt {
 
     #[inline(always)]
     fn linked_at(&self, address: u64) -> Option<Version<'_>> {
-        Block::at(address).map(|block| Version { block, words: self.payload_words(), cell: PhantomData })
+        Block::at(address).map(|block| Version {
+            block,
+            words: self.payload_words(),
+            cell: PhantomData,
+        })
     }
 
     fn linked_in_record(&self) -> Version<'_> {
@@ -251,7 +273,8 @@ impl<'a> Version<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < VERSION_WORDS);
-        // SAFETY: every version begins with a header (C1), and stays for as long as its cell's handle does (C2, R2).
+        // SAFETY: every version begins with a header (C1), and stays for as long as its cell's
+        // handle does (C2, R2).
         unsafe { self.block.word(index) }
     }
 
@@ -304,7 +327,8 @@ impl<'a> Version<'a> {
     /// The words of a delta. Not of a version in the record, which has no more room than the unit.
     fn delta_words(self) -> &'a [AtomicU64] {
         assert!(self.stamp().is_delta());
-        // SAFETY: as in `payload`; a delta is in a block (`link`), and blocks have so much room behind (C1).
+        // SAFETY: as in `payload`; a delta is in a block (`link`), and blocks have so much room
+        // behind (C1).
         unsafe { self.block.words(VERSION_WORDS, self.words + SPARE_WORDS) }
     }
 
@@ -318,12 +342,13 @@ impl<'a> Version<'a> {
         stamp.store(stamp.load(Ordering::Relaxed) & !Stamp::DELTA, Ordering::Release);
     }
 
-    /// Takes over the words of another version of the unit, a row that stands. The caller owns this one, which is pending.
+    /// Takes over the words of another version of the unit, a row that stands. The caller owns this
+    /// one, which is pending.
     pub(crate) fn copy_from(self, other: Version<'_>) {
         assert!(self.stamp().is_pending() && other.stamp().is_readable());
         debug_assert_eq!(self.words, other.words);
-        // SAFETY: as in `payload`. Nobody else looks at the words of this version before it is settled, and those of the other one are not
-        // written any more (C3).
+        // SAFETY: as in `payload`. Nobody else looks at the words of this version before it is
+        // settled, and those of the other one are not written any more (C3).
         unsafe { self.block.copy_words(other.block, VERSION_WORDS, self.words) };
     }
 
@@ -367,9 +392,14 @@ impl<'a> Latched<'a> {
         self.newest().is_some_and(|newest| newest.and_older().any(|version| version.id() == first))
     }
 
-    /// Links a version below `above`, or as the newest, whose timestamp is above that of what was there. It is in the block,
-    /// which is the caller's, or in the record.
-    pub(crate) fn link(&mut self, above: Option<Version<'a>>, block: Option<Block>, stamp: Stamp) -> Version<'a> {
+    /// Links a version below `above`, or as the newest, whose timestamp is above that of what was
+    /// there. It is in the block, which is the caller's, or in the record.
+    pub(crate) fn link(
+        &mut self,
+        above: Option<Version<'a>>,
+        block: Option<Block>,
+        stamp: Stamp,
+    ) -> Version<'a> {
         let new = match block {
             Some(block) => Version { block, words: self.at.payload_words(), cell: PhantomData },
             None => {
@@ -379,8 +409,14 @@ impl<'a> Latched<'a> {
             }
         };
         let below = above.map_or_else(|| self.newest(), Version::older);
-        debug_assert!(below.is_none_or(|below| below.stamp().ts() < stamp.ts()), "timestamps of a chain descend");
-        debug_assert!(above.is_none_or(|above| above.stamp().ts() > stamp.ts()), "timestamps of a chain descend");
+        debug_assert!(
+            below.is_none_or(|below| below.stamp().ts() < stamp.ts()),
+            "timestamps of a chain descend"
+        );
+        debug_assert!(
+            above.is_none_or(|above| above.stamp().ts() > stamp.ts()),
+            "timestamps of a chain descend"
+        );
         new.word(STAMP).store(stamp.0, Ordering::Relaxed);
         new.rts().store(stamp.ts(), Ordering::Relaxed);
         new.word(OLDER).store(below.map_or(0, |below| below.block.address()), Ordering::Relaxed);
@@ -394,8 +430,9 @@ impl<'a> Latched<'a> {
     /// Applies a delta of this chain that is committed to an image of the unit.
     pub(crate) fn apply_delta(&self, version: Version<'_>, image: &mut Vec<u64>) {
         assert!(version.stamp().is_committed());
-        // SAFETY: `link` has cleared these words, and nobody has written them since but its owner, by `delta_room`, before it was
-        // committed (C3), which we have seen. Nobody will before we let go of the cell.
+        // SAFETY: `link` has cleared these words, and nobody has written them since but its owner,
+        // by `delta_room`, before it was committed (C3), which we have seen. Nobody will before we
+        // let go of the cell.
         unsafe { delta::apply(version.delta_words(), self.at, image) }
     }
 

@@ -27,8 +27,8 @@ pub trait Updatable: ColumnKind {}
 #[derive(Debug, Clone, Copy)]
 pub enum Free {}
 
-/// The kind of a column that an index keeps: it has no updates, and is changed by [`modify`](crate::Table::modify) or
-/// [`put`](crate::Table::put), which look at the row.
+/// The kind of a column that an index keeps: it has no updates, and is changed by
+/// [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which look at the row.
 #[derive(Debug, Clone, Copy)]
 pub enum Indexed {}
 
@@ -44,8 +44,8 @@ impl ColumnKind for Indexed {
 
 /// Where a column of `R` with values of type `T` lies.
 ///
-/// A constant of this type is the way to name a column: it is a projection, makes updates ([`Column::set`],
-/// [`Column::add`], …) unless it is [`Indexed`], and puts values into rows.
+/// A constant of this type is the way to name a column: it is a projection, makes updates
+/// ([`Column::set`], [`Column::add`], …) unless it is [`Indexed`], and puts values into rows.
 pub struct Column<R, T, A = Free> {
     pub(crate) group: u8,
     pub(crate) word: u16,
@@ -75,17 +75,36 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         Column::packed(group, word, 0, name)
     }
 
-    /// The column of less than a word that begins at bit `shift` of word `word` of group number `group`.
+    /// The column of less than a word that begins at bit `shift` of word `word` of group number
+    /// `group`.
     ///
     /// # Panics
-    /// If the column reaches beyond its word or its group; in a constant, that is an error of compilation.
-    pub const fn packed(group: usize, word: usize, shift: u32, name: &'static str) -> Column<R, T, A> {
+    /// If the column reaches beyond its word or its group; in a constant, that is an error of
+    /// compilation.
+    pub const fn packed(
+        group: usize,
+        word: usize,
+        shift: u32,
+        name: &'static str,
+    ) -> Column<R, T, A> {
         assert!(group < R::GROUPS.len(), "the column's group does not exist");
-        assert!(T::WORDS == T::BITS.div_ceil(64) as usize, "a field has as many words as its bits need");
+        assert!(
+            T::WORDS == T::BITS.div_ceil(64) as usize,
+            "a field has as many words as its bits need"
+        );
         let words = R::GROUPS[group].words;
         assert!(word <= words && T::WORDS <= words - word, "the column reaches beyond its group");
-        assert!(shift == 0 || shift < 64 && T::BITS <= 64 - shift, "the column reaches beyond its word");
-        Column { group: group as u8, word: word as u16, shift: shift as u8, name, types: PhantomData }
+        assert!(
+            shift == 0 || shift < 64 && T::BITS <= 64 - shift,
+            "the column reaches beyond its word"
+        );
+        Column {
+            group: group as u8,
+            word: word as u16,
+            shift: shift as u8,
+            name,
+            types: PhantomData,
+        }
     }
 
     /// The column's name.
@@ -102,7 +121,11 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where the column begins among the words of a row.
     #[inline(always)]
     fn word_in_row(&self) -> usize {
-        let start = if R::GROUPS.len() > 1 { Self::STARTS[usize::from(self.group) % GROUPS_MAX] } else { 0 };
+        let start = if R::GROUPS.len() > 1 {
+            Self::STARTS[usize::from(self.group) % GROUPS_MAX]
+        } else {
+            0
+        };
         usize::from(start) + usize::from(self.word)
     }
 
@@ -148,13 +171,21 @@ impl<R: Record, T: Field, A: ColumnKind, const N: usize> Column<R, [T; N], A> {
         assert!(index < N, "the array has fewer elements");
         let (word, shift) = place_of_element::<T>(index);
         let Column { group, name, types: _, .. } = *self;
-        Column { group, word: self.word + word as u16, shift: shift as u8, name, types: PhantomData }
+        Column {
+            group,
+            word: self.word + word as u16,
+            shift: shift as u8,
+            name,
+            types: PhantomData,
+        }
     }
 }
 
-/// A component of the primary key of `R`, or all of it: a projection that touches no words of the row.
+/// A component of the primary key of `R`, or all of it: a projection that touches no words of the
+/// row.
 ///
-/// Read alone, it observes the row's first group, so that reading it still says whether there is such a row.
+/// Read alone, it observes the row's first group, so that reading it still says whether there is
+/// such a row.
 pub struct KeyColumn<R: Record, K> {
     name: &'static str,
     component: fn(&R::Key) -> K,
@@ -197,7 +228,13 @@ impl<R, T, A> Column<R, T, A> {
     ) -> Column<R, T, A> {
         let (word, shift) = packing.places[number];
         assert!(word <= u16::MAX as usize, "a row has at most 65,535 words");
-        Column { group: group as u8, word: word as u16, shift: shift as u8, name, types: PhantomData }
+        Column {
+            group: group as u8,
+            word: word as u16,
+            shift: shift as u8,
+            name,
+            types: PhantomData,
+        }
     }
 }
 
@@ -230,8 +267,9 @@ impl Place {
 
 /// What a read asks for: a column, a part of the key, a tuple of projections, or [`Whole`] rows.
 ///
-/// Which groups it touches is known before anything is loaded; exactly those are observed. The trait cannot be implemented
-/// outside this crate; its hidden methods are how a table copies words and makes values of them.
+/// Which groups it touches is known before anything is loaded; exactly those are observed. The
+/// trait cannot be implemented outside this crate; its hidden methods are how a table copies words
+/// and makes values of them.
 pub trait Projection<R: Record>: Copy + private::Sealed {
     /// What the read gives.
     type Value;
@@ -257,7 +295,8 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn column_groups(&self) -> u64;
 
-    /// The set of groups that a read observes, at least one: each of them knows whether the row exists.
+    /// The set of groups that a read observes, at least one: each of them knows whether the row
+    /// exists.
     #[doc(hidden)]
     #[inline(always)]
     fn groups(&self) -> u64 {
@@ -271,7 +310,8 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words);
 
-    /// Copies all of its words from a unit that holds them, and whose words begin at word `start` of the row.
+    /// Copies all of its words from a unit that holds them, and whose words begin at word `start`
+    /// of the row.
     #[doc(hidden)]
     fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Self::Words);
 
@@ -314,10 +354,20 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where the column's words go.
     #[doc(hidden)]
     pub const fn place(&self) -> Place {
-        // Derived code packs columns, and has not been asked whether they lie in a group of the row.
+        // Derived code packs columns, and has not been asked whether they lie in a group of the
+        // row.
         let (group, end) = (self.group as usize, self.word as usize + T::WORDS);
-        assert!(group < R::GROUPS.len() && end <= R::GROUPS[group].words, "the column reaches beyond its group");
-        Place { group: self.group, word: self.word, words: T::WORDS as u16, shift: self.shift, mask: Self::MASK }
+        assert!(
+            group < R::GROUPS.len() && end <= R::GROUPS[group].words,
+            "the column reaches beyond its group"
+        );
+        Place {
+            group: self.group,
+            word: self.word,
+            words: T::WORDS as u16,
+            shift: self.shift,
+            mask: Self::MASK,
+        }
     }
 }
 
@@ -337,7 +387,11 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     #[inline(always)]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut T::Buffer) {
         if unit.holds(self.group) {
-            self.copy_from(from, unit.offset_of(R::GROUPS, self.group) + usize::from(self.word), into);
+            self.copy_from(
+                from,
+                unit.offset_of(R::GROUPS, self.group) + usize::from(self.word),
+                into,
+            );
         }
     }
 
@@ -441,7 +495,13 @@ impl<R: Record> Projection<R> for Whole {
 
     fn places(&self, each: &mut impl FnMut(Place)) {
         for (group, &Group { words, .. }) in R::GROUPS.iter().enumerate() {
-            each(Place { group: group as u8, word: 0, words: words as u16, shift: 0, mask: u64::MAX });
+            each(Place {
+                group: group as u8,
+                word: 0,
+                words: words as u16,
+                shift: 0,
+                mask: u64::MAX,
+            });
         }
     }
 
@@ -457,7 +517,13 @@ impl<R: Record> Projection<R> for Whole {
         let image = store_in(value, &mut image);
         let mut start = 0;
         for (group, &Group { words, .. }) in R::GROUPS.iter().enumerate() {
-            let place = Place { group: group as u8, word: 0, words: words as u16, shift: 0, mask: u64::MAX };
+            let place = Place {
+                group: group as u8,
+                word: 0,
+                words: words as u16,
+                shift: 0,
+                mask: u64::MAX,
+            };
             sink.set(place, |index| image[start + index])?;
             start += words;
         }

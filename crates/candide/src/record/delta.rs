@@ -1,15 +1,18 @@
-//! Updates that are put off: what a transaction does to one unit, as words of a version, to be applied when somebody reads it.
+//! Updates that are put off: what a transaction does to one unit, as words of a version, to be
+//! applied when somebody reads it.
 //!
-//! Only what cannot fail can be put off, whatever the row will be by then; of a user's updater, what is declared total. A delta is a row
-//! of operations, each with a head and its operands, and a zero where there is room left:
+//! Only what cannot fail can be put off, whatever the row will be by then; of a user's updater,
+//! what is declared total. A delta is a row of operations, each with a head and its operands, and a
+//! zero where there is room left:
 //!
 //! ```text
 //! | words: 16 | word: 16 | bits: 8 | shift: 8 | signed: 8 | code: 8 |   | operand |   ...
 //! | function: 48 | what the function has to know: 8 | USER: 8 |          | word of the value |   ...
 //! ```
 //!
-//! An updater that fails all the same can be told so by nobody: its transaction is over. Then it has no effect on the row. Whoever applies
-//! it, who happens to read, or collects, notices nothing of that; but the panic has been reported as any is.
+//! An updater that fails all the same can be told so by nobody: its transaction is over. Then it
+//! has no effect on the row. Whoever applies it, who happens to read, or collects, notices nothing
+//! of that; but the panic has been reported as any is.
 
 use super::{CellAt, Code, Op, UserUpdate};
 use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
@@ -20,11 +23,13 @@ const USER: u8 = Code::TOTAL.len() as u8;
 
 impl Code {
     /// The codes of what can be put off; a head says which by its place here.
-    const TOTAL: [Code; 5] = [Code::Set, Code::Max, Code::Min, Code::WrappingAdd, Code::WrappingSub];
+    const TOTAL: [Code; 5] =
+        [Code::Set, Code::Max, Code::Min, Code::WrappingAdd, Code::WrappingSub];
 }
 
 impl Op {
-    /// As how many words it can be put off: if it succeeds on every row. What a user's takes, the user's says.
+    /// As how many words it can be put off: if it succeeds on every row. What a user's takes, the
+    /// user's says.
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let is_total = Code::TOTAL.contains(&self.code) && !self.at_least && !self.at_most;
         is_total.then(|| 1 + self.operands())
@@ -36,7 +41,8 @@ impl Op {
     }
 
     fn head(&self) -> u64 {
-        let code = Code::TOTAL.iter().position(|&code| code == self.code).expect("it is total") as u64;
+        let code =
+            Code::TOTAL.iter().position(|&code| code == self.code).expect("it is total") as u64;
         let bits = u64::from(self.mask.count_ones());
         let place = u64::from(self.words) << 48 | u64::from(self.word) << 32;
         place | bits << 24 | u64::from(self.shift) << 16 | u64::from(self.signed) << 8 | code
@@ -66,7 +72,8 @@ pub(crate) struct Room<'a>(&'a [AtomicU64]);
 
 impl<'a> Room<'a> {
     /// # Safety
-    /// The words are the caller's, as for [`write_as_is`](crate::sync::write_as_is), until the room has been dropped.
+    /// The words are the caller's, as for [`write_as_is`](crate::sync::write_as_is), until the room
+    /// has been dropped.
     pub(super) unsafe fn new(words: &'a [AtomicU64]) -> Room<'a> {
         Room(words)
     }
@@ -79,7 +86,10 @@ impl<'a> Room<'a> {
                 PutOff::BuiltIn(op, operands) => {
                     left[0].store(op.head(), Ordering::Relaxed);
                     let words = &left[1..][..operands.len()];
-                    words.iter().zip(operands).for_each(|(word, &operand)| word.store(operand, Ordering::Relaxed));
+                    words
+                        .iter()
+                        .zip(operands)
+                        .for_each(|(word, &operand)| word.store(operand, Ordering::Relaxed));
                     1 + operands.len()
                 }
                 // SAFETY: the words are ours (`new`).
@@ -101,7 +111,8 @@ pub(super) fn clear(words: &[AtomicU64]) {
 /// Applies what has been written so to an image of the unit at `at`.
 ///
 /// # Safety
-/// Only [`Room::fill`] and [`clear`] have written the words, for this unit, and that happened before, and nobody writes them meanwhile.
+/// Only [`Room::fill`] and [`clear`] have written the words, for this unit, and that happened
+/// before, and nobody writes them meanwhile.
 pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec<u64>) {
     while let Some((head, behind)) = words.split_first() {
         let head = head.load(Ordering::Relaxed);
@@ -109,7 +120,8 @@ pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec
             break;
         }
         if head as u8 == USER {
-            // SAFETY: an updater was written here, for this unit, and nobody writes, by this function's contract.
+            // SAFETY: an updater was written here, for this unit, and nobody writes, by this
+            // function's contract.
             let (update, behind) = unsafe { UserUpdate::read(head, behind, at) };
             apply_user(&update, at, image);
             words = behind;
@@ -168,10 +180,12 @@ mod tests {
             (number(Code::Min, false, 32, 32, 2), vec![3]),
             (number(Code::Set, false, 8, 0, 0), vec![0x42]),
         ];
-        let block = Block::at(ops[0].1.as_ptr().expose_provenance() as u64).expect("it has operands");
+        let block =
+            Block::at(ops[0].1.as_ptr().expose_provenance() as u64).expect("it has operands");
         // SAFETY: none of its words is looked at.
         let record = unsafe { RecordAt::new(block) };
-        let at = Layout::new(0, 1, None, &[Group::new("only", 4)], true, 0).unwrap().first_of(record);
+        let at =
+            Layout::new(0, 1, None, &[Group::new("only", 4)], true, 0).unwrap().first_of(record);
         for spare in [0, 1, 5] {
             let room = ops.iter().map(|(op, _)| op.words_put_off().unwrap()).sum::<usize>() + spare;
             // Whatever was there before.
@@ -198,7 +212,12 @@ mod tests {
     #[test]
     fn what_may_fail_is_not_put_off() {
         let add = Op { code: Code::Add, ..Op::set_words(0, 1) };
-        for op in [add, Op { code: Code::Max, at_most: true, ..add }, Op::DELETE, Op { code: Code::User, ..add }] {
+        for op in [
+            add,
+            Op { code: Code::Max, at_most: true, ..add },
+            Op::DELETE,
+            Op { code: Code::User, ..add },
+        ] {
             assert_eq!(op.words_put_off(), None);
         }
     }

@@ -5,8 +5,8 @@
 use super::schema::hash_numbers;
 use std::fmt;
 
-/// Words on their way from a record to a value. A buffer may hold anything, torn words included; a value is made of it
-/// only once the protocol has said that the words belong together.
+/// Words on their way from a record to a value. A buffer may hold anything, torn words included; a
+/// value is made of it only once the protocol has said that the words belong together.
 pub trait Buffer: Copy {
     /// A buffer of zeros.
     const ZERO: Self;
@@ -36,7 +36,8 @@ impl<const N: usize> Buffer for [u64; N] {
 
 /// A type that a column can have: plain data of a fixed size.
 ///
-/// A field of a word or more begins on a word; a smaller one lies within a word, wherever its column says.
+/// A field of a word or more begins on a word; a smaller one lies within a word, wherever its
+/// column says.
 ///
 /// | type | bits | |
 /// |---|---:|---|
@@ -61,8 +62,8 @@ pub trait Field: Copy + Send + Sync + 'static {
     const WORDS: usize = Self::BITS.div_ceil(64) as usize;
     /// Of numbers: whether the type has negative values.
     const SIGNED: bool = false;
-    /// What differs between types that lie differently in their words, even in as many bits: a part of
-    /// [`Record::SCHEMA`](crate::Record::SCHEMA).
+    /// What differs between types that lie differently in their words, even in as many bits: a part
+    /// of [`Record::SCHEMA`](crate::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
     /// Holds the field's words until they are known to belong together.
@@ -221,8 +222,8 @@ impl<T: Field> Buffer for OptionBuffer<T> {
     }
 }
 
-/// A value of less than a word is moved up by one bit, which says that there is one; before a larger value is a word that
-/// says so. Without a value, all bits are zero.
+/// A value of less than a word is moved up by one bit, which says that there is one; before a
+/// larger value is a word that says so. Without a value, all bits are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
@@ -252,7 +253,11 @@ const fn elements_per_word<T: Field>() -> usize {
 /// The word of an array where an element begins, and the bit in it.
 pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
     let per_word = elements_per_word::<T>();
-    if T::BITS < 64 { (index / per_word, (index % per_word) as u32 * T::BITS) } else { (index * T::WORDS, 0) }
+    if T::BITS < 64 {
+        (index / per_word, (index % per_word) as u32 * T::BITS)
+    } else {
+        (index * T::WORDS, 0)
+    }
 }
 
 /// The words of an array on their way, as those of its elements.
@@ -266,7 +271,9 @@ impl<T: Field, const N: usize> Buffer for ArrayBuffer<T, N> {
     fn set(&mut self, index: usize, word: u64) {
         if T::BITS < 64 {
             let per_word = elements_per_word::<T>();
-            for (place, element) in self.0.iter_mut().skip(index * per_word).take(per_word).enumerate() {
+            for (place, element) in
+                self.0.iter_mut().skip(index * per_word).take(per_word).enumerate()
+            {
                 element.set(0, word >> (place as u32 * T::BITS) & mask_of::<T>());
             }
         } else if let Some(element) = self.0.get_mut(index / T::WORDS) {
@@ -275,8 +282,9 @@ impl<T: Field, const N: usize> Buffer for ArrayBuffer<T, N> {
     }
 }
 
-/// Elements of less than a word are packed, as many into a word as fit; none straddles two words. Others take their words
-/// one after another. An array begins on a word however small it is, and takes one even if it has no elements.
+/// Elements of less than a word are packed, as many into a word as fit; none straddles two words.
+/// Others take their words one after another. An array begins on a word however small it is, and
+/// takes one even if it has no elements.
 impl<T: Field, const N: usize> Field for [T; N] {
     const BITS: u32 = match place_of_element::<T>(N) {
         (0, 0) => 64,
@@ -291,7 +299,9 @@ impl<T: Field, const N: usize> Field for [T; N] {
         if T::BITS < 64 {
             let per_word = elements_per_word::<T>();
             let elements = self.iter().skip(index * per_word).take(per_word);
-            elements.enumerate().fold(0, |word, (place, element)| word | element.word(0) << (place as u32 * T::BITS))
+            elements.enumerate().fold(0, |word, (place, element)| {
+                word | element.word(0) << (place as u32 * T::BITS)
+            })
         } else {
             self.get(index / T::WORDS).map_or(0, |element| element.word(index % T::WORDS))
         }
@@ -385,7 +395,8 @@ impl<const N: usize> Buffer for Bytes<N> {
 }
 
 impl<const N: usize> Field for Bytes<N> {
-    // A few bytes are kept like many: they begin on a word, so that columns never need to shift them.
+    // A few bytes are kept like many: they begin on a word, so that columns never need to shift
+    // them.
     const BITS: u32 = if N < 8 { 64 } else { N as u32 * 8 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
     type Buffer = Bytes<N>;
@@ -401,7 +412,8 @@ impl<const N: usize> Field for Bytes<N> {
     }
 }
 
-/// Text of at most `N` bytes of UTF-8, kept inline. Equal texts have equal bytes; `"x"` and `"x\0"` differ.
+/// Text of at most `N` bytes of UTF-8, kept inline. Equal texts have equal bytes; `"x"` and `"x\0"`
+/// differ.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Text<const N: usize> {
     bytes: [u8; N],
@@ -440,7 +452,8 @@ impl<const N: usize> Text<N> {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("made of a str, read back whole")
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)])
+            .expect("made of a str, read back whole")
     }
 
     /// Its length in bytes.

@@ -8,9 +8,9 @@ use std::fmt;
 
 /// A type that a primary key, or the key of a secondary index, can have.
 ///
-/// A key becomes a fixed number of words whose order, compared one after another, is the key's order. Each component of
-/// a composite key begins a word of its own. Derived, by `#[derive(Key)]`, for structs of components that have any number of
-/// words, and for enums without fields.
+/// A key becomes a fixed number of words whose order, compared one after another, is the key's
+/// order. Each component of a composite key begins a word of its own. Derived, by `#[derive(Key)]`,
+/// for structs of components that have any number of words, and for enums without fields.
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
@@ -22,8 +22,8 @@ pub trait Key: Copy + Send + Sync + 'static {
     type Words: AsRef<[u64]> + Copy;
     /// How many words.
     const WORDS: usize = Self::WIDTHS.len();
-    /// How many bits of each word are used, at most 64: the rest are zero. A table that does not keep the components of its
-    /// keys apart packs them by this.
+    /// How many bits of each word are used, at most 64: the rest are zero. A table that does not
+    /// keep the components of its keys apart packs them by this.
     const WIDTHS: &'static [u32];
 
     /// The key as words.
@@ -32,8 +32,9 @@ pub trait Key: Copy + Send + Sync + 'static {
     /// The key whose words these are.
     fn from_words(words: &[u64]) -> Self;
 
-    /// Writes the key that has these words, as reports show it: by default the words, derived and for the types of this crate the value.
-    /// Some of the last words may be missing: of long keys a [`Conflict`](crate::Conflict) has only the first.
+    /// Writes the key that has these words, as reports show it: by default the words, derived and
+    /// for the types of this crate the value. Some of the last words may be missing: of long keys a
+    /// [`Conflict`](crate::Conflict) has only the first.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -220,7 +221,8 @@ const LONG_KEY_WORDS: usize = super::KEY_WORDS_MAX;
 /// The widths of that many words.
 const WHOLE_WORDS: &[u32] = &[u64::BITS; LONG_KEY_WORDS];
 
-/// The words of a key of bytes: as many as its type needs, of an array that is large enough for all.
+/// The words of a key of bytes: as many as its type needs, of an array that is large enough for
+/// all.
 #[derive(Debug, Clone, Copy)]
 pub struct LongKey<const BYTES: usize> {
     words: [u64; LONG_KEY_WORDS],
@@ -306,10 +308,17 @@ mod tests {
 
     fn keeps_order<K: Key + PartialOrd + std::fmt::Debug>(keys: &[K]) {
         for a in keys {
-            assert_eq!(K::from_words(a.words().as_ref()).partial_cmp(a), Some(std::cmp::Ordering::Equal));
+            assert_eq!(
+                K::from_words(a.words().as_ref()).partial_cmp(a),
+                Some(std::cmp::Ordering::Equal)
+            );
             assert_eq!(a.words().as_ref().len(), K::WORDS);
             for b in keys {
-                assert_eq!(a.words().as_ref().cmp(b.words().as_ref()), a.partial_cmp(b).unwrap(), "{a:?} {b:?}");
+                assert_eq!(
+                    a.words().as_ref().cmp(b.words().as_ref()),
+                    a.partial_cmp(b).unwrap(),
+                    "{a:?} {b:?}"
+                );
             }
         }
     }
@@ -322,13 +331,23 @@ mod tests {
         keeps_order(&[isize::MIN, -1, 0, isize::MAX]);
         keeps_order(&[0, 1, usize::MAX]);
         keeps_order(&[0, 1, u128::from(u64::MAX), u128::from(u64::MAX) + 1, u128::MAX]);
-        keeps_order(&[i128::MIN, i128::from(i64::MIN) - 1, -1, 0, i128::from(u64::MAX) + 1, i128::MAX]);
+        keeps_order(&[
+            i128::MIN,
+            i128::from(i64::MIN) - 1,
+            -1,
+            0,
+            i128::from(u64::MAX) + 1,
+            i128::MAX,
+        ]);
         keeps_order(&['\0', 'a', 'ä', '\u{d7ff}', '\u{e000}', char::MAX]);
         keeps_order(&[false, true]);
         keeps_order(&[None, Some(i64::MIN), Some(-1), Some(0), Some(i64::MAX)]);
         keeps_order(&[None, Some(false), Some(true)]);
         keeps_order(&[(1u32, -1i64), (1, 0), (0, 5), (2, -7)]);
-        keeps_order(&["", "x", "x\0", "x\0\0", "xy", "abcdefgh", "abcdefghi"].map(|t| Text::<9>::new(t).unwrap()));
+        keeps_order(
+            &["", "x", "x\0", "x\0\0", "xy", "abcdefgh", "abcdefghi"]
+                .map(|t| Text::<9>::new(t).unwrap()),
+        );
         keeps_order(&[*b"abcdefghi", *b"abcdefghj", *b"\0bcdefghj"].map(Bytes::<9>::new));
     }
 }

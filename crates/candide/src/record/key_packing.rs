@@ -5,11 +5,11 @@
 use super::Key;
 use super::layout::KeyWords;
 
-/// How the words of a key become the fewer words that a table keeps when its components need not lie apart: the bits of each,
-/// one after another, so that the order stays the same.
+/// How the words of a key become the fewer words that a table keeps when its components need not
+/// lie apart: the bits of each, one after another, so that the order stays the same.
 ///
-/// A component that begins a word of its own begins a layer of its own in an ordered index; packed ones share leaves, and
-/// so conflict with each other.
+/// A component that begins a word of its own begins a layer of its own in an ordered index; packed
+/// ones share leaves, and so conflict with each other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyPacking {
     widths: &'static [u32],
@@ -23,7 +23,8 @@ impl KeyPacking {
         (words < widths.len()).then_some(KeyPacking { widths, words })
     }
 
-    /// Whether there is a packing of these keys, so that code for those that have none need not ask.
+    /// Whether there is a packing of these keys, so that code for those that have none need not
+    /// ask.
     pub(crate) const fn exists_for<K: Key>() -> bool {
         packed_words(K::WIDTHS) < K::WIDTHS.len()
     }
@@ -34,11 +35,15 @@ impl KeyPacking {
     }
 
     pub(crate) fn pack(&self, words: &[u64]) -> KeyWords {
-        assert!(words.len() == self.widths.len(), "`Key::words` gives another number of words than `Key::WIDTHS`");
+        assert!(
+            words.len() == self.widths.len(),
+            "`Key::words` gives another number of words than `Key::WIDTHS`"
+        );
         let mut packed = KeyWords::zeros(self.words);
         let mut begin = 0;
         for (&word, &width) in words.iter().zip(self.widths) {
-            // Within two words at most, from the left. Bits beyond the width are those of a bound that lies behind every key.
+            // Within two words at most, from the left. Bits beyond the width are those of a bound
+            // that lies behind every key.
             let shifted = (u128::from(word) << (128 - width)) >> (begin % 64);
             let at = (begin / 64) as usize;
             packed.as_mut_slice()[at] |= (shifted >> 64) as u64;
@@ -123,7 +128,10 @@ mod tests {
 
     #[test]
     fn nothing_is_packed_that_would_not_shrink() {
-        assert!(KeyPacking::new(<(u64, u64)>::WIDTHS).is_none() && KeyPacking::new(u8::WIDTHS).is_none());
+        assert!(
+            KeyPacking::new(<(u64, u64)>::WIDTHS).is_none()
+                && KeyPacking::new(u8::WIDTHS).is_none()
+        );
         assert_eq!(KeyPacking::new(<(u32, u32)>::WIDTHS).unwrap().words(), 1);
     }
 }

@@ -49,7 +49,8 @@ pub(super) fn show_value<K: Key + Debug>(words: &[u64], f: &mut Formatter<'_>) -
     if words.len() < K::WORDS { f.write_str(MORE) } else { K::from_words(words).fmt(f) }
 }
 
-/// The components of a composite in parentheses, as far as there are words of them, behind the composite's name.
+/// The components of a composite in parentheses, as far as there are words of them, behind the
+/// composite's name.
 pub fn show_components(
     name: &str,
     components: &[(usize, Show)],
@@ -86,7 +87,12 @@ pub(super) fn show_option<K: Key>(words: &[u64], f: &mut Formatter<'_>) -> fmt::
 }
 
 /// Bytes that some words hold, as `text` or not, of `length`; fewer if words are missing.
-pub(super) fn show_bytes(words: &[u64], length: Option<usize>, text: bool, f: &mut Formatter<'_>) -> fmt::Result {
+pub(super) fn show_bytes(
+    words: &[u64],
+    length: Option<usize>,
+    text: bool,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
     if words.is_empty() && length.is_none() {
         return f.write_str(MORE);
     }
@@ -162,11 +168,21 @@ mod tests {
             r"true '\n' Some(-3) None"
         );
         assert_eq!(whole((1u8, -2i64, false)), "(1, -2, false)");
-        assert_eq!([whole(Color::Red), whole(Color::Green), whole(Id(9))].join(" "), "Red Green Id(9)");
+        assert_eq!(
+            [whole(Color::Red), whole(Color::Green), whole(Id(9))].join(" "),
+            "Red Green Id(9)"
+        );
         let text = |text| Text::<20>::new(text).unwrap();
-        assert_eq!([whole(text("")), whole(text("Smith")), whole(text("\"\0"))].join(" "), r#""" "Smith" "\"\0""#);
+        assert_eq!(
+            [whole(text("")), whole(text("Smith")), whole(text("\"\0"))].join(" "),
+            r#""" "Smith" "\"\0""#
+        );
         assert_eq!(whole(Bytes::<3>::new(*b"a\0\xff")), r#"b"a\x00\xff""#);
-        let name = Name { branch: -3, last: text("Thunder-ten-tronckh"), first: Text::new("Candide").unwrap() };
+        let name = Name {
+            branch: -3,
+            last: text("Thunder-ten-tronckh"),
+            first: Text::new("Candide").unwrap(),
+        };
         assert_eq!(whole(name), r#"Name(-3, "Thunder-ten-tronckh", "Candide")"#);
         assert_eq!(whole(Plain), "[4, 5]");
     }
@@ -179,7 +195,10 @@ mod tests {
         // Within a character.
         assert_eq!(shown(text("1234567ä"), 1), r#""1234567".."#);
         assert_eq!(shown(Bytes::<16>::new(*b"0123456789abcdef"), 1), r#"b"01234567".."#);
-        assert_eq!([shown(u128::MAX, 1), shown(Some(1u8), 1), shown(None::<u8>, 1)].join(" "), ".. Some(..) None");
+        assert_eq!(
+            [shown(u128::MAX, 1), shown(Some(1u8), 1), shown(None::<u8>, 1)].join(" "),
+            ".. Some(..) None"
+        );
         let name = Name { branch: -3, last: text("Martin"), first: Text::new("x").unwrap() };
         assert_eq!(shown(name, 4), r#"Name(-3, "Martin"..)"#);
         assert_eq!(shown(name, 5), r#"Name(-3, "Martin", ..)"#);

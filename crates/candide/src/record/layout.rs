@@ -17,9 +17,11 @@ use std::sync::Arc;
 /// A record in memory that stays allocated while its holder is pinned.
 ///
 /// # Invariants
-/// * **R1** It was laid out by the [`Layout`] of the table named in its accesses, in a block at least that large.
-/// * **R2** Whoever holds one is pinned, and was when it was reachable from the index; or owns it (not yet linked,
-///   or quiescence). Handles live in attempts and row handles, which end with the pin.
+/// * **R1** It was laid out by the [`Layout`] of the table named in its accesses, in a block at
+///   least that large.
+/// * **R2** Whoever holds one is pinned, and was when it was reachable from the index; or owns it
+///   (not yet linked, or quiescence). Handles live in attempts and row handles, which end with the
+///   pin.
 /// * **R3** The key words are written before the record is linked and never again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordAt(Block);
@@ -34,8 +36,8 @@ impl RecordAt {
         RecordAt(block)
     }
 
-    /// A new record of a table, owned by the caller: its key is written, its cells are not. `slab` is the table's own,
-    /// whose blocks are made for its layout.
+    /// A new record of a table, owned by the caller: its key is written, its cells are not. `slab`
+    /// is the table's own, whose blocks are made for its layout.
     #[inline(always)]
     pub(crate) fn allocate(
         layout: &Layout,
@@ -59,7 +61,8 @@ impl RecordAt {
     /// Word `index` of the key.
     #[inline(always)]
     pub(crate) fn key_word(self, index: usize) -> u64 {
-        // SAFETY: the key's words lead every record (R1), which is allocated (R2). Relaxed: published with the link (R3).
+        // SAFETY: the key's words lead every record (R1), which is allocated (R2). Relaxed:
+        // published with the link (R3).
         unsafe { self.0.word(index) }.load(Ordering::Relaxed)
     }
 
@@ -83,7 +86,11 @@ impl RecordAt {
     /// A copy of the key, which has `count` words.
     pub(crate) fn key_words(self, count: usize) -> KeyWords {
         let mut words = KeyWords::zeros(count);
-        words.as_mut_slice().iter_mut().enumerate().for_each(|(index, word)| *word = self.key_word(index));
+        words
+            .as_mut_slice()
+            .iter_mut()
+            .enumerate()
+            .for_each(|(index, word)| *word = self.key_word(index));
         words
     }
 
@@ -127,8 +134,8 @@ impl KeyWords {
     }
 }
 
-/// Where a unit lies in its record, in one word, so that a [`CellAt`] is two registers: put together of smaller parts in memory it
-/// would be read before it is written.
+/// Where a unit lies in its record, in one word, so that a [`CellAt`] is two registers: put
+/// together of smaller parts in memory it would be read before it is written.
 ///
 /// ```text
 /// | table: 16 | words: 16 | cell: 16 | words of the cell: 8 | unit: 8 |
@@ -137,11 +144,19 @@ impl KeyWords {
 struct UnitPlace(u64);
 
 impl UnitPlace {
-    /// The place of a unit whose cell of `cell_words` words begins at word `cell`, followed by a payload of `words` words.
+    /// The place of a unit whose cell of `cell_words` words begins at word `cell`, followed by a
+    /// payload of `words` words.
     fn new(table: u16, words: u16, cell: u16, cell_words: u8, unit: u8) -> UnitPlace {
-        let parts =
-            [(table.into(), 48), (words.into(), 32), (cell.into(), 16), (cell_words.into(), 8), (unit.into(), 0)];
-        UnitPlace(parts.into_iter().fold(0u64, |word, (part, shift): (u64, u32)| word | part << shift))
+        let parts = [
+            (table.into(), 48),
+            (words.into(), 32),
+            (cell.into(), 16),
+            (cell_words.into(), 8),
+            (unit.into(), 0),
+        ];
+        UnitPlace(
+            parts.into_iter().fold(0u64, |word, (part, shift): (u64, u32)| word | part << shift),
+        )
     }
 
     #[inline(always)]
@@ -189,15 +204,16 @@ impl CellAt {
         self.place.table()
     }
 
-    /// The first words of the record's key, as many as fit; the rest is zero. Words behind a shorter key may follow.
+    /// The first words of the record's key, as many as fit; the rest is zero. Words behind a
+    /// shorter key may follow.
     pub(crate) fn key_prefix<const N: usize>(self) -> [u64; N] {
         // The cell comes after the key, so words before it are in bounds.
         let count = N.min(self.place.cell());
         std::array::from_fn(|index| if index < count { self.record.key_word(index) } else { 0 })
     }
 
-    /// The unit's identity within its database while its record is allocated. Not an address of anything where words are
-    /// larger than eight bytes, as under a model.
+    /// The unit's identity within its database while its record is allocated. Not an address of
+    /// anything where words are larger than eight bytes, as under a model.
     #[inline(always)]
     pub(crate) fn address(self) -> u64 {
         self.record.0.address() + self.place.cell() as u64 * 8
@@ -213,7 +229,8 @@ impl CellAt {
         Unit { split, index: self.place.unit() as u8 }
     }
 
-    /// Whether this is the record's first unit, whose cell speaks for the record's place in the index.
+    /// Whether this is the record's first unit, whose cell speaks for the record's place in the
+    /// index.
     pub(crate) fn is_first(self) -> bool {
         self.place.unit() == 0
     }
@@ -238,13 +255,14 @@ impl CellAt {
         unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
     }
 
-    /// Copies some of the unit's words into a block that is the caller's, from word `to` on. Nobody writes them meanwhile: the caller has
-    /// locked the unit.
+    /// Copies some of the unit's words into a block that is the caller's, from word `to` on. Nobody
+    /// writes them meanwhile: the caller has locked the unit.
     #[inline]
     pub(super) fn copy_words_to(&self, block: Block, to: usize, words: Range<usize>) {
         assert!(words.end <= self.place.words());
         let from = self.record.0.offset(self.payload_start() + words.start);
-        // SAFETY: R1 and R2; the block is long enough and the caller's, and whoever locks a unit has seen its last writes.
+        // SAFETY: R1 and R2; the block is long enough and the caller's, and whoever locks a unit
+        // has seen its last writes.
         unsafe { block.offset(to).copy_words(from, 0, words.len()) };
     }
 
@@ -262,7 +280,8 @@ impl CellAt {
     /// Brings the cell and the whole payload nearer, if they are small; says whether it did.
     #[inline(always)]
     pub(crate) fn prefetch_small(&self) -> bool {
-        /// Two lines' worth: the first word, the one a line behind it, and the last are in all the lines there are.
+        /// Two lines' worth: the first word, the one a line behind it, and the last are in all the
+        /// lines there are.
         const SMALL: usize = 16;
         let (cell, end) = (self.place.cell(), self.payload_start() + self.place.words());
         let is_small = end - cell <= SMALL;
@@ -295,8 +314,8 @@ impl Words<'_> {
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> u64 {
         match self {
-            // Acquire pairs with the Release of the install (E3): whoever sees a word of an install in progress sees
-            // its lock at the second look.
+            // Acquire pairs with the Release of the install (E3): whoever sees a word of an install
+            // in progress sees its lock at the second look.
             Words::Shared(words) => words[index].load(Ordering::Acquire),
             Words::Own(words) => words[index],
         }
@@ -323,7 +342,9 @@ impl Words<'_> {
     #[inline]
     pub(crate) fn extend(&self, count: usize, sink: &mut Vec<u64>) {
         match self {
-            Words::Shared(words) => sink.extend(words[..count].iter().map(|word| word.load(Ordering::Acquire))), // E3
+            Words::Shared(words) => {
+                sink.extend(words[..count].iter().map(|word| word.load(Ordering::Acquire)))
+            } // E3
             Words::Own(words) => sink.extend_from_slice(&words[..count]),
         }
     }
@@ -448,11 +469,17 @@ pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K
     match packing {
         None if K::WORDS <= FEW => {
             let mut words = [0; FEW];
-            words.iter_mut().take(K::WORDS).enumerate().for_each(|(index, word)| *word = record.key_word(index));
+            words
+                .iter_mut()
+                .take(K::WORDS)
+                .enumerate()
+                .for_each(|(index, word)| *word = record.key_word(index));
             K::from_words(&words[..K::WORDS])
         }
         None => K::from_words(record.key_words(K::WORDS).as_slice()),
-        Some(packing) => K::from_words(packing.unpack(record.key_words(packing.words()).as_slice()).as_slice()),
+        Some(packing) => {
+            K::from_words(packing.unpack(record.key_words(packing.words()).as_slice()).as_slice())
+        }
     }
 }
 
@@ -472,13 +499,20 @@ impl Layout {
         let key_words = packing.map_or(key_words, |packing| packing.words());
         let all = [Group::new("row", start_of(groups, groups.len()))];
         let units_wanted = if split { groups } else { &all };
-        let total_words = key_words + units_wanted.iter().map(|unit| cell_words + unit.words).sum::<usize>();
+        let total_words =
+            key_words + units_wanted.iter().map(|unit| cell_words + unit.words).sum::<usize>();
         if total_words > RECORD_WORDS_MAX {
             return Err(total_words);
         }
         let (mut cell, mut start) = (key_words, 0);
         let place = |(number, unit): (usize, &Group)| {
-            let place = UnitPlace::new(table, unit.words as u16, cell as u16, cell_words as u8, number as u8);
+            let place = UnitPlace::new(
+                table,
+                unit.words as u16,
+                cell as u16,
+                cell_words as u8,
+                number as u8,
+            );
             let placed = PlacedUnit { place, start: start as u16 };
             cell += cell_words + unit.words;
             start += unit.words;
@@ -494,7 +528,8 @@ impl Layout {
         usize::from(self.key_words)
     }
 
-    /// The first words of a key, as its type gives them, of the first words that records keep; and whether it has more.
+    /// The first words of a key, as its type gives them, of the first words that records keep; and
+    /// whether it has more.
     pub(crate) fn key_from_prefix(&self, kept: &[u64]) -> (Vec<u64>, bool) {
         let kept = &kept[..self.key_words().min(kept.len())];
         match self.packing {
@@ -588,7 +623,10 @@ impl Layout {
 
     /// All units of `record`, the first one first.
     #[inline(always)]
-    pub(crate) fn cells(&self, record: RecordAt) -> impl ExactSizeIterator<Item = CellAt> + Clone + use<'_> {
+    pub(crate) fn cells(
+        &self,
+        record: RecordAt,
+    ) -> impl ExactSizeIterator<Item = CellAt> + Clone + use<'_> {
         self.units.iter().map(move |unit| unit.of(record))
     }
 

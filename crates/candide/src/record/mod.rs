@@ -1,4 +1,5 @@
-//! What a row is made of: fields, columns, groups, keys; how it lies in words; how it is read and updated.
+//! What a row is made of: fields, columns, groups, keys; how it lies in words; how it is read and
+//! updated.
 
 pub(crate) mod chain;
 mod column;
@@ -16,13 +17,17 @@ mod tid;
 pub(crate) mod undo;
 mod update;
 
-pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection, Updatable, Whole};
+pub use column::{
+    Column, ColumnKind, Free, Indexed, KeyColumn, Place, Projection, Updatable, Whole,
+};
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
 pub use key::{Key, OneWord};
 pub(crate) use key_packing::KeyPacking;
 pub(crate) use key_text::{Show, Shown};
 pub use layout::{CellAt, Unit, Words};
-pub(crate) use layout::{KEY_WORDS_MAX, KeyWords, Layout, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt, Units};
+pub(crate) use layout::{
+    KEY_WORDS_MAX, KeyWords, Layout, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt, Units,
+};
 pub(crate) use range::Edge;
 pub use range::{KeyPrefix, KeyRange, Prefix, WordRange};
 pub use schema::{Group, Record, schema_hash};

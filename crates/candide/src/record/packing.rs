@@ -11,8 +11,9 @@ pub struct Size {
     words: usize,
 }
 
-/// What derived code does with columns of a type. It says `<T as ColumnType>::…` every time: compilers then make one error of a
-/// type that columns cannot have, and not one of each thing that is done.
+/// What derived code does with columns of a type. It says `<T as ColumnType>::…` every time:
+/// compilers then make one error of a type that columns cannot have, and not one of each thing that
+/// is done.
 #[diagnostic::on_unimplemented(
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
@@ -44,8 +45,8 @@ impl<T: Field> ColumnType for T {
     }
 }
 
-/// Where the columns of a group lie: those of a word or more first, in order, then the others, large before small, each
-/// in the first word that has room for it.
+/// Where the columns of a group lie: those of a word or more first, in order, then the others,
+/// large before small, each in the first word that has room for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Packing<const N: usize> {
     /// The words of the group.
@@ -61,7 +62,10 @@ impl<const N: usize> Packing<N> {
         let (mut words, mut index) = (0, 0);
         while index < N {
             let Size { bits, words: needed } = sizes[index];
-            assert!(needed == bits.div_ceil(64) as usize, "a field has as many words as its bits need");
+            assert!(
+                needed == bits.div_ceil(64) as usize,
+                "a field has as many words as its bits need"
+            );
             if bits >= 64 {
                 places[index] = (words, 0);
                 words += needed;
@@ -112,7 +116,9 @@ pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]
 
 /// The word of an enum's value is the position of a variant, which this one is not.
 pub fn no_variant(name: &str, position: u64) -> ! {
-    unreachable!("{name} has no variant number {position}; the words of a value were read back whole")
+    unreachable!(
+        "{name} has no variant number {position}; the words of a value were read back whole"
+    )
 }
 
 #[cfg(test)]

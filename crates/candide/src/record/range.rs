@@ -3,9 +3,12 @@
 #![forbid(unsafe_code)]
 
 use super::{Bytes, KEY_WORDS_MAX, Key, KeyPacking, OneWord, Text};
-use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use std::ops::{
+    Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
+};
 
-/// Words of a key that its edge has in itself. Scans are made of edges and moved about, so these are few.
+/// Words of a key that its edge has in itself. Scans are made of edges and moved about, so these
+/// are few.
 const FEW: usize = 8;
 
 /// One end of a range of keys.
@@ -59,7 +62,10 @@ impl WordRange {
     /// All keys of `count` words that begin with `words`.
     #[doc(hidden)]
     pub fn beginning_with(words: &[u64], count: usize) -> WordRange {
-        WordRange { lower: Edge::at(words, count, 0, true), upper: Edge::at(words, count, u64::MAX, true) }
+        WordRange {
+            lower: Edge::at(words, count, 0, true),
+            upper: Edge::at(words, count, u64::MAX, true),
+        }
     }
 
     /// Leaves out the keys up to one of its keys.
@@ -96,15 +102,18 @@ impl WordRange {
 
     /// The same range of packed keys.
     pub(crate) fn packed(&self, packing: &KeyPacking) -> WordRange {
-        let pack =
-            |edge: &Edge, rest| Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included);
+        let pack = |edge: &Edge, rest| {
+            Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included)
+        };
         WordRange { lower: pack(&self.lower, 0), upper: pack(&self.upper, u64::MAX) }
     }
 
-    /// Checks that both edges have as many words as the keys of an index, which compares them with as many words of records.
+    /// Checks that both edges have as many words as the keys of an index, which compares them with
+    /// as many words of records.
     ///
     /// # Panics
-    /// If they have not: an implementation of [`KeyRange`] or [`KeyPrefix`] by hand has made the range of other keys.
+    /// If they have not: an implementation of [`KeyRange`] or [`KeyPrefix`] by hand has made the
+    /// range of other keys.
     #[inline]
     pub(crate) fn expect_words(&self, count: usize) {
         if self.lower.count != count || self.upper.count != count {
@@ -134,7 +143,9 @@ impl WordRange {
 #[cold]
 fn refuse_words(range: &WordRange, count: usize) -> ! {
     let (lower, upper) = (range.lower.count, range.upper.count);
-    panic!("`word_range` gives edges of {lower} and {upper} words for keys of {count}; both have `Key::WORDS` words")
+    panic!(
+        "`word_range` gives edges of {lower} and {upper} words for keys of {count}; both have `Key::WORDS` words"
+    )
 }
 
 /// A range of keys of type `K`: what scans take.
@@ -146,12 +157,13 @@ pub trait KeyRange<K: Key> {
     fn word_range(&self) -> WordRange;
 }
 
-/// All keys that begin with `P`: `Prefix((warehouse, district))` of keys `(warehouse, district, order)`, or
-/// `Prefix("smi")` of keys `Text<16>`.
+/// All keys that begin with `P`: `Prefix((warehouse, district))` of keys `(warehouse, district,
+/// order)`, or `Prefix("smi")` of keys `Text<16>`.
 #[derive(Debug, Clone, Copy)]
 pub struct Prefix<P>(pub P);
 
-/// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the first bytes of a text.
+/// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the
+/// first bytes of a text.
 pub trait KeyPrefix<K: Key> {
     /// The keys that begin so.
     #[doc(hidden)]
@@ -175,7 +187,14 @@ macro_rules! standard_ranges {
     )*};
 }
 
-standard_ranges!(Range<K>, RangeInclusive<K>, RangeFrom<K>, RangeTo<K>, RangeToInclusive<K>, (Bound<K>, Bound<K>));
+standard_ranges!(
+    Range<K>,
+    RangeInclusive<K>,
+    RangeFrom<K>,
+    RangeTo<K>,
+    RangeToInclusive<K>,
+    (Bound<K>, Bound<K>)
+);
 
 impl<K: Key> KeyRange<K> for RangeFull {
     fn word_range(&self) -> WordRange {
@@ -217,7 +236,8 @@ fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64
     let edge = |filler: u8, rest: u64| {
         let mut padded = [filler; KEY_WORDS_MAX * 8];
         padded[..bytes.len()].copy_from_slice(bytes);
-        let words: Vec<u64> = padded.chunks_exact(8).take(bytes.len().div_ceil(8)).map(big_endian).collect();
+        let words: Vec<u64> =
+            padded.chunks_exact(8).take(bytes.len().div_ceil(8)).map(big_endian).collect();
         Edge::at(&words, count, rest, true)
     };
     let mut lower = edge(0, 0);
@@ -233,7 +253,8 @@ fn big_endian(bytes: &[u8]) -> u64 {
 
 impl<const N: usize> KeyPrefix<Text<N>> for &str {
     fn word_range(&self) -> WordRange {
-        // The last word is the length. Without it a shorter text would be among those that begin with it and zeros.
+        // The last word is the length. Without it a shorter text would be among those that begin
+        // with it and zeros.
         beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS, self.len() as u64)
     }
 }
@@ -257,17 +278,30 @@ mod tests {
         let text = |text: &str| Text::<12>::new(text).expect("it is short");
         for (prefix, is_longer) in [("x\0", "x"), ("\0", ""), ("abcdefgh\0", "abcdefgh")] {
             assert!(!holds(Prefix(prefix), text(is_longer)), "{prefix:?}");
-            assert!(holds(Prefix(prefix), text(prefix)) && holds(Prefix(prefix), text(&format!("{prefix}\0"))));
-            assert!(holds(Prefix(prefix), text(&format!("{prefix}a"))) && holds(Prefix(is_longer), text(prefix)));
+            assert!(
+                holds(Prefix(prefix), text(prefix))
+                    && holds(Prefix(prefix), text(&format!("{prefix}\0")))
+            );
+            assert!(
+                holds(Prefix(prefix), text(&format!("{prefix}a")))
+                    && holds(Prefix(is_longer), text(prefix))
+            );
         }
-        assert!(holds(Prefix(""), text("")) && holds(Prefix(&b"x\0"[..]), Bytes::<4>::new(*b"x\0\0\0")));
+        assert!(
+            holds(Prefix(""), text("")) && holds(Prefix(&b"x\0"[..]), Bytes::<4>::new(*b"x\0\0\0"))
+        );
     }
 
     #[test]
     fn ranges_hold_what_they_say() {
         assert!(holds(3u64..5, 3) && holds(3u64..5, 4) && !holds(3u64..5, 5) && !holds(3u64..5, 2));
         assert!(holds(-3i32..=5, 5) && holds(-3i32..=5, -3) && !holds(-3i32..=5, -4));
-        assert!(holds(.., u64::MAX) && holds(7u64.., u64::MAX) && !holds(..7u64, 7) && holds(..=7u64, 7));
+        assert!(
+            holds(.., u64::MAX)
+                && holds(7u64.., u64::MAX)
+                && !holds(..7u64, 7)
+                && holds(..=7u64, 7)
+        );
         let after = (Bound::Excluded(7u8), Bound::Unbounded);
         assert!(!holds(after, 7) && holds(after, 8));
         let crossed = (Bound::Included(6u64), Bound::Included(5));
@@ -277,7 +311,10 @@ mod tests {
 
     #[test]
     fn prefixes_hold_all_keys_that_begin_so() {
-        assert!(holds(Prefix((1u32, 2u8)), (1u32, 2u8, u64::MAX)) && holds(Prefix((1u32, 2u8)), (1u32, 2u8, 0u64)));
+        assert!(
+            holds(Prefix((1u32, 2u8)), (1u32, 2u8, u64::MAX))
+                && holds(Prefix((1u32, 2u8)), (1u32, 2u8, 0u64))
+        );
         assert!(!holds(Prefix((1u32, 2u8)), (1u32, 3u8, 0u64)));
         let text = |text| Text::<12>::new(text).unwrap();
         assert!(holds(Prefix("smi"), text("smi")) && holds(Prefix("smi"), text("smithsonian")));
@@ -287,6 +324,9 @@ mod tests {
             Prefix("thirteen bytes").0.len() > 12
                 && KeyRange::<Text<12>>::word_range(&Prefix("thirteen bytes")).is_empty()
         );
-        assert!(holds(Prefix(&b"ab"[..]), Bytes::new(*b"abc")) && !holds(Prefix(&b"ab"[..]), Bytes::new(*b"acb")));
+        assert!(
+            holds(Prefix(&b"ab"[..]), Bytes::new(*b"abc"))
+                && !holds(Prefix(&b"ab"[..]), Bytes::new(*b"acb"))
+        );
     }
 }

@@ -22,10 +22,12 @@ impl Group {
     }
 }
 
-/// A row type: a key, and plain data in one or more column groups. Usually derived: `#[derive(Record)]`.
+/// A row type: a key, and plain data in one or more column groups. Usually derived:
+/// `#[derive(Record)]`.
 ///
-/// By hand, it looks as follows. The columns outside the key lie in the words of their groups, group after group; where exactly, the
-/// [`Column`](super::Column) constants say. `store` and `load` are those constants' business too:
+/// By hand, it looks as follows. The columns outside the key lie in the words of their groups,
+/// group after group; where exactly, the [`Column`](super::Column) constants say. `store` and
+/// `load` are those constants' business too:
 ///
 /// ```
 /// use candide::{Column, Group, Hashed, Record};
@@ -78,7 +80,8 @@ impl Group {
 pub trait Record: Copy + Send + Sync + 'static {
     /// The primary key.
     type Key: Key;
-    /// How tables of this type find rows by their primary key: [`Hashed`](super::Hashed) or [`Ordered`](super::Ordered).
+    /// How tables of this type find rows by their primary key: [`Hashed`](super::Hashed) or
+    /// [`Ordered`](super::Ordered).
     type Index: IndexKind;
     /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
     type Image: Buffer;
@@ -88,20 +91,24 @@ pub trait Record: Copy + Send + Sync + 'static {
     const GROUPS: &'static [Group];
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
-    /// A number that tells row types apart that are stored differently, and is the same in every build: what import compares. The default
-    /// knows the widths of the key's words and the groups; a derived one the names of fields, groups and types, as they are written, the
-    /// widths, and how the type of each column lies in words. What the bits mean it does not know: variants of an enum that change
-    /// places, or one more that needs no further bit, go unnoticed, and so does another type of the same name that lies as the first did.
+    /// A number that tells row types apart that are stored differently, and is the same in every
+    /// build: what import compares. The default knows the widths of the key's words and the groups;
+    /// a derived one the names of fields, groups and types, as they are written, the widths, and
+    /// how the type of each column lies in words. What the bits mean it does not know: variants of
+    /// an enum that change places, or one more that needs no further bit, go unnoticed, and so does
+    /// another type of the same name that lies as the first did.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
-    /// What the fields are, a text for each: its name, a colon, its type, and its group or that it is of the key. An export keeps
-    /// them, so that an import which is refused because of [`Record::SCHEMA`] can say which field differs; nothing else rests on them.
+    /// What the fields are, a text for each: its name, a colon, its type, and its group or that it
+    /// is of the key. An export keeps them, so that an import which is refused because of
+    /// [`Record::SCHEMA`] can say which field differs; nothing else rests on them.
     const FIELDS: &'static [&'static str] = &[];
 
     /// The row's key.
     fn key(&self) -> Self::Key;
 
-    /// Writes every column outside the key to `words`, which holds all groups one after another and begins as zeros.
+    /// Writes every column outside the key to `words`, which holds all groups one after another and
+    /// begins as zeros.
     fn store(&self, words: &mut [u64]);
 
     /// The row with `key` whose other columns are in `words`.
@@ -178,8 +185,8 @@ pub(super) const fn hash_numbers(numbers: &[u64]) -> u64 {
     hash
 }
 
-/// The schema of a derived row: a hash of how it is written, of the widths of its key's words, and of its columns'
-/// [`Field::LAYOUT`](super::Field::LAYOUT).
+/// The schema of a derived row: a hash of how it is written, of the widths of its key's words, and
+/// of its columns' [`Field::LAYOUT`](super::Field::LAYOUT).
 #[doc(hidden)]
 pub const fn schema_hash<R: Record>(texts: &[&str], layouts: &[u64]) -> u64 {
     let widths = R::Key::WIDTHS;
@@ -213,7 +220,8 @@ const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
 /// Writes the columns of a row outside the key to an image of zeros, and returns the words.
 ///
 /// # Panics
-/// If the image has other words than the groups: when the table was made, [`Buffer::words`] gave as many.
+/// If the image has other words than the groups: when the table was made, [`Buffer::words`] gave as
+/// many.
 #[inline(always)]
 pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [u64] {
     let words = image.words();

@@ -61,8 +61,9 @@ pub struct IndexSpec {
 }
 
 impl IndexSpec {
-    /// An index of `columns`, whose key has `key_words` words that `key` appends, given the row's words outside its
-    /// primary key, and that `show_key`, which is [`Key::show`] of the key's type, writes as text.
+    /// An index of `columns`, whose key has `key_words` words that `key` appends, given the row's
+    /// words outside its primary key, and that `show_key`, which is [`Key::show`] of the key's
+    /// type, writes as text.
     pub const fn new<I: IndexKind>(
         name: &'static str,
         unique: bool,
@@ -75,7 +76,8 @@ impl IndexSpec {
     }
 }
 
-/// The name of a secondary index of tables of `R`, whose keys have type `K`: number `number` of [`Record::INDEXES`].
+/// The name of a secondary index of tables of `R`, whose keys have type `K`: number `number` of
+/// [`Record::INDEXES`].
 pub struct IndexOf<R, K, I> {
     pub(crate) number: usize,
     types: PhantomData<fn(R) -> (K, I)>,

@@ -6,8 +6,9 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 
 /// `| epoch: 38 | sequence: 14 | flags: 12 |`
 ///
-/// Epoch and sequence number the version; they only grow, and the sequence never carries into the epoch. The flags are
-/// states of the cell, not part of the version. Under protocols in timestamp order the number is a timestamp.
+/// Epoch and sequence number the version; they only grow, and the sequence never carries into the
+/// epoch. The flags are states of the cell, not part of the version. Under protocols in timestamp
+/// order the number is a timestamp.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tid(pub(crate) u64);
 
@@ -16,10 +17,11 @@ const SEQUENCE_MAX: u64 = (1 << Tid::SEQUENCE_BITS) - 1;
 const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + Tid::SEQUENCE_BITS);
 
 impl Tid {
-    /// Someone may change this cell. Set by one atomic exchange, cleared by its owner. Alone, it says that the words are still
-    /// those of the version.
+    /// Someone may change this cell. Set by one atomic exchange, cleared by its owner. Alone, it
+    /// says that the words are still those of the version.
     pub(crate) const LOCK: u64 = 1 << 0;
-    /// The lock's owner has begun to commit: the words may be changing, others' validation must fail.
+    /// The lock's owner has begun to commit: the words may be changing, others' validation must
+    /// fail.
     pub(crate) const INSTALL: u64 = 1 << 1;
     /// The row is not there: never was, or was deleted.
     pub(crate) const ABSENT: u64 = 1 << 2;
@@ -27,17 +29,20 @@ impl Tid {
     pub(crate) const DEAD: u64 = 1 << 3;
     /// The record is in a session's burial queue (first cell only). Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
-    /// The version is the record's inheritance: nobody has written it. For protocols whose records inherit one.
+    /// The version is the record's inheritance: nobody has written it. For protocols whose records
+    /// inherit one.
     pub(crate) const UNWRITTEN: u64 = 1 << 5;
-    /// The row was deleted while its record was queued: the queue's entry is older than the absence. For protocols whose
-    /// versions do not tell when that began.
+    /// The row was deleted while its record was queued: the queue's entry is older than the
+    /// absence. For protocols whose versions do not tell when that began.
     pub(crate) const REQUEUE: u64 = 1 << 6;
-    /// The room for a version in the record has been used, and will not be again. For protocols that link versions before they know
-    /// whether they stand.
+    /// The room for a version in the record has been used, and will not be again. For protocols
+    /// that link versions before they know whether they stand.
     pub(crate) const SPENT: u64 = 1 << 7;
-    /// Somebody takes something out of the chain of a dead unit. For protocols whose dead records may have one.
+    /// Somebody takes something out of the chain of a dead unit. For protocols whose dead records
+    /// may have one.
     pub(crate) const THINNING: u64 = 1 << 9;
-    /// What is left to collect of the unit waits for a snapshot to close, in one session's garbage. Not a state of the row.
+    /// What is left to collect of the unit waits for a snapshot to close, in one session's garbage.
+    /// Not a state of the row.
     pub(crate) const PARKED: u64 = 1 << 8;
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
@@ -103,16 +108,18 @@ impl Tid {
         (self.0 ^ other.0) & Tid::IDENTITY == 0
     }
 
-    /// The smallest version of `epoch` that lies above `self`; `None` when the epoch's numbers are used up.
+    /// The smallest version of `epoch` that lies above `self`; `None` when the epoch's numbers are
+    /// used up.
     ///
-    /// The caller has made sure that `self` is not from a later epoch: every version in a cell was numbered by an epoch
-    /// that had begun.
+    /// The caller has made sure that `self` is not from a later epoch: every version in a cell was
+    /// numbered by an epoch that had begun.
     #[inline]
     pub(crate) fn next_in(self, epoch: Epoch) -> Option<Tid> {
         if self.epoch() < epoch {
             return Some(Tid::first_of(epoch));
         }
-        (self.epoch() == epoch && self.sequence() < SEQUENCE_MAX).then(|| Tid(self.version() + (1 << FLAG_BITS)))
+        (self.epoch() == epoch && self.sequence() < SEQUENCE_MAX)
+            .then(|| Tid(self.version() + (1 << FLAG_BITS)))
     }
 }
 
@@ -131,7 +138,10 @@ impl std::fmt::Debug for Tid {
             (Tid::PARKED, "parked"),
             (Tid::THINNING, "thinning"),
         ];
-        flags.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, name)| write!(f, "+{name}"))
+        flags
+            .iter()
+            .filter(|(flag, _)| self.has(*flag))
+            .try_for_each(|(_, name)| write!(f, "+{name}"))
     }
 }
 
@@ -162,7 +172,11 @@ mod tests {
     #[test]
     fn locks_and_queueing_do_not_change_the_version_but_existence_does() {
         let tid = Tid::first_of(3);
-        assert!(tid.same_version(Tid(tid.0 | Tid::LOCK | Tid::INSTALL | Tid::QUEUED | Tid::PARKED)));
+        assert!(tid.same_version(Tid(tid.0
+            | Tid::LOCK
+            | Tid::INSTALL
+            | Tid::QUEUED
+            | Tid::PARKED)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::ABSENT)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::DEAD)));
         assert_eq!(format!("{:?}", Tid(tid.0 | Tid::LOCK | Tid::ABSENT)), "3.0+lock+absent");

@@ -5,20 +5,24 @@
 //! undo     | ts: 63 | absent: 1 |  | older |  | first: 16 | count: 16 |   words ...
 //! ```
 //!
-//! An *undo* stands for the version that somebody has replaced: when that was written, whether it was a row, and the words that its
-//! successor has changed as they were before. What a unit was at some time is its words as they are, with those of all undos put back
-//! down to the version of that time. Undos are blocks of their table's, short ones if few words were changed.
+//! An *undo* stands for the version that somebody has replaced: when that was written, whether it
+//! was a row, and the words that its successor has changed as they were before. What a unit was at
+//! some time is its words as they are, with those of all undos put back down to the version of that
+//! time. Undos are blocks of their table's, short ones if few words were changed.
 //!
 //! # Invariants
-//! * **U1** `older` of a cell or an undo of timestamp t, if it is not zero, is where the undo was put of the version below, which was
-//!   replaced at t, or that of a still older one, if nobody can come to see those between them.
-//! * **U2** It is followed by those only who may see what there was before t, or know otherwise that somebody may. While that is so the
-//!   undo is not freed. (What nobody can come to see is freed where it is, without a look at the chain: then `older` is the address of
-//!   something else, and nobody follows it.)
-//! * **U3** An undo is written before it can be reached, and never again, but for `older` and for its flag of being out of its chain, by who
-//!   has locked the cell.
-//! * **U4** An undo can be reached before the words change that it has. So who first loads words, and then goes down the chain, finds the undo
-//!   of every word that is newer than the version at which he began.
+//! * **U1** `older` of a cell or an undo of timestamp t, if it is not zero, is where the undo was
+//!   put of the version below, which was replaced at t, or that of a still older one, if nobody can
+//!   come to see those between them.
+//! * **U2** It is followed by those only who may see what there was before t, or know otherwise
+//!   that somebody may. While that is so the undo is not freed. (What nobody can come to see is
+//!   freed where it is, without a look at the chain: then `older` is the address of something else,
+//!   and nobody follows it.)
+//! * **U3** An undo is written before it can be reached, and never again, but for `older` and for
+//!   its flag of being out of its chain, by who has locked the cell.
+//! * **U4** An undo can be reached before the words change that it has. So who first loads words,
+//!   and then goes down the chain, finds the undo of every word that is newer than the version at
+//!   which he began.
 
 use super::{CellAt, Tid};
 use crate::memory::Block;
@@ -57,8 +61,9 @@ pub(crate) struct Undo<'a> {
 }
 
 impl CellAt {
-    /// What was replaced of a unit whose cell says, or has said, `word`, down to what it was at a time, which the caller may see (U2): the
-    /// last one is the version of that time, or else there had been none yet.
+    /// What was replaced of a unit whose cell says, or has said, `word`, down to what it was at a
+    /// time, which the caller may see (U2): the last one is the version of that time, or else there
+    /// had been none yet.
     #[inline]
     pub(crate) fn undos(&self, word: Tid, time: u64) -> impl Iterator<Item = Undo<'_>> {
         // The first may be of a later commit than the word.
@@ -70,13 +75,17 @@ impl CellAt {
             // Acquire: the undo (E3).
             let block = Block::at(older.load(Ordering::Acquire))?;
             let undo = Undo { block, cell: PhantomData };
-            debug_assert!(std::mem::take(&mut is_first) || undo.ts() < above, "timestamps of a chain fall");
+            debug_assert!(
+                std::mem::take(&mut is_first) || undo.ts() < above,
+                "timestamps of a chain fall"
+            );
             (above, older) = (undo.ts(), undo.word(OLDER));
             Some(undo)
         })
     }
 
-    /// Whether there was a row at a time, which the caller may see, by what the cell says or has said.
+    /// Whether there was a row at a time, which the caller may see, by what the cell says or has
+    /// said.
     pub(crate) fn was_there(&self, word: Tid, time: u64) -> bool {
         let oldest = self.undos(word, time).last();
         match oldest {
@@ -85,12 +94,13 @@ impl CellAt {
         }
     }
 
-    /// Puts the words in `changed` aside, which the caller is about to change: it has locked the cell, which said `word`. The block is
-    /// the caller's, and long enough.
+    /// Puts the words in `changed` aside, which the caller is about to change: it has locked the
+    /// cell, which said `word`. The block is the caller's, and long enough.
     #[inline]
     pub(crate) fn put_aside(&self, block: Block, word: Tid, changed: Range<usize>) {
         let stamp = word.ts() << 1 | u64::from(word.has(Tid::ABSENT));
-        let undo = self.new_undo(block, stamp, self.cell_word(NEWEST).load(Ordering::Relaxed), &changed);
+        let undo =
+            self.new_undo(block, stamp, self.cell_word(NEWEST).load(Ordering::Relaxed), &changed);
         self.copy_words_to(block, UNDO_WORDS, changed);
         self.name_below(None, Some(undo));
     }
@@ -100,7 +110,8 @@ impl CellAt {
         Undo { block, cell: PhantomData }
     }
 
-    /// Makes an undo of a version of which there is one that has fewer words. The block is the caller's, and long enough.
+    /// Makes an undo of a version of which there is one that has fewer words. The block is the
+    /// caller's, and long enough.
     pub(crate) fn larger_undo<'a>(
         &'a self,
         block: Block,
@@ -126,7 +137,8 @@ impl CellAt {
         undo
     }
 
-    /// Has an undo, or the cell itself, name another one as the next older. The caller has locked the cell.
+    /// Has an undo, or the cell itself, name another one as the next older. The caller has locked
+    /// the cell.
     #[inline]
     pub(crate) fn name_below(&self, above: Option<Undo<'_>>, below: Option<Undo<'_>>) {
         let older = above.map_or(self.cell_word(NEWEST), |above| above.word(OLDER));
@@ -134,8 +146,8 @@ impl CellAt {
         older.store(below.map_or(0, |below| below.block.address()), Ordering::Release);
     }
 
-    /// Whether an undo, or the cell itself, is followed by these in its chain; by none at all, if that is what the last one says. The caller
-    /// has locked the cell.
+    /// Whether an undo, or the cell itself, is followed by these in its chain; by none at all, if
+    /// that is what the last one says. The caller has locked the cell.
     pub(crate) fn is_chain<'a>(
         &'a self,
         above: Option<Undo<'a>>,
@@ -167,7 +179,8 @@ impl<'a> Undo<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < UNDO_WORDS);
-        // SAFETY: every undo begins with a header (U1), and is not freed while somebody may look at it (U2).
+        // SAFETY: every undo begins with a header (U1), and is not freed while somebody may look at
+        // it (U2).
         unsafe { self.block.word(index) }
     }
 
@@ -184,7 +197,8 @@ impl<'a> Undo<'a> {
         self.word(STAMP).load(Ordering::Relaxed) & ABSENT != 0
     }
 
-    /// Names the same one as another undo does as the next older: the caller's own, which nobody else can reach.
+    /// Names the same one as another undo does as the next older: the caller's own, which nobody
+    /// else can reach.
     pub(crate) fn name_same(self, other: Undo<'_>) {
         self.word(OLDER).store(other.word(OLDER).load(Ordering::Relaxed), Ordering::Relaxed);
     }

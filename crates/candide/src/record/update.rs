@@ -1,12 +1,16 @@
 //! Updates as data: what a transaction wants done to a unit, evaluated when its version is fixed.
 //!
-//! An update never sees the row when it is made. It becomes [`Op`]s in the write set, with operands in an arena; at commit,
-//! under the lock, each is evaluated against the words as they are then. Built-in operations stay data, so they can
-//! be combined, logged and shipped; a user's own is a small plain value and a function.
+//! An update never sees the row when it is made. It becomes [`Op`]s in the write set, with operands
+//! in an arena; at commit, under the lock, each is evaluated against the words as they are then.
+//! Built-in operations stay data, so they can be combined, logged and shipped; a user's own is a
+//! small plain value and a function.
 
 use super::column::{Place, Updatable};
 use super::layout::key_of;
-use super::{CellAt, Column, ColumnKind, Field, Key, KeyPacking, Number, Projection, Record, RecordAt, Unit, Words};
+use super::{
+    CellAt, Column, ColumnKind, Field, Key, KeyPacking, Number, Projection, Record, RecordAt, Unit,
+    Words,
+};
 use crate::error::Abort;
 use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::marker::PhantomData;
@@ -51,8 +55,8 @@ pub struct Op {
     /// Position within the unit.
     pub(crate) word: u16,
     pub(crate) words: u16,
-    /// Where the operands begin in the arena: the words to set; or the number and its two bounds. Of a user's
-    /// updater: its number.
+    /// Where the operands begin in the arena: the words to set; or the number and its two bounds.
+    /// Of a user's updater: its number.
     pub(crate) operand: u32,
 }
 
@@ -81,7 +85,10 @@ impl Op {
     /// Whether it replaces whole words (or none) whatever they were, and so can never fail.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.code, Code::Set | Code::Delete) && self.mask == u64::MAX && !self.at_least && !self.at_most
+        matches!(self.code, Code::Set | Code::Delete)
+            && self.mask == u64::MAX
+            && !self.at_least
+            && !self.at_most
     }
 
     #[inline]
@@ -102,14 +109,17 @@ impl Op {
 
     /// Whether it works on words of another operation on the same unit.
     pub(crate) fn overlaps(&self, other: &Op) -> bool {
-        self.is_user() || self.word < other.word + other.words && other.word < self.word + self.words
+        self.is_user()
+            || self.word < other.word + other.words && other.word < self.word + self.words
     }
 
     /// The one word that this operation, which is neither plain nor a user's, makes of `current`.
     #[inline]
     pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
         if self.code == Code::Set && !self.at_least && !self.at_most {
-            return Ok(current & !(self.mask << self.shift) | (operands[0] & self.mask) << self.shift);
+            return Ok(
+                current & !(self.mask << self.shift) | (operands[0] & self.mask) << self.shift
+            );
         }
         let old = self.widen(current >> self.shift);
         let operand = self.widen(operands[0]);
@@ -123,8 +133,11 @@ impl Op {
             Code::Min => old.min(operand),
             Code::User | Code::Delete => unreachable!("neither computes one word"),
         };
-        // Guards first: who asks for at least nothing of an unsigned column means what is below its range, too.
-        if self.at_least && new < self.widen(operands[1]) || self.at_most && new > self.widen(operands[2]) {
+        // Guards first: who asks for at least nothing of an unsigned column means what is below its
+        // range, too.
+        if self.at_least && new < self.widen(operands[1])
+            || self.at_most && new > self.widen(operands[2])
+        {
             return Err(Abort::Guard);
         }
         if self.widen(new as u64) != new {
@@ -138,7 +151,11 @@ impl Op {
     fn widen(&self, word: u64) -> i128 {
         let word = word & self.mask;
         let sign = self.mask ^ self.mask >> 1;
-        if self.signed && word & sign != 0 { i128::from((word | !self.mask) as i64) } else { i128::from(word) }
+        if self.signed && word & sign != 0 {
+            i128::from((word | !self.mask) as i64)
+        } else {
+            i128::from(word)
+        }
     }
 }
 
@@ -164,8 +181,8 @@ pub struct Arithmetic {
 
 /// A commit-time update: blind, so that it conflicts with nobody who does not look.
 ///
-/// Column updates, made by [`Column::set`], [`Column::add`] and their like, and tuples of updates. A user's own
-/// computation is an [`Updater`].
+/// Column updates, made by [`Column::set`], [`Column::add`] and their like, and tuples of updates.
+/// A user's own computation is an [`Updater`].
 pub trait Update<R: Record>: private::Sealed {
     /// Hands its operations over, in order.
     #[doc(hidden)]
@@ -192,7 +209,14 @@ pub struct ColumnUpdate<R, T> {
 /// Commit-time updates, of columns that no index keeps.
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     fn update(self, code: Code, operand: T) -> ColumnUpdate<R, T> {
-        ColumnUpdate { place: self.place(), row: PhantomData, code, operand, at_least: None, at_most: None }
+        ColumnUpdate {
+            place: self.place(),
+            row: PhantomData,
+            code,
+            operand,
+            at_least: None,
+            at_most: None,
+        }
     }
 
     /// Sets the column to `value`.
@@ -203,8 +227,12 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.update(Code::Set, value)
     }
 
-    /// Adds `summand`. If the sum is out of the type's range, the transaction fails with [`Abort::Overflow`].
-    #[expect(clippy::should_implement_trait, reason = "`column + 1` would not say that it is an update")]
+    /// Adds `summand`. If the sum is out of the type's range, the transaction fails with
+    /// [`Abort::Overflow`].
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "`column + 1` would not say that it is an update"
+    )]
     pub fn add(self, summand: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
@@ -213,9 +241,12 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.update(Code::Add, summand)
     }
 
-    /// Subtracts `subtrahend`. If the difference is out of the type's range, the transaction fails with
-    /// [`Abort::Overflow`].
-    #[expect(clippy::should_implement_trait, reason = "`column - 1` would not say that it is an update")]
+    /// Subtracts `subtrahend`. If the difference is out of the type's range, the transaction fails
+    /// with [`Abort::Overflow`].
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "`column - 1` would not say that it is an update"
+    )]
     pub fn sub(self, subtrahend: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
@@ -224,9 +255,10 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.update(Code::Sub, subtrahend)
     }
 
-    /// Adds `summand`, going on from the other end of the type's range where that ends: a counter that cannot fail. Under
-    /// [`Mvto`](crate::Mvto) such updates neither wait for one another nor make one another start over, until sixteen have been put off:
-    /// the next one applies them, like any other update.
+    /// Adds `summand`, going on from the other end of the type's range where that ends: a counter
+    /// that cannot fail. Under [`Mvto`](crate::Mvto) such updates neither wait for one another nor
+    /// make one another start over, until sixteen have been put off: the next one applies them,
+    /// like any other update.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -277,15 +309,15 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
 }
 
 impl<R, T: Number> ColumnUpdate<R, T> {
-    /// Guards the update: if the new value is below `bound`, the transaction fails with [`Abort::Guard`] and has no
-    /// effect.
+    /// Guards the update: if the new value is below `bound`, the transaction fails with
+    /// [`Abort::Guard`] and has no effect.
     #[must_use]
     pub fn at_least(self, bound: T) -> ColumnUpdate<R, T> {
         ColumnUpdate { at_least: Some(bound.word(0)), ..self }
     }
 
-    /// Guards the update: if the new value is above `bound`, the transaction fails with [`Abort::Guard`] and has no
-    /// effect.
+    /// Guards the update: if the new value is above `bound`, the transaction fails with
+    /// [`Abort::Guard`] and has no effect.
     #[must_use]
     pub fn at_most(self, bound: T) -> ColumnUpdate<R, T> {
         ColumnUpdate { at_most: Some(bound.word(0)), ..self }
@@ -333,15 +365,18 @@ tuple_updates! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;
 
-/// A user's own commit-time update: a small plain value, and what it does to some columns of one group.
+/// A user's own commit-time update: a small plain value, and what it does to some columns of one
+/// group.
 ///
-/// `apply` runs when the transaction commits, on the row as it then is, or earlier if the transaction reads what it has
-/// updated, or later, on whichever thread comes to need the row, if it is [total](Updater::TOTAL); possibly more than once. It must
-/// depend on nothing but its value and its argument, and must not use the database: others are kept from the row while it runs. If
-/// it panics, the transaction has no effect and the panic goes on to the caller of `run`, unless the transaction is over by then.
+/// `apply` runs when the transaction commits, on the row as it then is, or earlier if the
+/// transaction reads what it has updated, or later, on whichever thread comes to need the row, if
+/// it is [total](Updater::TOTAL); possibly more than once. It must depend on nothing but its value
+/// and its argument, and must not use the database: others are kept from the row while it runs. If
+/// it panics, the transaction has no effect and the panic goes on to the caller of `run`, unless
+/// the transaction is over by then.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
-    /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This compiles only without
-    /// the attribute `#[index]`:
+    /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This
+    /// compiles only without the attribute `#[index]`:
     ///
     /// ```compile_fail,E0080
     /// use candide::{Column, Database, Indexed, Record, Refused, Updater};
@@ -376,16 +411,21 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// ```
     type Target: Projection<R>;
 
-    /// Whether `apply` succeeds on every value: it neither refuses nor panics. Then [`Mvto`](crate::Mvto) may put it off, as it does with
-    /// updates of columns that cannot fail: the transaction commits without a look at the row, and whoever needs the row next applies
-    /// it. There has to be room for that: a value of 8 bytes beside a group of as many is put off, one of 48 beside a group of 40.
+    /// Whether `apply` succeeds on every value: it neither refuses nor panics. Then
+    /// [`Mvto`](crate::Mvto) may put it off, as it does with updates of columns that cannot fail:
+    /// the transaction commits without a look at the row, and whoever needs the row next applies
+    /// it. There has to be room for that: a value of 8 bytes beside a group of as many is put off,
+    /// one of 48 beside a group of 40.
     ///
-    /// An updater that fails all the same is an error in the program. If its transaction can still be told, that ends in a panic, without
-    /// effect: under all other protocols, and also under `Mvto` if it reads what it has updated, does something else to the same group
-    /// that may fail, has inserted or put the row itself, or ends in an error of its closure; if there was no room; or if
-    /// many updates of the row have been put off already. Otherwise the transaction has committed, and nobody is left to tell. Then the
-    /// panic hook reports the panic, on the thread that has come to apply the updater, which goes on undisturbed; and the row is as if
-    /// this update had not been made, and all others had. The hook must not use the database, no more than the updater.
+    /// An updater that fails all the same is an error in the program. If its transaction can still
+    /// be told, that ends in a panic, without effect: under all other protocols, and also under
+    /// `Mvto` if it reads what it has updated, does something else to the same group that may fail,
+    /// has inserted or put the row itself, or ends in an error of its closure; if there was no
+    /// room; or if many updates of the row have been put off already. Otherwise the transaction has
+    /// committed, and nobody is left to tell. Then the panic hook reports the panic, on the thread
+    /// that has come to apply the updater, which goes on undisturbed; and the row is as if this
+    /// update had not been made, and all others had. The hook must not use the database, no more
+    /// than the updater.
     const TOTAL: bool = false;
 
     /// The columns it reads and writes.
@@ -394,8 +434,9 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// The update.
     ///
     /// # Errors
-    /// [`Refused`], if the update must not happen. Of an updater that is declared total that is an error in the program, and a panic: the
-    /// transaction ends in it, without effect, or else only this update has none ([`Updater::TOTAL`]).
+    /// [`Refused`], if the update must not happen. Of an updater that is declared total that is an
+    /// error in the program, and a panic: the transaction ends in it, without effect, or else only
+    /// this update has none ([`Updater::TOTAL`]).
     fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
 }
 
@@ -428,18 +469,27 @@ pub(crate) struct UserUpdate {
 unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
-    /// Forgets the type of an updater that is to be applied to `unit` of records whose keys are packed, or are not.
-    pub(crate) fn new<R: Record, U: Updater<R>>(updater: U, unit: Unit, is_packed: bool) -> UserUpdate {
+    /// Forgets the type of an updater that is to be applied to `unit` of records whose keys are
+    /// packed, or are not.
+    pub(crate) fn new<R: Record, U: Updater<R>>(
+        updater: U,
+        unit: Unit,
+        is_packed: bool,
+    ) -> UserUpdate {
         const {
             assert!(size_of::<U>() <= size_of::<UserValue>(), "an updater has at most 48 bytes");
-            assert!(align_of::<U>() <= align_of::<UserValue>(), "an updater is aligned to at most 8 bytes");
+            assert!(
+                align_of::<U>() <= align_of::<UserValue>(),
+                "an updater is aligned to at most 8 bytes"
+            );
             assert!(
                 !U::Target::INDEXED,
                 "an updater changes no indexed columns; they are changed by `modify` or `put`"
             );
         }
         let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
-        // SAFETY: `value` is large and aligned enough (asserted above), and `U: Copy` needs no drop.
+        // SAFETY: `value` is large and aligned enough (asserted above), and `U: Copy` needs no
+        // drop.
         unsafe { value.as_mut_ptr().cast::<U>().write(updater) };
         let value_words = const { size_of::<U>().div_ceil(size_of::<u64>()) as u8 };
         UserUpdate { value, value_words, unit, is_packed, is_total: U::TOTAL, run: run::<R, U> }
@@ -451,7 +501,8 @@ impl UserUpdate {
         (self.is_total && fits).then_some(1 + usize::from(self.value_words))
     }
 
-    /// Writes it down, to be applied later; gives how many words that took, as [`UserUpdate::words_put_off`] said.
+    /// Writes it down, to be applied later; gives how many words that took, as
+    /// [`UserUpdate::words_put_off`] said.
     ///
     /// ```text
     /// | function: 48 | words: 3 | packed: 1 | split: 1 | 0: 3 | code: 8 |   | value |   ...
@@ -460,12 +511,14 @@ impl UserUpdate {
     /// # Safety
     /// These words are the caller's, as for [`write_as_is`].
     pub(super) unsafe fn write(&self, code: u8, words: &[AtomicU64]) -> usize {
-        let flags = u64::from(self.is_packed) << PACKED_SHIFT | u64::from(self.unit.is_split()) << SPLIT_SHIFT;
-        let head = self.address() << ADDRESS_SHIFT | u64::from(self.value_words) << WORDS_SHIFT | flags;
+        let flags = u64::from(self.is_packed) << PACKED_SHIFT
+            | u64::from(self.unit.is_split()) << SPLIT_SHIFT;
+        let head =
+            self.address() << ADDRESS_SHIFT | u64::from(self.value_words) << WORDS_SHIFT | flags;
         words[0].store(head | u64::from(code), Ordering::Relaxed);
         for (word, value) in words[1..][..usize::from(self.value_words)].iter().zip(self.value) {
-            // SAFETY: the words are the caller's, by this function's contract. Where words hold only numbers, updaters are those of this
-            // crate's tests, whose bits are numbers.
+            // SAFETY: the words are the caller's, by this function's contract. Where words hold
+            // only numbers, updaters are those of this crate's tests, whose bits are numbers.
             unsafe { write_as_is(word, value) };
         }
         1 + usize::from(self.value_words)
@@ -474,9 +527,13 @@ impl UserUpdate {
     /// What was written down with this head, for the unit at `at`; and what comes behind it.
     ///
     /// # Safety
-    /// [`UserUpdate::write`] has written `head` and what comes first in `words`, of an updater of this unit, and nobody writes these words
-    /// meanwhile, as for [`read_as_is`].
-    pub(super) unsafe fn read<'a>(head: u64, words: &'a [AtomicU64], at: &CellAt) -> (UserUpdate, &'a [AtomicU64]) {
+    /// [`UserUpdate::write`] has written `head` and what comes first in `words`, of an updater of
+    /// this unit, and nobody writes these words meanwhile, as for [`read_as_is`].
+    pub(super) unsafe fn read<'a>(
+        head: u64,
+        words: &'a [AtomicU64],
+        at: &CellAt,
+    ) -> (UserUpdate, &'a [AtomicU64]) {
         let has = |shift: u32| head >> shift & 1 != 0;
         let value_words = (head >> WORDS_SHIFT) as u8 & 7;
         let (own, behind) = words.split_at(usize::from(value_words));
@@ -489,7 +546,17 @@ impl UserUpdate {
         // SAFETY: `write` took this address from a `Run`, and a function stays where it is.
         let run = unsafe { std::mem::transmute::<*const (), Run>(run) };
         let unit = at.unit_of(has(SPLIT_SHIFT));
-        (UserUpdate { value, value_words, unit, is_packed: has(PACKED_SHIFT), is_total: true, run }, behind)
+        (
+            UserUpdate {
+                value,
+                value_words,
+                unit,
+                is_packed: has(PACKED_SHIFT),
+                is_total: true,
+                run,
+            },
+            behind,
+        )
     }
 
     fn address(&self) -> u64 {
@@ -498,14 +565,19 @@ impl UserUpdate {
 
     /// Applies the updater to the image of its unit.
     pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
-        // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`; both came from there, if by way of `write`.
+        // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`; both came
+        // from there, if by way of `write`.
         unsafe { (self.run)(self, record, image) }
     }
 }
 
 /// # Safety
 /// The value of `update` is a `U`.
-unsafe fn run<R: Record, U: Updater<R>>(update: &UserUpdate, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
+unsafe fn run<R: Record, U: Updater<R>>(
+    update: &UserUpdate,
+    record: RecordAt,
+    image: &mut [u64],
+) -> Result<(), Abort> {
     // SAFETY: holds by this function's contract.
     let updater = unsafe { update.value.as_ptr().cast::<U>().read() };
     let unit = update.unit;
@@ -536,7 +608,8 @@ impl<'a, R> ImageSink<'a, R> {
     }
 }
 
-/// Has a projection give its words, and keeps none: what is the user's may panic then, and not when half of them have been staged.
+/// Has a projection give its words, and keeps none: what is the user's may panic then, and not when
+/// half of them have been staged.
 pub(crate) struct Rehearsal;
 
 impl Sink for Rehearsal {
@@ -546,7 +619,12 @@ impl Sink for Rehearsal {
         Ok(())
     }
 
-    fn compute(&mut self, _place: Place, _signed: bool, _arithmetic: Arithmetic) -> Result<(), Abort> {
+    fn compute(
+        &mut self,
+        _place: Place,
+        _signed: bool,
+        _arithmetic: Arithmetic,
+    ) -> Result<(), Abort> {
         Ok(())
     }
 }
@@ -556,7 +634,8 @@ impl<R: Record> Sink for ImageSink<'_, R> {
         let first = self.unit.offset_of(R::GROUPS, place.group) + usize::from(place.word);
         for index in 0..usize::from(place.words) {
             let mask = place.mask << place.shift;
-            self.image[first + index] = self.image[first + index] & !mask | word(index) << place.shift & mask;
+            self.image[first + index] =
+                self.image[first + index] & !mask | word(index) << place.shift & mask;
         }
         Ok(())
     }
@@ -572,7 +651,17 @@ mod tests {
 
     fn op(code: Code, signed: bool, bits: u32, shift: u8) -> Op {
         let mask = u64::MAX >> (64 - bits);
-        Op { code, signed, shift, at_least: true, at_most: false, mask, word: 0, words: 1, operand: 0 }
+        Op {
+            code,
+            signed,
+            shift,
+            at_least: true,
+            at_most: false,
+            mask,
+            word: 0,
+            words: 1,
+            operand: 0,
+        }
     }
 
     #[test]
@@ -594,6 +683,9 @@ mod tests {
         assert_eq!(unsigned.compute(&[6, 0, 0], 5), Err(Abort::Guard));
         assert_eq!(Op { at_least: false, ..unsigned }.compute(&[6, 0, 0], 5), Err(Abort::Overflow));
         assert_eq!(op(Code::Max, false, 8, 0).compute(&[9, 0, 0], 7), Ok(9));
-        assert_eq!(op(Code::Min, true, 64, 0).compute(&[-9i64 as u64, i64::MIN as u64, 0], 7), Ok(-9i64 as u64));
+        assert_eq!(
+            op(Code::Min, true, 64, 0).compute(&[-9i64 as u64, i64::MIN as u64, 0], 7),
+            Ok(-9i64 as u64)
+        );
     }
 }

@@ -2,12 +2,16 @@
 
 #![forbid(unsafe_code)]
 
-use super::{AtomicU64, Duration, Instant, MODELLED, Ordering, Parking, Patience, Point, Wait, Waited, Wish, pass};
+use super::{
+    AtomicU64, Duration, Instant, MODELLED, Ordering, Parking, Patience, Point, Wait, Waited, Wish,
+    pass,
+};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A lock that is taken in one call and released in another, as a transaction that owns the database needs it.
+/// A lock that is taken in one call and released in another, as a transaction that owns the
+/// database needs it.
 #[derive(Debug)]
 pub(crate) struct Exclusive {
     /// Which thread holds it; zero if none does. Shared with [`NESTED`].
@@ -19,7 +23,8 @@ pub(crate) struct Exclusive {
 /// Why a lock was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The thread would wait for itself: it holds the lock, or what a thread waits for that does, and so on.
+    /// The thread would wait for itself: it holds the lock, or what a thread waits for that does,
+    /// and so on.
     Nested,
     /// It is too late.
     TooLate,
@@ -94,7 +99,11 @@ impl Exclusive {
     /// Gives back what this thread holds.
     #[inline]
     pub(crate) fn release(&self) {
-        debug_assert_eq!(self.holder.load(Ordering::Relaxed), thread_number(), "only the holder gives it back");
+        debug_assert_eq!(
+            self.holder.load(Ordering::Relaxed),
+            thread_number(),
+            "only the holder gives it back"
+        );
         count_held(-1);
         give_up(&self.holder, &self.parking, 0);
     }
@@ -103,8 +112,8 @@ impl Exclusive {
 /// Waits until `holder` says `me`; false if the wait is in vain.
 fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
     loop {
-        // Relaxed look first: waiters share the line instead of stealing it. Acquire: what the previous holder released is ours to
-        // see (E2).
+        // Relaxed look first: waiters share the line instead of stealing it. Acquire: what the
+        // previous holder released is ours to see (E2).
         let is_free = holder.load(Ordering::Relaxed) == 0;
         if is_free && holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             return true;
@@ -126,7 +135,8 @@ fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
 #[inline]
 fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
     if parking.has_sleepers() {
-        return parking.release(address, true, &mut |to| holder.store(to.unwrap_or(0), Ordering::Release)); // E2
+        return parking
+            .release(address, true, &mut |to| holder.store(to.unwrap_or(0), Ordering::Release)); // E2
     }
     holder.store(0, Ordering::Release); // E2
     if parking.has_sleepers() {
@@ -134,10 +144,11 @@ fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
     }
 }
 
-/// Turns of transactions that have failed on the same row: one of them at a time tries again, and the others sleep.
+/// Turns of transactions that have failed on the same row: one of them at a time tries again, and
+/// the others sleep.
 ///
-/// A turn locks nothing and is waited for no longer than [`TURN_WAIT_MAX`]; so a transaction may do without, and its holder may
-/// wait for anything.
+/// A turn locks nothing and is waited for no longer than [`TURN_WAIT_MAX`]; so a transaction may do
+/// without, and its holder may wait for anything.
 #[derive(Debug)]
 pub(crate) struct Turns {
     owners: [CachePadded<AtomicU64>; TURNS],
@@ -165,9 +176,15 @@ impl Turns {
     }
 
     /// Waits in `parking` for the turn with a number, for session `id`.
-    pub(crate) fn wait<'a>(&'a self, parking: &'a Parking, number: usize, id: u64) -> Option<Turn<'a>> {
+    pub(crate) fn wait<'a>(
+        &'a self,
+        parking: &'a Parking,
+        number: usize,
+        id: u64,
+    ) -> Option<Turn<'a>> {
         let owner = &*self.owners[number];
-        let wait = Wait::new(parking, place(owner), Wish::Own(id), Patience::Lasting(TURN_WAIT_MAX));
+        let wait =
+            Wait::new(parking, place(owner), Wish::Own(id), Patience::Lasting(TURN_WAIT_MAX));
         wait_to_own(owner, id, wait).then(|| Turn { owner, parking })
     }
 }
@@ -183,7 +200,8 @@ fn place(owner: &AtomicU64) -> u64 {
     std::ptr::from_ref(owner).addr() as u64
 }
 
-/// Threads that hold a lock and wait for another one, and the holder of that. Not part of what the models explore.
+/// Threads that hold a lock and wait for another one, and the holder of that. Not part of what the
+/// models explore.
 static NESTED: Mutex<Vec<(u64, Arc<AtomicU64>)>> = Mutex::new(Vec::new());
 
 /// An entry of [`NESTED`].
@@ -192,9 +210,9 @@ struct Nested(u64);
 impl Nested {
     /// Enters a thread that is going to wait for a lock, unless that waits for the thread.
     ///
-    /// All threads of a circle are in the list when the last one enters: each of them waits for a lock whose holder does not
-    /// change, since that waits, too. A thread that is no longer waiting when it is looked at holds the lock that it is entered with, so
-    /// the search ends there.
+    /// All threads of a circle are in the list when the last one enters: each of them waits for a
+    /// lock whose holder does not change, since that waits, too. A thread that is no longer waiting
+    /// when it is looked at holds the lock that it is entered with, so the search ends there.
     fn begin(me: u64, lock: &Arc<AtomicU64>) -> Result<Nested, Refusal> {
         if MODELLED {
             return Ok(Nested(0));
@@ -254,7 +272,8 @@ mod tests {
     use super::*;
     use crate::sync::thread;
 
-    /// Three threads, of which each owns something for a moment, twice. A sleeper that is not woken would be a deadlock.
+    /// Three threads, of which each owns something for a moment, twice. A sleeper that is not woken
+    /// would be a deadlock.
     fn by_turns(take: impl Fn(u64, &dyn Fn()) + Send + Sync + 'static) {
         let (take, inside) = (Arc::new(take), Arc::new(AtomicU64::new(0)));
         let threads = [1, 2, 3].map(|id| {
@@ -272,7 +291,10 @@ mod tests {
     }
 
     fn explore(scene: impl Fn() + Send + Sync + Copy + 'static) {
-        let schedules = std::env::var("CANDIDE_SCHEDULES").ok().and_then(|number| number.parse().ok()).unwrap_or(5_000);
+        let schedules = std::env::var("CANDIDE_SCHEDULES")
+            .ok()
+            .and_then(|number| number.parse().ok())
+            .unwrap_or(5_000);
         shuttle::check_random(scene, schedules);
         shuttle::check_pct(scene, schedules, 3);
     }

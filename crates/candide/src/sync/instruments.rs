@@ -1,6 +1,8 @@
-//! Three instruments of the tests: points where a test can step in, mutants that a test must catch, and patience.
+//! Three instruments of the tests: points where a test can step in, mutants that a test must catch,
+//! and patience.
 //!
-//! Outside the crate's own tests all are empty: a point does nothing, no mutant is ever active, and nothing is waited for longer.
+//! Outside the crate's own tests all are empty: a point does nothing, no mutant is ever active, and
+//! nothing is waited for longer.
 
 #[cfg(all(test, shuttle))]
 pub(crate) use active::was_met;
@@ -25,15 +27,18 @@ pub(crate) enum Point {
     HandedOver,
     /// Read: the words are copied, the second look at the cell has not happened.
     Copied,
-    /// Read, or collecting: a cell says when its unit was written last; what there was before has not been looked for.
+    /// Read, or collecting: a cell says when its unit was written last; what there was before has
+    /// not been looked for.
     LookingBack,
     /// Read: the attempt has moved on in time, and has not looked at the cell again.
     MovedOn,
-    /// An attempt that moves on in time has looked at all it has read, and not at what its writes expect.
+    /// An attempt that moves on in time has looked at all it has read, and not at what its writes
+    /// expect.
     LookedAgain,
     /// Read: what the attempt has seen has to move on, and the epoch has not been loaded.
     Moving,
-    /// Read: a row of which only the existence was told has said that it exists, or does not; others may not have been asked.
+    /// Read: a row of which only the existence was told has said that it exists, or does not;
+    /// others may not have been asked.
     Asked,
     /// Read: all that the attempt has seen is as it was; it has not moved on.
     Looked,
@@ -49,7 +54,8 @@ pub(crate) enum Point {
     Validated,
     /// Commit: the words of one unit are about to be stored.
     Installing,
-    /// Read: a node has been searched in vain, or by a scan; the transaction has not taken note of it.
+    /// Read: a node has been searched in vain, or by a scan; the transaction has not taken note of
+    /// it.
     Searched,
     /// Commit: over, whatever came of it, and nothing is locked any more.
     Released,
@@ -63,7 +69,8 @@ pub(crate) enum Point {
     Stowing,
 }
 
-/// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they fail.
+/// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they
+/// fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mutant {
     /// No fence between locking and validating.
@@ -140,7 +147,8 @@ pub(crate) enum Mutant {
     SleepersUnseen,
     /// A lock that is handed over is free for a moment.
     HandedByFreeing,
-    /// Timestamps: a value is taken for that of the timestamps beside it without a second look at them.
+    /// Timestamps: a value is taken for that of the timestamps beside it without a second look at
+    /// them.
     SecondLookSkipped,
     /// Timestamps: validation loads when a version was written before it loads how far it is valid.
     WtsBeforeRts,
@@ -152,7 +160,8 @@ pub(crate) enum Mutant {
     NodeWtsIgnored,
     /// Timestamps: a version is extended though somebody has locked it to replace it.
     ExtendedUnderLock,
-    /// Timestamps: a commit is above what it replaces was written at, not above what it was read at.
+    /// Timestamps: a commit is above what it replaces was written at, not above what it was read
+    /// at.
     CommitBelowRts,
     /// Timestamps: a commit does not notice that what it held has been extended meanwhile.
     HeldExtensionMissed,
@@ -168,7 +177,8 @@ pub(crate) enum Mutant {
     GrowthInheritsNothing,
     /// Timestamps: a leaf or layer that is removed does not leave its own behind.
     CollapseLeavesNothing,
-    /// A row that was deleted while its record was queued is buried as if it had been deleted before.
+    /// A row that was deleted while its record was queued is buried as if it had been deleted
+    /// before.
     BuriedEarly,
     /// Versions: a commit draws its timestamp before it has locked what it writes.
     DrawnBeforeLocks,
@@ -176,43 +186,52 @@ pub(crate) enum Mutant {
     InstallNotAwaited,
     /// Versions: an attempt that has read what was replaced writes all the same.
     OldReadsWritten,
-    /// Versions: who makes a unit what it was looks for what was put aside before he copies the words.
+    /// Versions: who makes a unit what it was looks for what was put aside before he copies the
+    /// words.
     UndosFirst,
-    /// Versions: what a write expects of a row is held against the newest version when the attempt moves on in time.
+    /// Versions: what a write expects of a row is held against the newest version when the attempt
+    /// moves on in time.
     ExpectedAsNewest,
     /// Versions: what only snapshots see leaves its index before it can be found in the attic.
     StowedLate,
     /// Versions: who looks back takes what is in the attic for what there was, whenever that was.
     AtticPreferred,
-    /// Versions: an old version is collected when there is a newer one, whoever may still come to see it.
+    /// Versions: an old version is collected when there is a newer one, whoever may still come to
+    /// see it.
     CollectedEarly,
     /// Versions: collecting heeds no open snapshot.
     SnapshotsIgnored,
     /// Versions: what only a snapshot keeps is looked at again and again.
     NeverParked,
-    /// Versions: when a chain is thinned, what stays is without the words that only those had which went.
+    /// Versions: when a chain is thinned, what stays is without the words that only those had which
+    /// went.
     WordsLost,
-    /// Versions: who thins a chain goes by when the unit had been written before somebody wrote it once more.
+    /// Versions: who thins a chain goes by when the unit had been written before somebody wrote it
+    /// once more.
     ThinnedByOldWord,
     /// Versions: what was put aside is freed while somebody looks through chains.
     FreedInSight,
-    /// Versions: what was parked is given up without a word, since the unit has been queued meanwhile.
+    /// Versions: what was parked is given up without a word, since the unit has been queued
+    /// meanwhile.
     ParkedForgotten,
     /// Versions: a record is buried though something of it is parked.
     ParkedBuried,
     /// A record is made dead by a load and a store: nothing keeps away who comes for it in between.
     KilledByStore,
-    /// Timestamp order: the room in the record is used again for a version when the first has left its chain.
+    /// Timestamp order: the room in the record is used again for a version when the first has left
+    /// its chain.
     RoomUsedAgain,
     /// Versions: what is written all the time stays with the session that has written it first.
     HotKept,
     /// Versions: what is for all is collected by a list of snapshots from before it was queued.
     HotByOldList,
-    /// Versions: what a long attempt sees that only reads is not kept, though it does not hold it back either.
+    /// Versions: what a long attempt sees that only reads is not kept, though it does not hold it
+    /// back either.
     KeptUnlisted,
     /// Epochs: memory is free when nobody but who reads in a snapshot can come to look at it.
     FreedByHorizon,
-    /// Indexes: whether a key is taken is asked of entries that may be from before they were all right.
+    /// Indexes: whether a key is taken is asked of entries that may be from before they were all
+    /// right.
     RefusedEarly,
     /// Indexes: a row is refused for a key that is taken, and may be its own.
     TwinUnobserved,
@@ -220,7 +239,8 @@ pub(crate) enum Mutant {
     DroppedAtOnce,
     /// TicToc: an attempt may come before the time at which an index that it reads was complete.
     IndexReadEarly,
-    /// TicToc: who does not keep a dropped index any more may come before those whom it has refused.
+    /// TicToc: who does not keep a dropped index any more may come before those whom it has
+    /// refused.
     PartedAtOnce,
     /// An attempt that moves a bucket does not know of it afterwards.
     MoveUntracked,
@@ -228,9 +248,11 @@ pub(crate) enum Mutant {
     CommitUnannounced,
     /// Timestamps from the clock: a time is taken to the end of a tick that goes on.
     TickNotOver,
-    /// Timestamps from the clock: no fence between telling others of a commit and drawing its timestamp.
+    /// Timestamps from the clock: no fence between telling others of a commit and drawing its
+    /// timestamp.
     DrawnUnfenced,
-    /// Timestamps from the clock: a commit waits for the tick of its timestamp to be over when it has validated.
+    /// Timestamps from the clock: a commit waits for the tick of its timestamp to be over when it
+    /// has validated.
     TickAwaitedLate,
     /// Timestamps from the clock: nobody waits for the tick of a timestamp to be over.
     TickNotAwaited,
@@ -242,13 +264,15 @@ pub(crate) enum Mutant {
     LinkedUnlooked,
     /// Timestamp order: a commit takes what its version follows for what it has raised.
     RaisedUnlooked,
-    /// Timestamp order: nobody looks again, after linking, whether a version has come below those who have read what it follows.
+    /// Timestamp order: nobody looks again, after linking, whether a version has come below those
+    /// who have read what it follows.
     RelinkedUnlooked,
     /// Timestamp order: an update that reads no row is not held against there being one.
     RestedOnNothing,
     /// Timestamp order: how late it was read that there is no row is not asked when one is linked.
     AbsenceForgotten,
-    /// Timestamp order: what a commit has read is held against the time that it was read at, not the commit's.
+    /// Timestamp order: what a commit has read is held against the time that it was read at, not
+    /// the commit's.
     ValidatedInPast,
     /// Timestamp order: a record that was buried vouches for there being no row at later times.
     DeadUnnoticed,
@@ -260,7 +284,8 @@ pub(crate) enum Mutant {
     DeletedUnderDelta,
     /// Timestamp order: what is below a delta is collected before that has become a row.
     DeltaCutLoose,
-    /// Timestamp order: what an updater has done that has panicked half way, after it was put off, stays done.
+    /// Timestamp order: what an updater has done that has panicked half way, after it was put off,
+    /// stays done.
     BrokenWordApplied,
 }
 
@@ -312,7 +337,8 @@ mod active {
         if PATIENT.try_with(Cell::get).unwrap_or(false) { Duration::MAX } else { usual }
     }
 
-    /// Runs `body` with `hook` called at every point this thread passes; the hook itself passes points unhooked.
+    /// Runs `body` with `hook` called at every point this thread passes; the hook itself passes
+    /// points unhooked.
     pub(crate) fn with_hook<T>(hook: impl FnMut(Point) + 'static, body: impl FnOnce() -> T) -> T {
         HOOK.with(|slot| *slot.borrow_mut() = Some(Box::new(hook)));
         let result = body();
@@ -438,7 +464,11 @@ mod active {
         let active = ACTIVE.get_or_init(|| {
             let name = std::env::var("CANDIDE_MUTANT").ok()?;
             let known = NAMES.iter().find(|(known, _)| *known == name);
-            Some(known.unwrap_or_else(|| panic!("no mutant is called {name:?}; there are {NAMES:?}")).1)
+            Some(
+                known
+                    .unwrap_or_else(|| panic!("no mutant is called {name:?}; there are {NAMES:?}"))
+                    .1,
+            )
         });
         let is_active = *active == Some(which);
         // Looked at first: this is asked everywhere, and a store would be a shared write.

@@ -1,8 +1,9 @@
 //! The only door to atomics, fences, spinning, time, randomness and threads.
 //!
-//! Everything that threads share goes through the types exported here, so that one source runs under `std`, under
-//! [loom](https://docs.rs/loom) (`--cfg loom`: exhaustive, weak memory) and under
-//! [shuttle](https://docs.rs/shuttle) (`--cfg shuttle`: random schedules of whole transactions).
+//! Everything that threads share goes through the types exported here, so that one source runs
+//! under `std`, under [loom](https://docs.rs/loom) (`--cfg loom`: exhaustive, weak memory) and
+//! under [shuttle](https://docs.rs/shuttle) (`--cfg shuttle`: random schedules of whole
+//! transactions).
 
 mod exclusive;
 mod instruments;
@@ -59,7 +60,8 @@ pub(crate) use std::thread::sleep;
 /// True where threads, time and memory are simulated: no advancer thread, one allocation per block.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
-/// A number that no other call in this process gives; not zero. Not part of what the models explore.
+/// A number that no other call in this process gives; not zero. Not part of what the models
+/// explore.
 pub(crate) fn process_unique() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
@@ -80,7 +82,8 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// The store-load barrier of every "store mine, then look at yours" handshake (edge E1 of `docs/memory-ordering.md`).
+/// The store-load barrier of every "store mine, then look at yours" handshake (edge E1 of
+/// `docs/memory-ordering.md`).
 #[inline]
 #[cfg_attr(loom, track_caller)]
 pub(crate) fn full_fence() {
@@ -89,8 +92,9 @@ pub(crate) fn full_fence() {
 
 /// Stores `value` and orders it before every later load of this thread: `store; full_fence`.
 ///
-/// On x86-64 one locked exchange is the same barrier at half the price of `mfence`. The language's memory model does
-/// not promise as much for an exchange as for a fence, which is why the models run the two-step form.
+/// On x86-64 one locked exchange is the same barrier at half the price of `mfence`. The language's
+/// memory model does not promise as much for an exchange as for a fence, which is why the models
+/// run the two-step form.
 #[inline]
 pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
     if cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {
@@ -101,15 +105,18 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
     }
 }
 
-/// Writes a word as it is: bits of it may have no value, as those between the fields of a struct, or be those of a pointer, which would
-/// come out of a number as no pointer. Not an atomic operation.
+/// Writes a word as it is: bits of it may have no value, as those between the fields of a struct,
+/// or be those of a pointer, which would come out of a number as no pointer. Not an atomic
+/// operation.
 ///
 /// # Safety
-/// Nobody else reads or writes the word meanwhile: whoever did so happened before, and whoever will happens after. Where [`MODELLED`],
-/// where words hold numbers and nothing else, all bits have values, and none are a pointer's.
+/// Nobody else reads or writes the word meanwhile: whoever did so happened before, and whoever will
+/// happens after. Where [`MODELLED`], where words hold numbers and nothing else, all bits have
+/// values, and none are a pointer's.
 pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
     #[cfg(not(any(loom, shuttle)))]
-    // SAFETY: the word is borrowed, and for now ours alone, by this function's contract. An atomic has size and place of its number.
+    // SAFETY: the word is borrowed, and for now ours alone, by this function's contract. An atomic
+    // has size and place of its number.
     unsafe {
         word.as_ptr().cast::<MaybeUninit<u64>>().write(value);
     }
@@ -121,7 +128,8 @@ pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
 /// Reads what [`write_as_is`] has written, or a number. Not an atomic operation.
 ///
 /// # Safety
-/// Nobody writes the word meanwhile: whoever did so happened before, and whoever will happens after.
+/// Nobody writes the word meanwhile: whoever did so happened before, and whoever will happens
+/// after.
 pub(crate) unsafe fn read_as_is(word: &AtomicU64) -> MaybeUninit<u64> {
     #[cfg(not(any(loom, shuttle)))]
     // SAFETY: as in `write_as_is`; nobody writes, by this function's contract.
@@ -130,21 +138,27 @@ pub(crate) unsafe fn read_as_is(word: &AtomicU64) -> MaybeUninit<u64> {
     return MaybeUninit::new(word.load(Ordering::Relaxed));
 }
 
-/// Asks the processor to bring the cache line of `address` nearer; never a memory access as far as the program goes.
+/// Asks the processor to bring the cache line of `address` nearer; never a memory access as far as
+/// the program goes.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const AtomicU64) {
     #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no effect on memory and never faults, whatever the address; SSE is part of x86-64.
+        // SAFETY: a prefetch has no effect on memory and never faults, whatever the address; SSE is
+        // part of x86-64.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
     let _ = address;
 }
 
-/// The most forced switches that loom tries: as each scene says, unless `CANDIDE_LOOM_PREEMPTIONS` says less.
+/// The most forced switches that loom tries: as each scene says, unless `CANDIDE_LOOM_PREEMPTIONS`
+/// says less.
 #[cfg(all(test, loom))]
 pub(crate) fn preemptions_max() -> usize {
-    std::env::var("CANDIDE_LOOM_PREEMPTIONS").ok().and_then(|number| number.parse().ok()).unwrap_or(usize::MAX)
+    std::env::var("CANDIDE_LOOM_PREEMPTIONS")
+        .ok()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(usize::MAX)
 }

@@ -8,9 +8,9 @@
 //! A release wakes the first sleeper that wants to own the lock, and those before it that only want
 //! to look; but of the sleepers that want to own something, one per bucket and [`WOKEN_EVERY`]: the
 //! running threads take the lock again long before a sleeper is awake, and waking it for nothing
-//! costs as much as ten transactions. A release that leaves the sleeper asleep notes the bucket, and
-//! whatever thread goes to sleep next wakes its sleepers first ([`Parking::wake_unwoken`]). So a
-//! processor is not idle while a lock is free that some thread waits for.
+//! costs as much as ten transactions. A release that leaves the sleeper asleep notes the bucket,
+//! and whatever thread goes to sleep next wakes its sleepers first ([`Parking::wake_unwoken`]). So
+//! a processor is not idle while a lock is free that some thread waits for.
 //!
 //! A waiter that has slept for [`HANDED_AFTER`], or has lost [`LOST_MAX`] times after it was woken,
 //! is *handed* the lock: the owner gives it over without freeing it, so no running thread can come
@@ -18,30 +18,31 @@
 //! until the sleeper runs.
 //!
 //! # Bounds
-//! The first of `n` sleepers at a lock is handed it at the first release after [`HANDED_AFTER`], and
-//! the last one `n` times [`HANDED_EVERY`] later: 16 ms for 64 threads, if the owners release it in
-//! time and threads are let run when they are woken. Where no thread releases the lock again, and
-//! none goes to sleep, because the last owner has left the engine, the first sleeper finds it free
-//! after [`SLICE_MAX`] at the latest.
+//! The first of `n` sleepers at a lock is handed it at the first release after [`HANDED_AFTER`],
+//! and the last one `n` times [`HANDED_EVERY`] later: 16 ms for 64 threads, if the owners release
+//! it in time and threads are let run when they are woken. Where no thread releases the lock again,
+//! and none goes to sleep, because the last owner has left the engine, the first sleeper finds it
+//! free after [`SLICE_MAX`] at the latest.
 //!
 //! # Cost
-//! An owner that releases a lock looks whether there are sleepers at all, in a word that changes when
-//! a bucket gets its first waiter or loses its last one. It takes the bucket's mutex, and asks the
-//! clock, only if its own bucket has some.
+//! An owner that releases a lock looks whether there are sleepers at all, in a word that changes
+//! when a bucket gets its first waiter or loses its last one. It takes the bucket's mutex, and asks
+//! the clock, only if its own bucket has some.
 //!
 //! # Lost wake-ups
 //! A sleeper has entered, then passed a fence, then seen its lock taken. The owner stores the free
-//! lock and then looks for sleepers. There is no fence between the two, which each release would have
-//! to pay for: so an owner may miss a waiter that enters while the store is on its way to memory,
-//! which takes less than a microsecond. Such a waiter looks again by itself after [`SLICE_FIRST`],
-//! and in doubling intervals up to [`SLICE_MAX`]. Nothing else rests on these times: under shuttle,
-//! where memory has one order, there are none, and a sleeper that nothing wakes is a deadlock. Under
-//! loom nothing sleeps.
+//! lock and then looks for sleepers. There is no fence between the two, which each release would
+//! have to pay for: so an owner may miss a waiter that enters while the store is on its way to
+//! memory, which takes less than a microsecond. Such a waiter looks again by itself after
+//! [`SLICE_FIRST`], and in doubling intervals up to [`SLICE_MAX`]. Nothing else rests on these
+//! times: under shuttle, where memory has one order, there are none, and a sleeper that nothing
+//! wakes is a deadlock. Under loom nothing sleeps.
 
 #![forbid(unsafe_code)]
 
 use super::{
-    AtomicU64, Duration, Instant, MODELLED, Mutant, Mutex, MutexGuard, Ordering, full_fence, lock, mutant, thread,
+    AtomicU64, Duration, Instant, MODELLED, Mutant, Mutex, MutexGuard, Ordering, full_fence, lock,
+    mutant, thread,
 };
 use crossbeam_utils::CachePadded;
 use thread::Thread;
@@ -196,11 +197,16 @@ impl Parking {
     }
 
     /// Releases what is at an address, where there may be waiters: calls `free` with the number of
-    /// the waiter that it is handed to and that owns it from then on, or with nothing, and then wakes
-    /// the next ones.
+    /// the waiter that it is handed to and that owns it from then on, or with nothing, and then
+    /// wakes the next ones.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release(&self, address: u64, can_hand_over: bool, free: &mut dyn FnMut(Option<u64>)) {
+    pub(crate) fn release(
+        &self,
+        address: u64,
+        can_hand_over: bool,
+        free: &mut dyn FnMut(Option<u64>),
+    ) {
         if !self.has_sleepers_at(address) {
             free(None);
             return self.wake(address);
@@ -211,7 +217,9 @@ impl Parking {
             Some(index) => {
                 bucket.handed = Some(now);
                 let waiter = &mut bucket.waiters[index];
-                let Wish::Own(number) = waiter.wish else { unreachable!("one that wants to own it") };
+                let Wish::Own(number) = waiter.wish else {
+                    unreachable!("one that wants to own it")
+                };
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
@@ -237,7 +245,8 @@ impl Parking {
     }
 
     fn wake_next(&self, mut bucket: MutexGuard<'_, Bucket>, address: u64, now: Instant) {
-        let is_soon = bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
+        let is_soon =
+            bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
         let mut owner = None;
         for waiter in bucket.waiters.iter_mut().filter(|waiter| waiter.address == address) {
             let is_asleep = waiter.state == State::Asleep;
@@ -285,8 +294,12 @@ impl Parking {
             for index in 0..bucket.waiters.len() {
                 let (before, from) = bucket.waiters.split_at_mut(index);
                 let waiter = &mut from[0];
-                let is_before = |other: &Waiter| other.address == waiter.address && other.wish != Wish::Look;
-                if waiter.wish != Wish::Look && waiter.state == State::Asleep && !before.iter().any(is_before) {
+                let is_before =
+                    |other: &Waiter| other.address == waiter.address && other.wish != Wish::Look;
+                if waiter.wish != Wish::Look
+                    && waiter.state == State::Asleep
+                    && !before.iter().any(is_before)
+                {
                     waiter.state = State::Woken;
                     waiter.thread.unpark();
                 }
@@ -300,14 +313,16 @@ impl Bucket {
         self.waiters.iter().position(|waiter| waiter.number == number).expect("it has entered")
     }
 
-    /// Returns the first waiter that wants to own what is at an address, if it has waited for so long
-    /// that it is handed that.
+    /// Returns the first waiter that wants to own what is at an address, if it has waited for so
+    /// long that it is handed that.
     fn starving(&self, address: u64, now: Instant) -> Option<usize> {
         let wants = |waiter: &Waiter| waiter.address == address && waiter.wish != Wish::Look;
         let index = self.waiters.iter().position(wants)?;
         let first = &self.waiters[index];
-        let is_starving = first.lost >= LOST_MAX || now.saturating_duration_since(first.since) >= HANDED_AFTER;
-        let is_time = self.handed.is_none_or(|handed| now.saturating_duration_since(handed) >= HANDED_EVERY);
+        let is_starving =
+            first.lost >= LOST_MAX || now.saturating_duration_since(first.since) >= HANDED_AFTER;
+        let is_time =
+            self.handed.is_none_or(|handed| now.saturating_duration_since(handed) >= HANDED_EVERY);
         (is_starving && is_time && first.state != State::Handed).then_some(index)
     }
 }
@@ -329,8 +344,22 @@ pub(crate) struct Wait<'a> {
 
 impl<'a> Wait<'a> {
     #[inline]
-    pub(crate) fn new(parking: &'a Parking, address: u64, wish: Wish, patience: Patience) -> Wait<'a> {
-        Wait { parking, address, wish, patience, rounds: 0, number: None, slice: SLICE_FIRST, was_woken: false }
+    pub(crate) fn new(
+        parking: &'a Parking,
+        address: u64,
+        wish: Wish,
+        patience: Patience,
+    ) -> Wait<'a> {
+        Wait {
+            parking,
+            address,
+            wish,
+            patience,
+            rounds: 0,
+            number: None,
+            slice: SLICE_FIRST,
+            was_woken: false,
+        }
     }
 
     /// Waits for a round, or until it is woken. A call, so that loops which seldom wait stay small.
@@ -350,7 +379,11 @@ impl<'a> Wait<'a> {
         }
         if cfg!(loom) {
             busy_round();
-            return if matches!(self.patience, Patience::Endless) { Waited::Again } else { Waited::InVain };
+            return if matches!(self.patience, Patience::Endless) {
+                Waited::Again
+            } else {
+                Waited::InVain
+            };
         }
         match self.number {
             Some(number) => self.sleep(number),
@@ -381,7 +414,8 @@ impl<'a> Wait<'a> {
         self.number = Some(number);
         drop(bucket);
         if let Patience::Lasting(duration) = self.patience {
-            self.patience = Instant::now().checked_add(duration).map_or(Patience::Endless, Patience::Until);
+            self.patience =
+                Instant::now().checked_add(duration).map_or(Patience::Endless, Patience::Until);
         }
         // Before the waiter looks once more: an owner that does not see it in the queue has stored
         // the free lock before that look (E1).
@@ -397,7 +431,9 @@ impl<'a> Wait<'a> {
             Patience::Until(until) => until.saturating_duration_since(Instant::now()),
             _ => Duration::MAX,
         };
-        if left.is_zero() || MODELLED && matches!((self.patience, self.wish), (Patience::Until(_), Wish::Own(_))) {
+        if left.is_zero()
+            || MODELLED && matches!((self.patience, self.wish), (Patience::Until(_), Wish::Own(_)))
+        {
             return self.give_up();
         }
         self.parking.wake_unwoken();
@@ -430,8 +466,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Leaves, unless it is handed what it has waited for. If it was woken, that is passed on: to leave
-    /// what is free alone is to give up, too.
+    /// Leaves, unless it is handed what it has waited for. If it was woken, that is passed on: to
+    /// leave what is free alone is to give up, too.
     pub(crate) fn give_up(&mut self) -> Waited {
         let was_woken = std::mem::take(&mut self.was_woken);
         match self.leave() {
@@ -464,7 +500,10 @@ impl Drop for Wait<'_> {
     fn drop(&mut self) {
         let state = self.leave();
         // What a waiter is handed while it still waits is its own to free: it has to `give_up`.
-        debug_assert!(state != State::Handed || std::thread::panicking(), "nothing owns the lock now");
+        debug_assert!(
+            state != State::Handed || std::thread::panicking(),
+            "nothing owns the lock now"
+        );
     }
 }
 
@@ -528,7 +567,11 @@ mod tests {
         }
         assert_eq!(awoken(&mut before), Some(Waited::Again));
         assert_eq!(awoken(&mut first), Some(Waited::Again));
-        assert_eq!((awoken(&mut second), awoken(&mut behind)), (None, None), "the first one has not been there yet");
+        assert_eq!(
+            (awoken(&mut second), awoken(&mut behind)),
+            (None, None),
+            "the first one has not been there yet"
+        );
         drop((before, first));
         wake_at(&parking, Instant::now(), 2);
         assert_eq!((awoken(&mut second), awoken(&mut behind)), (Some(Waited::Again), None));
@@ -576,7 +619,10 @@ mod tests {
         parking.wake_next(parking.bucket(PLACE), PLACE, begun + WOKEN_EVERY + WOKEN_EVERY / 2);
         assert_eq!(awoken(&mut first), None, "it is too soon after the one before");
         parking.wake_unwoken();
-        assert_eq!([&mut first, &mut second, &mut elsewhere].map(awoken), [Some(Waited::Again), None, None]);
+        assert_eq!(
+            [&mut first, &mut second, &mut elsewhere].map(awoken),
+            [Some(Waited::Again), None, None]
+        );
         parking.wake_unwoken();
         assert_eq!(awoken(&mut first), None, "nothing was left asleep since");
     }
@@ -605,7 +651,11 @@ mod tests {
         }
         assert_eq!(awoken(&mut looking), Some(Waited::Again));
         assert_eq!(release(&parking, true), Some(1));
-        assert_eq!(awoken(&mut looking), Some(Waited::Again), "it may have waited for the commit that is over");
+        assert_eq!(
+            awoken(&mut looking),
+            Some(Waited::Again),
+            "it may have waited for the commit that is over"
+        );
         assert_eq!(awoken(&mut first), Some(Waited::Handed));
     }
 
@@ -617,7 +667,10 @@ mod tests {
         assert_eq!(wait.wait(), Waited::InVain);
         assert!(!parking.has_sleepers());
         let mut wait = Wait::new(&parking, PLACE, Wish::Own(1), Patience::Rounds(3));
-        assert_eq!([wait.wait(), wait.wait(), wait.wait()], [Waited::Again, Waited::Again, Waited::InVain]);
+        assert_eq!(
+            [wait.wait(), wait.wait(), wait.wait()],
+            [Waited::Again, Waited::Again, Waited::InVain]
+        );
         assert!(!parking.has_sleepers(), "it has never slept");
     }
 }

@@ -13,14 +13,16 @@ pub(crate) fn share<T: Div<Output = T> + From<u8>>(of: T) -> T {
     if is_short() { of / 3.into() } else { of }
 }
 
-/// Whether `CANDIDE_SHORT` is set: what is tried exhaustively goes a step or two less far, and what takes samples takes fewer, where they are
-/// most of what all tests take together. For who runs them after every change.
+/// Whether `CANDIDE_SHORT` is set: what is tried exhaustively goes a step or two less far, and what
+/// takes samples takes fewer, where they are most of what all tests take together. For who runs
+/// them after every change.
 pub(crate) fn is_short() -> bool {
     std::env::var_os("CANDIDE_SHORT").is_some()
 }
 
-/// A choice of what is tried exhaustively otherwise: all of it, or one in so many if `CANDIDE_SHORT` is set. Which ones, says a seed,
-/// which is printed: that of `CANDIDE_SEED=n`, or a new one in every process.
+/// A choice of what is tried exhaustively otherwise: all of it, or one in so many if
+/// `CANDIDE_SHORT` is set. Which ones, says a seed, which is printed: that of `CANDIDE_SEED=n`, or
+/// a new one in every process.
 pub(crate) struct Sample {
     one_in: u64,
     random: Random,

@@ -1,7 +1,7 @@
 //! Waiting for something short.
 
-/// Rounds of busy waiting before the processor is given away. A lock holder that runs needs well under a microsecond;
-/// one that does not run needs our core.
+/// Rounds of busy waiting before the processor is given away. A lock holder that runs needs well
+/// under a microsecond; one that does not run needs our core.
 const ROUNDS_BUSY: u32 = 64;
 
 /// One wait: busy at first, then yielding, since the thread waited for may need this very core.
@@ -16,7 +16,11 @@ impl Spin {
     #[inline(never)]
     pub(crate) fn wait(&mut self) {
         self.rounds = self.rounds.saturating_add(1);
-        if super::MODELLED || self.rounds > ROUNDS_BUSY { super::thread::yield_now() } else { std::hint::spin_loop() }
+        if super::MODELLED || self.rounds > ROUNDS_BUSY {
+            super::thread::yield_now()
+        } else {
+            std::hint::spin_loop()
+        }
     }
 
     /// Waits one round and says whether `rounds_max` are not yet used up.

@@ -1,4 +1,5 @@
-//! Steps of loops that grow with what a transaction has done before: tests count them. Outside the crate's own tests this is empty.
+//! Steps of loops that grow with what a transaction has done before: tests count them. Outside the
+//! crate's own tests this is empty.
 
 #[cfg(test)]
 thread_local! {

@@ -1,15 +1,18 @@
 //! The system's clock, which everybody reads and nobody in the program writes.
 //!
 //! # What is taken for granted
-//! A reading falls into the time between the full fences before and after it, and those happen in one order. So if one thread reads the
-//! clock and passes a fence, and another thread passes one after that and reads the clock, the second reading is not the earlier one; nor
-//! is it if the first happens before the second in any other way. A word would be such a clock that grows by itself and is loaded without
-//! any order (the language promises as much of such loads on both sides of fences), and under a model it is one. No reading brings
-//! along what anybody has done: that takes the fences (edges E15 and E19 of `docs/memory-ordering.md`).
+//! A reading falls into the time between the full fences before and after it, and those happen in
+//! one order. So if one thread reads the clock and passes a fence, and another thread passes one
+//! after that and reads the clock, the second reading is not the earlier one; nor is it if the
+//! first happens before the second in any other way. A word would be such a clock that grows by
+//! itself and is loaded without any order (the language promises as much of such loads on both
+//! sides of fences), and under a model it is one. No reading brings along what anybody has done:
+//! that takes the fences (edges E15 and E19 of `docs/memory-ordering.md`).
 //!
-//! Of the machine this asks for what `Instant` promises, a clock that never goes back wherever it is read, and that it is not read earlier
-//! or later than the program says. Where Linux maps the clock into the program, a reading begins and ends with loads of what goes with it,
-//! which the fences order, and the processor is told to keep to that order in between.
+//! Of the machine this asks for what `Instant` promises, a clock that never goes back wherever it
+//! is read, and that it is not read earlier or later than the program says. Where Linux maps the
+//! clock into the program, a reading begins and ends with loads of what goes with it, which the
+//! fences order, and the processor is told to keep to that order in between.
 
 #[cfg(any(loom, shuttle))]
 use super::{AtomicU64, Ordering};
@@ -43,7 +46,9 @@ impl SystemClock {
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         let elapsed = self.begun.elapsed();
-        let tick = 1 + ((elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())) >> TICK_SHIFT);
+        let tick = 1
+            + ((elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos()))
+                >> TICK_SHIFT);
         assert!(tick >> TICK_BITS == 0, "timestamps from the system's clock last for nine years");
         tick
     }
@@ -58,8 +63,9 @@ impl SystemClock {
     }
 }
 
-/// Readings after which a model's clock goes on by itself. With loom it does not: it stands still until somebody waits for it, and who does
-/// not read it again, or is not made to by fences, may go on seeing the time before that.
+/// Readings after which a model's clock goes on by itself. With loom it does not: it stands still
+/// until somebody waits for it, and who does not read it again, or is not made to by fences, may go
+/// on seeing the time before that.
 #[cfg(any(loom, shuttle))]
 const READINGS: u64 = if cfg!(loom) { 1 } else { 6 };
 
@@ -68,7 +74,8 @@ const READINGS: u64 = if cfg!(loom) { 1 } else { 6 };
 #[derive(Debug)]
 pub(crate) struct SystemClock {
     readings: AtomicU64,
-    /// Stored before each reading and never loaded: two readings are a conflict to loom then, of which it lets either come first.
+    /// Stored before each reading and never loaded: two readings are a conflict to loom then, of
+    /// which it lets either come first.
     noted: AtomicU64,
 }
 

@@ -1,8 +1,10 @@
-//! loom's atomics, with orderings that a run of the tests can weaken: `cargo xtask orderings` tries what each is there for.
+//! loom's atomics, with orderings that a run of the tests can weaken: `cargo xtask orderings` tries
+//! what each is there for.
 //!
-//! A *site* is where an operation is called from: `file:line:column`. `CANDIDE_WEAKEN=site=Ordering` gives one site another
-//! ordering throughout the process (`=None` leaves a fence out); `CANDIDE_SITES=file` writes down those that are reached. One
-//! build serves for all of them. Nothing of this exists but under `--cfg loom`.
+//! A *site* is where an operation is called from: `file:line:column`.
+//! `CANDIDE_WEAKEN=site=Ordering` gives one site another ordering throughout the process (`=None`
+//! leaves a fence out); `CANDIDE_SITES=file` writes down those that are reached. One build serves
+//! for all of them. Nothing of this exists but under `--cfg loom`.
 
 use loom::sync::atomic;
 use std::collections::BTreeSet;
@@ -54,7 +56,8 @@ fn note(site: &'static Location<'static>) {
     static NOTES: OnceLock<Option<Mutex<Notes>>> = OnceLock::new();
     let notes = NOTES.get_or_init(|| {
         let path = std::env::var_os("CANDIDE_SITES")?;
-        let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let file =
+            File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Some(Mutex::new(Notes { file, seen: BTreeSet::new() }))
     });
     let Some(notes) = notes else { return };
@@ -69,7 +72,10 @@ fn effective(site: &'static Location<'static>, ordering: Ordering) -> Option<Ord
     static WEAKENED: OnceLock<Option<Weakened>> = OnceLock::new();
     let weakened = WEAKENED.get_or_init(|| {
         let text = std::env::var("CANDIDE_WEAKEN").ok()?;
-        Some(Weakened::parse(&text).unwrap_or_else(|| panic!("{text:?} is not file:line:column=Ordering")))
+        Some(
+            Weakened::parse(&text)
+                .unwrap_or_else(|| panic!("{text:?} is not file:line:column=Ordering")),
+        )
     });
     if ordering != Ordering::Relaxed {
         note(site);

@@ -1,15 +1,17 @@
 //! Nothing is allocated, and nothing freed, while a commit holds locks.
 //!
-//! The test binary's allocator counts what a thread asks of it between the points [`Point::Unlocked`] and
-//! [`Point::Released`] of a commit. It is the one place outside of the engine's lowest layers with `unsafe`: the trait of
-//! allocators has no other form.
+//! The test binary's allocator counts what a thread asks of it between the points
+//! [`Point::Unlocked`] and [`Point::Released`] of a commit. It is the one place outside of the
+//! engine's lowest layers with `unsafe`: the trait of allocators has no other form.
 
 use super::parcels::{Filed, Parcel};
 use super::rows::Item;
 use super::{ForProtocol, for_each_overlapping};
 use crate::protocol::Protocol;
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Column, Database, Factor, IndexOptions, Refused, Session, Table, Tx, Updater, Whole};
+use crate::{
+    Abort, Column, Database, Factor, IndexOptions, Refused, Session, Table, Tx, Updater, Whole,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -31,8 +33,8 @@ fn count() {
     }
 }
 
-// SAFETY: every function passes its arguments on to the system's allocator and gives what that gives; the contract is the
-// same. Counting does not allocate.
+// SAFETY: every function passes its arguments on to the system's allocator and gives what that
+// gives; the contract is the same. Counting does not allocate.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -67,8 +69,8 @@ struct Seen {
     calls: usize,
 }
 
-/// Runs `body`, watching each of this thread's commits from before its first lock to after its last; at `disturbed`, the
-/// test allocates itself.
+/// Runs `body`, watching each of this thread's commits from before its first lock to after its
+/// last; at `disturbed`, the test allocates itself.
 fn watch<T>(disturbed: Option<Point>, body: impl FnOnce() -> T) -> (T, Seen) {
     thread_local! {
         static SEEN: Cell<Seen> = const { Cell::new(Seen { commits: 0, calls: 0 }) };
@@ -119,8 +121,11 @@ struct Tables<P: Protocol> {
 
 impl<P: Protocol> Tables<P> {
     fn new(sorted: bool) -> Tables<P> {
-        let db =
-            Database::<P>::builder().manual_epochs(1).factors(sorted.then_some(Factor::SortedLocks)).build().unwrap();
+        let db = Database::<P>::builder()
+            .manual_epochs(1)
+            .factors(sorted.then_some(Factor::SortedLocks))
+            .build()
+            .unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let filed = db.table::<Filed>("filed").unwrap();
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
@@ -135,7 +140,11 @@ impl<P: Protocol> Tables<P> {
         for number in 0..many {
             parcels.insert(tx, Parcel::new(2, number))?;
             filed.insert(tx, Parcel::new(2, number).into())?;
-            parcels.update(tx, &(1, number), (Parcel::WEIGHT.add(1).at_least(0), Parcel::NOTE.max(3)))?;
+            parcels.update(
+                tx,
+                &(1, number),
+                (Parcel::WEIGHT.add(1).at_least(0), Parcel::NOTE.max(3)),
+            )?;
             parcels.update_with(tx, &(1, number), Double)?;
             parcels.modify(tx, &(1, 100 + number), Parcel::CODE, |code| *code += 100_000)?;
             parcels.read_for_update(tx, &(1, 50 + number), Whole)?;
@@ -147,8 +156,9 @@ impl<P: Protocol> Tables<P> {
         Ok(())
     }
 
-    /// The ways in which a transaction of `many` rows can end, each in a session that has never run one before: its vectors
-    /// are empty, and whatever is not made ready before the first lock will show.
+    /// The ways in which a transaction of `many` rows can end, each in a session that has never run
+    /// one before: its vectors are empty, and whatever is not made ready before the first lock will
+    /// show.
     fn endings(&self, many: u16) -> [Result<(), Abort>; 4] {
         let session = || -> Session<P> { self.db.session().unwrap() };
         let odd = session().run(|tx| {
@@ -184,9 +194,11 @@ impl ForProtocol for NoAllocation {
                 assert_eq!((first, seen), (Ok(()), Seen { commits: 1, calls: 0 }), "{}", P::NAME);
                 let tables = Tables::<P>::new(sorted);
                 let (endings, seen) = watch(None, || tables.endings(many));
-                let wanted = [Err(Abort::Guard), Err(Abort::Guard), Err(Abort::AttemptsExhausted), Ok(())];
+                let wanted =
+                    [Err(Abort::Guard), Err(Abort::Guard), Err(Abort::AttemptsExhausted), Ok(())];
                 assert_eq!(endings, wanted);
-                // One commit each, and the one that disturbs; the disturbed one may have been noticed before.
+                // One commit each, and the one that disturbs; the disturbed one may have been
+                // noticed before.
                 assert!(
                     seen.calls == 0 && seen.commits >= 4,
                     "{seen:?} under {} with {many} rows of each kind",

@@ -1,6 +1,7 @@
 //! Scans, ordered tables and secondary indexes under interleavings made to break them.
 //!
-//! As in `traps`, most need no threads: a closure runs another session's whole transaction inside itself.
+//! As in `traps`, most need no threads: a closure runs another session's whole transaction inside
+//! itself.
 
 use super::steps::{CONFLICT, ONCE};
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
@@ -8,8 +9,8 @@ use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
-    Abort, Database, Error, Factor, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session, StreamError, Table,
-    TableOptions, Tx,
+    Abort, Database, Error, Factor, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session,
+    StreamError, Table, TableOptions, Tx,
 };
 use candide_derive::Record;
 use std::cell::RefCell;
@@ -68,8 +69,10 @@ impl ForProtocol for ErrorsEndScans {
         let other = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let foreign = other.table::<Seat>("seats").unwrap();
         ok(db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, seat(0, id, 0)))));
-        let by_owner = table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
-        let foreign_index = foreign.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
+        let by_owner =
+            table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
+        let foreign_index =
+            foreign.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
         ok(db.run(|tx| {
             let errors: Vec<_> = foreign.scan(tx, .., ()).take(5).collect();
             assert_eq!(errors, [Err(Abort::ForeignTable)]);
@@ -106,7 +109,10 @@ impl ForProtocol for ConflictsEndScans {
         let result = first.run_with(ONCE(), |tx| {
             let mut scan = table.scan(tx, .., Seat::OWNER);
             scan.next().unwrap()?;
-            second.run(|tx| (0..40).try_for_each(|id| table.modify(tx, &(0, id), Seat::OWNER, |owner| *owner += 1)))?;
+            second.run(|tx| {
+                (0..40)
+                    .try_for_each(|id| table.modify(tx, &(0, id), Seat::OWNER, |owner| *owner += 1))
+            })?;
             // Whoever does not look at the errors must come to an end, too.
             let mut errors = 0;
             for row in &mut scan {
@@ -187,7 +193,8 @@ fn scans_see_their_creation<P: Protocol>(splitting: bool, updates: bool, indexed
     let builder = Database::<P>::builder().manual_epochs(1).timestamp_splitting(splitting);
     let db = builder.commit_time_updates(updates).factors([Factor::NoBackoff]).build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
-    let index = indexed.then(|| table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap());
+    let index = indexed
+        .then(|| table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap());
     let mut committed = BTreeMap::<(u64, u64), Seat>::new();
     let halls = [1, 3, 40][below(3) as usize];
     for _ in 0..12 {
@@ -200,27 +207,34 @@ fn scans_see_their_creation<P: Protocol>(splitting: bool, updates: bool, indexed
                 match below(8) {
                     0 if open.len() < 4 => {
                         let rows: Vec<_> = model.values().copied().collect();
-                        let scan = table.scan(tx, .., (Seat::HALL, Seat::SEAT, Seat::OWNER, Seat::PRICE));
+                        let scan =
+                            table.scan(tx, .., (Seat::HALL, Seat::SEAT, Seat::OWNER, Seat::PRICE));
                         open.push((scan, rows.into_iter(), model.clone()));
                     }
                     1 | 2 if !open.is_empty() => {
                         let which = below(open.len() as u64) as usize;
                         let (scan, rows, _) = &mut open[which];
                         let seen = scan.next().transpose()?;
-                        let expected = rows.next().map(|row| (row.hall, row.seat, row.owner, row.price));
+                        let expected =
+                            rows.next().map(|row| (row.hall, row.seat, row.owner, row.price));
                         assert_eq!(seen.map(|(_, columns)| columns), expected);
                     }
                     3 => {
                         let which = below(1 << 20);
                         let owner = which % 5;
                         if let Some(index) = &index {
-                            let mark = index.rows(tx, &owner, (Seat::HALL, Seat::SEAT, Seat::PRICE));
+                            let mark =
+                                index.rows(tx, &owner, (Seat::HALL, Seat::SEAT, Seat::PRICE));
                             let then = model.clone();
                             let key = (below(halls), below(30));
                             step(tx, &table, &mut model, STEPS[below(5) as usize], key, below(5))?;
-                            let found: Result<Vec<_>, _> = mark.map(|row| row.map(|row| row.1)).collect();
+                            let found: Result<Vec<_>, _> =
+                                mark.map(|row| row.map(|row| row.1)).collect();
                             let rows = then.values().filter(|row| row.owner == owner);
-                            assert_eq!(found?, rows.map(|row| (row.hall, row.seat, row.price)).collect::<Vec<_>>());
+                            assert_eq!(
+                                found?,
+                                rows.map(|row| (row.hall, row.seat, row.price)).collect::<Vec<_>>()
+                            );
                         }
                     }
                     _ => {
@@ -231,7 +245,10 @@ fn scans_see_their_creation<P: Protocol>(splitting: bool, updates: bool, indexed
             }
             for (scan, rows, _) in open {
                 let seen: Result<Vec<_>, _> = scan.map(|row| row.map(|row| row.1)).collect();
-                assert_eq!(seen?, rows.map(|row| (row.hall, row.seat, row.owner, row.price)).collect::<Vec<_>>());
+                assert_eq!(
+                    seen?,
+                    rows.map(|row| (row.hall, row.seat, row.owner, row.price)).collect::<Vec<_>>()
+                );
             }
             if gives_up { Err(Abort::NotFound) } else { Ok(()) }
         });
@@ -266,8 +283,8 @@ fn scans_of_one_transaction_see_it_as_it_was_when_each_was_made() {
 
 // Phantoms.
 
-/// Every way of another session into a range that has been scanned fails the one that scanned it, whatever that has
-/// restructured itself meanwhile.
+/// Every way of another session into a range that has been scanned fails the one that scanned it,
+/// whatever that has restructured itself meanwhile.
 struct ForeignInsertsAreNoticed;
 
 impl ForProtocol for ForeignInsertsAreNoticed {
@@ -307,7 +324,8 @@ impl ForProtocol for ForeignInsertsAreNoticed {
                     (false, true) => table.scan_rev(tx, (hall, from)..=(hall, to), ()),
                 };
                 let (mut lowest, mut highest) = if whole_hall { (0, seats) } else { (from, to) };
-                let seen: Result<Vec<_>, _> = scan.take(limit).map(|row| row.map(|row| row.0.1)).collect();
+                let seen: Result<Vec<_>, _> =
+                    scan.take(limit).map(|row| row.map(|row| row.0.1)).collect();
                 let seen = seen?;
                 if seen.len() == limit {
                     // It has looked no further than the last row.
@@ -331,7 +349,8 @@ impl ForProtocol for ForeignInsertsAreNoticed {
                 for key in own.iter().filter(|key| (key.0 + key.1) % 3 == 0) {
                     table.delete(tx, key)?;
                 }
-                let missing = |number: &u64| !seen.contains(number) && !own.contains(&(hall, *number));
+                let missing =
+                    |number: &u64| !seen.contains(number) && !own.contains(&(hall, *number));
                 let enterable: Vec<_> = (lowest..=highest).filter(missing).collect();
                 if !enterable.is_empty() {
                     let key = (hall, enterable[below(enterable.len() as u64) as usize]);
@@ -347,7 +366,8 @@ impl ForProtocol for ForeignInsertsAreNoticed {
                 Ok(())
             });
             if entered.is_some() {
-                // In the order of timestamps it may come first, as long as it has not seen the other's row.
+                // In the order of timestamps it may come first, as long as it has not seen the
+                // other's row.
                 assert!(
                     outer == CONFLICT || !noticed,
                     "seed {seed}: {entered:?} {hall} {from} {to} {whole_hall} {reverse}"
@@ -373,8 +393,11 @@ impl ForProtocol for ScansCountWhatMoves {
         const TOKENS: u64 = 40;
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Seat>("seats").unwrap();
-        let by_owner = table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
-        let by_coat = table.create_index("by_hash", (Seat::OWNER, Seat::PRICE), IndexOptions::hashed()).unwrap();
+        let by_owner =
+            table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
+        let by_coat = table
+            .create_index("by_hash", (Seat::OWNER, Seat::PRICE), IndexOptions::hashed())
+            .unwrap();
         ok(db.run(|tx| (0..TOKENS).try_for_each(|id| table.insert(tx, seat(id % 3, id, 7)))));
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -384,9 +407,11 @@ impl ForProtocol for ScansCountWhatMoves {
                     let mut random = Random::seeded(thread);
                     let mut session = db.session().unwrap();
                     while !stop.load(Ordering::Relaxed) {
-                        let (from, to, number) = (random.below(3), random.below(6), random.below(1 << 40));
+                        let (from, to, number) =
+                            (random.below(3), random.below(6), random.below(1 << 40));
                         let moved = session.run(|tx| {
-                            let found = table.scan(tx, Prefix((from,)), Seat::OWNER).next().transpose()?;
+                            let found =
+                                table.scan(tx, Prefix((from,)), Seat::OWNER).next().transpose()?;
                             let Some((key, _)) = found else { return Ok(()) };
                             table.delete(tx, &key)?;
                             let to = if to > 2 { 3 + number % 50 } else { to };
@@ -412,22 +437,25 @@ impl ForProtocol for ScansCountWhatMoves {
             let (mut counted, mut rounds) = (0, 0);
             while counted < share(500) && rounds < 5_000 {
                 rounds += 1;
-                let counts: Result<[u64; 4], Abort> = session.run_with(RunOptions::new().attempts_max(200), |tx| {
-                    let count = |rows: &mut dyn Iterator<Item = Result<(), Abort>>| {
-                        let mut count = 0;
-                        for row in rows {
-                            row?;
-                            count += 1;
-                        }
-                        Ok::<_, Abort>(count)
-                    };
-                    Ok([
-                        count(&mut table.scan(tx, .., Seat::OWNER).map(|row| row.map(drop)))?,
-                        count(&mut table.scan_rev(tx, .., ()).map(|row| row.map(drop)))?,
-                        count(&mut by_owner.rows(tx, &7, Seat::PRICE).map(|row| row.map(drop)))?,
-                        count(&mut by_coat.rows(tx, &(7, 0), ()).map(|row| row.map(drop)))?,
-                    ])
-                });
+                let counts: Result<[u64; 4], Abort> =
+                    session.run_with(RunOptions::new().attempts_max(200), |tx| {
+                        let count = |rows: &mut dyn Iterator<Item = Result<(), Abort>>| {
+                            let mut count = 0;
+                            for row in rows {
+                                row?;
+                                count += 1;
+                            }
+                            Ok::<_, Abort>(count)
+                        };
+                        Ok([
+                            count(&mut table.scan(tx, .., Seat::OWNER).map(|row| row.map(drop)))?,
+                            count(&mut table.scan_rev(tx, .., ()).map(|row| row.map(drop)))?,
+                            count(
+                                &mut by_owner.rows(tx, &7, Seat::PRICE).map(|row| row.map(drop)),
+                            )?,
+                            count(&mut by_coat.rows(tx, &(7, 0), ()).map(|row| row.map(drop)))?,
+                        ])
+                    });
                 match counts {
                     Ok(counts) => {
                         assert_eq!(counts, [TOKENS; 4]);
@@ -457,7 +485,8 @@ impl ForProtocol for IterationWithChanges {
     fn run<P: Protocol>(&self) {
         for ordered in [false, true] {
             let db = Database::<P>::builder().manual_epochs(1).seed(5).build().unwrap();
-            let options = if ordered { TableOptions::default().ordered() } else { TableOptions::default() };
+            let options =
+                if ordered { TableOptions::default().ordered() } else { TableOptions::default() };
             let table = db.table_with::<Coat>("coats", options).unwrap();
             let mut session = db.session().unwrap();
             let row = |id| Coat { id, owner: 1, price: 2 };
@@ -470,7 +499,8 @@ impl ForProtocol for IterationWithChanges {
                 if next < 1_500 {
                     // Nothing of it stays, but the table is another one.
                     let refused = session.run(|tx| {
-                        (next..next + 100).try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))?;
+                        (next..next + 100)
+                            .try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))?;
                         Err::<(), _>(Abort::NotFound)
                     });
                     assert_eq!(refused, Err(Abort::NotFound));
@@ -508,7 +538,8 @@ impl<F: FnMut()> std::io::Write for Disturbing<F> {
 fn an_export_has_every_row_once_or_is_refused() {
     let db = Database::<Occ>::builder().manual_epochs(1).seed(5).build().unwrap();
     let table = db.table::<Coat>("coats").unwrap();
-    ok(db.run(|tx| (0..3_000).try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))));
+    ok(db
+        .run(|tx| (0..3_000).try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))));
     let mut session = db.session().unwrap();
     let mut writes = 0;
     let mut to = Disturbing(Vec::new(), || {
@@ -516,7 +547,8 @@ fn an_export_has_every_row_once_or_is_refused() {
         if writes % 500 == 0 && writes < 20_000 {
             let refused = session.run(|tx| {
                 let ids = 10_000 * writes..10_000 * writes + 1_000;
-                ids.into_iter().try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))?;
+                ids.into_iter()
+                    .try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))?;
                 Err::<(), _>(Abort::NotFound)
             });
             assert_eq!(refused, Err(Abort::NotFound));
@@ -650,7 +682,10 @@ impl ForProtocol for GrowthUnderAScan {
             Ok::<_, Abort>(seen)
         });
         assert_eq!(seen, Ok((0..50).collect()), "{}", P::NAME);
-        assert_eq!(ok(db.run(|tx| table.iter(tx, ()).try_fold(0, |count, row| row.map(|_| count + 1)))), 2_050);
+        assert_eq!(
+            ok(db.run(|tx| table.iter(tx, ()).try_fold(0, |count, row| row.map(|_| count + 1)))),
+            2_050
+        );
     }
 }
 
@@ -659,7 +694,8 @@ fn a_scan_of_a_hash_table_bears_its_own_growth() {
     for_each_concurrent(&GrowthUnderAScan);
 }
 
-/// The place that `insert_many` keeps is not believed when others, or the rows' own iterator, change what is there.
+/// The place that `insert_many` keeps is not believed when others, or the rows' own iterator,
+/// change what is there.
 struct PlacesAreChecked;
 
 impl ForProtocol for PlacesAreChecked {
@@ -713,7 +749,8 @@ impl ForProtocol for PlacesAreChecked {
                     model.remove(&key);
                 }
                 db.inner.engine.epochs.pass();
-                let rows: Result<Vec<_>, _> = db.run(|tx| table.scan(tx, .., Seat::OWNER).collect());
+                let rows: Result<Vec<_>, _> =
+                    db.run(|tx| table.scan(tx, .., Seat::OWNER).collect());
                 assert_eq!(
                     ok(rows),
                     model.iter().map(|(&key, &owner)| (key, owner)).collect::<Vec<_>>(),
@@ -738,9 +775,12 @@ fn check_index<P: Protocol>(
     index: &Index<Seat, u64, crate::Ordered, P>,
 ) {
     let checked = session.run_with(RunOptions::new().attempts_max(50), |tx| {
-        let indexed: Result<Vec<_>, _> = index.scan(tx, .., crate::Whole).map(|row| row.map(|row| row.1)).collect();
-        let mut rows =
-            table.scan(tx, .., crate::Whole).map(|row| row.map(|row| row.1)).collect::<Result<Vec<_>, _>>()?;
+        let indexed: Result<Vec<_>, _> =
+            index.scan(tx, .., crate::Whole).map(|row| row.map(|row| row.1)).collect();
+        let mut rows = table
+            .scan(tx, .., crate::Whole)
+            .map(|row| row.map(|row| row.1))
+            .collect::<Result<Vec<_>, _>>()?;
         rows.sort_by_key(|row| row.owner);
         assert_eq!(indexed?, rows);
         Ok::<_, Abort>(())
@@ -765,7 +805,8 @@ struct ChangesDuringTheBuild;
 
 impl ForProtocol for ChangesDuringTheBuild {
     fn run<P: Protocol>(&self) {
-        for (unique, change) in [false, true].into_iter().flat_map(|unique| (0..4).map(move |change| (unique, change)))
+        for (unique, change) in
+            [false, true].into_iter().flat_map(|unique| (0..4).map(move |change| (unique, change)))
         {
             let (db, table) = scene::<P>();
             ok(db.run(|tx| (0..20).try_for_each(|id| table.insert(tx, seat(0, id, id)))));
@@ -811,7 +852,8 @@ impl ForProtocol for ChangesDuringTheBuild {
             });
             let index = index.unwrap();
             let read = reader.run_with(RunOptions::new().attempts_max(50), |tx| {
-                let rows: Result<Vec<_>, _> = index.scan(tx, .., Seat::OWNER).map(|row| row.map(|row| row.1)).collect();
+                let rows: Result<Vec<_>, _> =
+                    index.scan(tx, .., Seat::OWNER).map(|row| row.map(|row| row.1)).collect();
                 rows
             });
             let mut expected: Vec<_> = (0..20).filter(|&owner| owner != 10).collect();
@@ -833,17 +875,23 @@ struct IndexOfTheKey;
 impl ForProtocol for IndexOfTheKey {
     fn run<P: Protocol>(&self) {
         for splitting in [false, true] {
-            let db = Database::<P>::builder().manual_epochs(1).timestamp_splitting(splitting).build().unwrap();
+            let db = Database::<P>::builder()
+                .manual_epochs(1)
+                .timestamp_splitting(splitting)
+                .build()
+                .unwrap();
             let table = db.table::<Seat>("seats").unwrap();
             ok(db.run(|tx| {
                 table.insert(tx, seat(1, 5, 0))?;
                 table.insert(tx, seat(2, 6, 0))
             }));
             ok(db.run(|tx| table.delete(tx, &(2, 6))));
-            let by_seat = table.create_index("by_seat", Seat::SEAT, IndexOptions::ordered()).unwrap();
+            let by_seat =
+                table.create_index("by_seat", Seat::SEAT, IndexOptions::ordered()).unwrap();
             let seats = |expected: &[(u64, u64)]| {
                 let found = db.run_with(RunOptions::new().attempts_max(20), |tx| {
-                    let keys: Result<Vec<_>, _> = by_seat.scan(tx, .., ()).map(|row| row.map(|row| row.0)).collect();
+                    let keys: Result<Vec<_>, _> =
+                        by_seat.scan(tx, .., ()).map(|row| row.map(|row| row.0)).collect();
                     keys
                 });
                 assert_eq!(found, Ok(expected.to_vec()), "{} splitting {splitting}", P::NAME);
@@ -875,7 +923,9 @@ impl ForProtocol for IndexMadeAgain {
         table.create_index("by_part", Seat::HALL, IndexOptions::ordered()).unwrap();
         table.drop_index("by_part").unwrap();
         let by_seat = table.create_index("by_part", Seat::SEAT, IndexOptions::ordered()).unwrap();
-        let found = ok(db.run(|tx| Ok([by_seat.get(tx, &1, ())?.is_some(), by_seat.get(tx, &5, ())?.is_some()])));
+        let found = ok(db.run(|tx| {
+            Ok([by_seat.get(tx, &1, ())?.is_some(), by_seat.get(tx, &5, ())?.is_some()])
+        }));
         assert_eq!(found, [false, true]);
         table.drop_index("by_part").unwrap();
         // An index that was dropped leaves room for more.
@@ -928,7 +978,11 @@ fn modify_is_not_refused_while_indexes_come_and_go() {
         });
         let mut session = db.session().unwrap();
         let results: BTreeSet<_> = (0..200_000)
-            .map(|_| session.run(|tx| table.modify(tx, &(1, 5), (Seat::PRICE, Seat::OWNER), |row| row.1 += 1)))
+            .map(|_| {
+                session.run(|tx| {
+                    table.modify(tx, &(1, 5), (Seat::PRICE, Seat::OWNER), |row| row.1 += 1)
+                })
+            })
             .map(|result: Result<(), Abort>| format!("{result:?}"))
             .collect();
         stop.store(true, Ordering::Relaxed);
@@ -959,7 +1013,9 @@ impl ForProtocol for IndexesComeAndGo {
                             0 => table.delete_if_present(tx, &key).map(drop),
                             1 => table.insert_if_absent(tx, seat(key.0, key.1, owner)).map(drop),
                             2 => table.put(tx, seat(key.0, key.1, owner)),
-                            _ => table.modify_if_present(tx, &key, Seat::OWNER, |old| *old = owner).map(drop),
+                            _ => table
+                                .modify_if_present(tx, &key, Seat::OWNER, |old| *old = owner)
+                                .map(drop),
                         }));
                     }
                 });
@@ -967,7 +1023,8 @@ impl ForProtocol for IndexesComeAndGo {
             let mut session = db.session().unwrap();
             let mut built = 0;
             for _ in 0..share(18) {
-                let index = table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
+                let index =
+                    table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
                 let checked = session.run_with(RunOptions::new().attempts_max(3_000), |tx| {
                     let indexed: Result<Vec<_>, _> = index.scan(tx, .., Seat::OWNER).collect();
                     let rows: Result<Vec<_>, _> = table.scan(tx, .., Seat::OWNER).collect();
@@ -975,7 +1032,10 @@ impl ForProtocol for IndexesComeAndGo {
                     rows.sort_by_key(|row| row.1);
                     Ok(indexed == rows)
                 });
-                assert!(checked == Ok(true) || checked == Err(Abort::AttemptsExhausted), "{checked:?}");
+                assert!(
+                    checked == Ok(true) || checked == Err(Abort::AttemptsExhausted),
+                    "{checked:?}"
+                );
                 built += u32::from(checked.is_ok());
                 table.drop_index("by_owner").unwrap();
             }
@@ -1000,8 +1060,10 @@ impl ForProtocol for UniqueUnderContention {
     fn run<P: Protocol>(&self) {
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Seat>("seats").unwrap();
-        let unique = table.create_index("unique", Seat::OWNER, IndexOptions::ordered().unique()).unwrap();
-        let other = table.create_index("other", (Seat::PRICE, Seat::SEAT), IndexOptions::hashed()).unwrap();
+        let unique =
+            table.create_index("unique", Seat::OWNER, IndexOptions::ordered().unique()).unwrap();
+        let other =
+            table.create_index("other", (Seat::PRICE, Seat::SEAT), IndexOptions::hashed()).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..2 {
                 let (db, table, unique) = (&db, &table, &unique);
@@ -1010,7 +1072,13 @@ impl ForProtocol for UniqueUnderContention {
                     let mut session = db.session().unwrap();
                     for _ in 0..6_000 {
                         let steps: Vec<_> = (0..1 + random.below(3))
-                            .map(|_| (random.below(6), (random.below(3), random.below(6)), random.below(8)))
+                            .map(|_| {
+                                (
+                                    random.below(6),
+                                    (random.below(3), random.below(6)),
+                                    random.below(8),
+                                )
+                            })
                             .collect();
                         ok(session.run(|tx| {
                             for &(what, key, owner) in &steps {
@@ -1019,15 +1087,25 @@ impl ForProtocol for UniqueUnderContention {
                                     0 => table.delete_if_present(tx, &key).map(drop),
                                     1 => table.insert_if_absent(tx, row).map(drop),
                                     2 => table.put(tx, row),
-                                    3 => table.modify_if_present(tx, &key, Seat::OWNER, |old| *old = owner).map(drop),
+                                    3 => table
+                                        .modify_if_present(tx, &key, Seat::OWNER, |old| {
+                                            *old = owner
+                                        })
+                                        .map(drop),
                                     4 => {
                                         // Whoever has it gives it away, by a third value.
                                         let holder = unique.find(tx, &owner)?.map(|row| *row.key());
                                         match (holder, table.get(tx, &key, Seat::OWNER)?) {
                                             (Some(holder), Some(mine)) if holder != key => {
-                                                table.modify(tx, &holder, Seat::OWNER, |old| *old = 1_000 + thread)?;
-                                                table.modify(tx, &key, Seat::OWNER, |old| *old = owner)?;
-                                                table.modify(tx, &holder, Seat::OWNER, |old| *old = mine)
+                                                table.modify(tx, &holder, Seat::OWNER, |old| {
+                                                    *old = 1_000 + thread
+                                                })?;
+                                                table.modify(tx, &key, Seat::OWNER, |old| {
+                                                    *old = owner
+                                                })?;
+                                                table.modify(tx, &holder, Seat::OWNER, |old| {
+                                                    *old = mine
+                                                })
                                             }
                                             _ => Ok(()),
                                         }
@@ -1059,8 +1137,10 @@ impl ForProtocol for UniqueUnderContention {
         let mut session = db.session().unwrap();
         check_index(&mut session, &table, &unique);
         ok(session.run(|tx| {
-            let rows =
-                table.scan(tx, .., crate::Whole).map(|row| row.map(|row| row.1)).collect::<Result<Vec<_>, _>>()?;
+            let rows = table
+                .scan(tx, .., crate::Whole)
+                .map(|row| row.map(|row| row.1))
+                .collect::<Result<Vec<_>, _>>()?;
             let owners: BTreeSet<_> = rows.iter().map(|row| row.owner).collect();
             assert_eq!(owners.len(), rows.len());
             for row in &rows {
@@ -1103,7 +1183,9 @@ impl ForProtocol for LimitsRefuseWhole {
         let table = db.table::<Seat>("seats").unwrap();
         let first = table.create_index("first", Seat::OWNER, IndexOptions::ordered()).unwrap();
         table.create_index("second", Seat::PRICE, IndexOptions::hashed()).unwrap();
-        table.create_index("third", (Seat::OWNER, Seat::PRICE), IndexOptions::ordered().unique()).unwrap();
+        table
+            .create_index("third", (Seat::OWNER, Seat::PRICE), IndexOptions::ordered().unique())
+            .unwrap();
         let (mut refused, mut number) = (0, 0);
         while refused < 50 {
             let done = db.run(|tx| {
@@ -1177,7 +1259,10 @@ fn no_duplicate_slips_into_a_unique_index_that_is_being_made() {
                         rows.sort_by_key(|row| row.1);
                         Ok(indexed == rows && rows.windows(2).all(|two| two[0].1 < two[1].1))
                     });
-                    assert!(checked == Ok(true) || checked == Err(Abort::AttemptsExhausted), "{checked:?}");
+                    assert!(
+                        checked == Ok(true) || checked == Err(Abort::AttemptsExhausted),
+                        "{checked:?}"
+                    );
                     table.drop_index("by_owner").unwrap();
                     made += 1;
                 }
@@ -1209,7 +1294,8 @@ impl ForProtocol for OldReadersOfNewIndexes {
                         go_on.recv().unwrap();
                     }));
                 });
-                let index = table.create_index("by_owner", (Seat::OWNER, WATCHED), IndexOptions::ordered());
+                let index =
+                    table.create_index("by_owner", (Seat::OWNER, WATCHED), IndexOptions::ordered());
                 has_built.send(index.unwrap()).unwrap();
             });
             begun.recv().unwrap();

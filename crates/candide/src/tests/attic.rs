@@ -1,4 +1,5 @@
-//! Rows that only snapshots see are out of everybody else's way, and whoever looks back finds them, each once and where it belongs.
+//! Rows that only snapshots see are out of everybody else's way, and whoever looks back finds them,
+//! each once and where it belongs.
 
 use super::parcels::Parcel;
 use super::snapshots::{collect, ok};
@@ -8,7 +9,9 @@ use crate::index::Found;
 use crate::protocol::Mvcc;
 use crate::sync::size::share;
 use crate::sync::{Point, Random, with_hook};
-use crate::{Abort, Database, Index, IndexOptions, Ordered, Prefix, Session, Snapshot, Table, Tx, Whole};
+use crate::{
+    Abort, Database, Index, IndexOptions, Ordered, Prefix, Session, Snapshot, Table, Tx, Whole,
+};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -24,10 +27,15 @@ struct Store {
 
 impl Store {
     fn new(splitting: bool) -> Store {
-        let db = Database::<Mvcc>::builder().manual_epochs(10).timestamp_splitting(splitting).build().unwrap();
+        let db = Database::<Mvcc>::builder()
+            .manual_epochs(10)
+            .timestamp_splitting(splitting)
+            .build()
+            .unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
-        let by_place =
-            parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered()).unwrap();
+        let by_place = parcels
+            .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
+            .unwrap();
         Store { db, parcels, by_place }
     }
 
@@ -38,16 +46,25 @@ impl Store {
     /// Whether a record of this key is in the index that everybody looks into.
     fn is_linked(&self, (district, number): Key) -> bool {
         let core = self.parcels.core();
-        self.parcels.in_words(&(district, number), |words| matches!(core.index.find(words), Found::Record(_)))
+        self.parcels.in_words(&(district, number), |words| {
+            matches!(core.index.find(words), Found::Record(_))
+        })
     }
 
     fn attic_is_empty(&self) -> bool {
-        let is_empty = |core: &crate::protocol::TableCore| core.attic.as_ref().is_some_and(|attic| attic.is_empty());
+        let is_empty = |core: &crate::protocol::TableCore| {
+            core.attic.as_ref().is_some_and(|attic| attic.is_empty())
+        };
         is_empty(self.parcels.core()) && is_empty(self.by_place.entries_for_tests())
     }
 
     /// Demands that all ways to look at the table say that these are its rows.
-    fn assert_rows(&self, tx: &Tx<'_, Mvcc>, rows: &Rows, random: &mut Random) -> Result<(), Abort> {
+    fn assert_rows(
+        &self,
+        tx: &Tx<'_, Mvcc>,
+        rows: &Rows,
+        random: &mut Random,
+    ) -> Result<(), Abort> {
         let Store { parcels, by_place, .. } = self;
         let any = |random: &mut Random| (random.below(2) as u8, random.below(KEYS) as u16);
         for _ in 0..3 {
@@ -61,16 +78,28 @@ impl Store {
             let most = random.below(2 * KEYS) as usize;
             let range = if from <= to { from..to } else { to..from };
             let expected = || rows.range(range.clone()).map(|(key, row)| (*key, row.weight));
-            let forward = parcels.scan(tx, range.clone(), Parcel::WEIGHT).take(most).collect::<Result<Vec<_>, _>>()?;
+            let forward = parcels
+                .scan(tx, range.clone(), Parcel::WEIGHT)
+                .take(most)
+                .collect::<Result<Vec<_>, _>>()?;
             assert_eq!(forward, expected().take(most).collect::<Vec<_>>(), "{range:?}");
-            let back = parcels.scan_rev(tx, range.clone(), Parcel::WEIGHT).take(most).collect::<Result<Vec<_>, _>>()?;
-            assert_eq!(back, expected().rev().take(most).collect::<Vec<_>>(), "{range:?}, in reverse");
+            let back = parcels
+                .scan_rev(tx, range.clone(), Parcel::WEIGHT)
+                .take(most)
+                .collect::<Result<Vec<_>, _>>()?;
+            assert_eq!(
+                back,
+                expected().rev().take(most).collect::<Vec<_>>(),
+                "{range:?}, in reverse"
+            );
         }
         let in_order = parcels.iter(tx, Whole).collect::<Result<Vec<_>, _>>()?;
         assert_eq!(in_order, rows.iter().map(|(key, row)| (*key, *row)).collect::<Vec<_>>());
-        let mut by_owner: Vec<_> = rows.iter().map(|(key, row)| ((row.shelf, row.owner), *key)).collect();
+        let mut by_owner: Vec<_> =
+            rows.iter().map(|(key, row)| ((row.shelf, row.owner), *key)).collect();
         by_owner.sort_unstable();
-        let found = by_place.scan(tx, .., ()).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, Abort>>()?;
+        let found =
+            by_place.scan(tx, .., ()).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, Abort>>()?;
         assert_eq!(found, by_owner.into_iter().map(|(_, key)| key).collect::<Vec<_>>());
         Ok(())
     }
@@ -90,7 +119,9 @@ const KEYS: u64 = 40;
 fn what_only_a_snapshot_sees_is_in_nobody_elses_way() {
     let (store, mut random) = (Store::new(true), Random::seeded(1));
     let (db, parcels, mut session) = (&store.db, &store.parcels, store.session());
-    let all: Rows = (0..2).flat_map(|of| (0..KEYS as u16).map(move |n| ((of, n), Parcel::new(of, n)))).collect();
+    let all: Rows = (0..2)
+        .flat_map(|of| (0..KEYS as u16).map(move |n| ((of, n), Parcel::new(of, n))))
+        .collect();
     ok(session.run(|tx| all.values().try_for_each(|&row| parcels.insert(tx, row))));
     let snapshot = db.snapshot();
     let mut now = all.clone();
@@ -151,8 +182,9 @@ fn whatever_comes_and_goes_snapshots_stay_what_they_were() {
                 5 => {
                     // A whole run of keys, so that leaves and layers go.
                     ok(session.run(|tx| {
-                        (0..KEYS as u16)
-                            .try_for_each(|number| parcels.delete_if_present(tx, &(key.0, number)).map(drop))
+                        (0..KEYS as u16).try_for_each(|number| {
+                            parcels.delete_if_present(tx, &(key.0, number)).map(drop)
+                        })
                     }));
                     rows.retain(|&(district, _), _| district != key.0);
                 }
@@ -183,7 +215,8 @@ fn whatever_comes_and_goes_snapshots_stay_what_they_were() {
     }
 }
 
-/// A table of one row that has been deleted, a snapshot that sees it, and the session that will put it out of the way.
+/// A table of one row that has been deleted, a snapshot that sees it, and the session that will put
+/// it out of the way.
 fn about_to_be_stowed() -> (Rc<Store>, Rc<Snapshot<Mvcc>>, Session<Mvcc>) {
     let store = Store::new(true);
     let mut session = store.session();
@@ -256,7 +289,8 @@ fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
     assert_eq!((store.db.memory().garbage, store.attic_is_empty()), (0, true));
 }
 
-/// A queue is gone through from its beginning, as by TPC-C's deliveries, and what a snapshot keeps does not slow that.
+/// A queue is gone through from its beginning, as by TPC-C's deliveries, and what a snapshot keeps
+/// does not slow that.
 #[test]
 fn the_first_row_of_a_queue_is_found_at_once() {
     const ROWS: u16 = 1_000;
@@ -279,7 +313,9 @@ fn the_first_row_of_a_queue_is_found_at_once() {
     collect(&store.db, &mut session);
     assert_eq!(records(), 100);
     // Some come again, in between.
-    let again = (0..900).step_by(37).map(|number| ((0, number), Parcel { weight: 3, ..Parcel::new(0, number) }));
+    let again = (0..900)
+        .step_by(37)
+        .map(|number| ((0, number), Parcel { weight: 3, ..Parcel::new(0, number) }));
     let mut now: Rows = all.range((0, 900)..).map(|(&key, &row)| (key, row)).chain(again).collect();
     ok(session.run(|tx| now.range(..(0, 900)).try_for_each(|(_, &row)| parcels.insert(tx, row))));
     for most in [1, 31, 32, 33, 64, 500] {
@@ -287,11 +323,24 @@ fn the_first_row_of_a_queue_is_found_at_once() {
             let seen = |tx: &Tx<'_, Mvcc>| {
                 let forward = parcels.scan(tx, (0, from).., Parcel::WEIGHT).take(most);
                 let back = parcels.scan_rev(tx, ..(0, from), Parcel::WEIGHT).take(most);
-                Ok::<_, Abort>((forward.collect::<Result<Vec<_>, _>>()?, back.collect::<Result<Vec<_>, _>>()?))
+                Ok::<_, Abort>((
+                    forward.collect::<Result<Vec<_>, _>>()?,
+                    back.collect::<Result<Vec<_>, _>>()?,
+                ))
             };
             let (forward, back) = ok(snapshot.run(seen));
-            assert!(forward.into_iter().eq(all.range((0, from)..).take(most).map(|(key, row)| (*key, row.weight))));
-            assert!(back.into_iter().eq(all.range(..(0, from)).rev().take(most).map(|(key, row)| (*key, row.weight))));
+            assert!(
+                forward
+                    .into_iter()
+                    .eq(all.range((0, from)..).take(most).map(|(key, row)| (*key, row.weight)))
+            );
+            assert!(
+                back.into_iter().eq(all
+                    .range(..(0, from))
+                    .rev()
+                    .take(most)
+                    .map(|(key, row)| (*key, row.weight)))
+            );
         }
     }
     store.assert_seen(&snapshot, &all, &mut random);

@@ -1,5 +1,5 @@
-//! Rows inserted together: wherever their keys lie, whatever is refused, and whoever comes between, it is as if they had been
-//! inserted one by one.
+//! Rows inserted together: wherever their keys lie, whatever is refused, and whoever comes between,
+//! it is as if they had been inserted one by one.
 
 use super::rows::Item;
 use super::steps::run;
@@ -43,11 +43,13 @@ fn rows<P: Protocol>(tx: &Tx<'_, P>, lines: &Table<Line, P>) -> Result<BTreeMap<
 fn batch(random: &mut Random) -> Vec<Key> {
     let (warehouse, district) = (random.below(2) as u16, random.below(2) as u8);
     let (mut order, mut number) = (random.below(30) as u32, random.below(30) as u16);
-    let (shuffled, repeating, ends) = (random.below(4) == 0, random.below(4) == 0, random.below(3) == 0);
+    let (shuffled, repeating, ends) =
+        (random.below(4) == 0, random.below(4) == 0, random.below(3) == 0);
     let mut keys: Vec<Key> = (0..1 + random.below(40))
         .map(|_| {
             let key = (warehouse, district, order, number);
-            number += if repeating && random.below(20) == 0 { 0 } else { 1 + random.below(2) as u16 };
+            number +=
+                if repeating && random.below(20) == 0 { 0 } else { 1 + random.below(2) as u16 };
             if ends && random.below(8) == 0 {
                 (order, number) = (order + 1, random.below(4) as u16);
             }
@@ -73,7 +75,8 @@ impl ForProtocol for LikeOneByOne {
             let mut model = BTreeMap::new();
             for item in 0..40 {
                 let batches = [batch(&mut random), batch(&mut random)];
-                let gone: Vec<Key> = model.keys().copied().filter(|_| random.below(6) == 0).collect();
+                let gone: Vec<Key> =
+                    model.keys().copied().filter(|_| random.below(6) == 0).collect();
                 let fails = random.below(4) == 0;
                 let mut after = model.clone();
                 let result = session.run(|tx| {
@@ -89,15 +92,22 @@ impl ForProtocol for LikeOneByOne {
                                 true
                             })
                         });
-                        let inserted = lines.insert_many(tx, keys.iter().map(|&key| line(key, item)));
+                        let inserted =
+                            lines.insert_many(tx, keys.iter().map(|&key| line(key, item)));
                         assert_eq!(
                             inserted,
                             if wanted.is_some() { Err(Abort::Duplicate) } else { Ok(()) },
                             "seed {seed}"
                         );
-                        (whole, refused) =
-                            (whole + usize::from(wanted.is_none()), refused + usize::from(wanted.is_some()));
-                        assert_eq!(rows(tx, &lines)?, after, "what the transaction sees, seed {seed}");
+                        (whole, refused) = (
+                            whole + usize::from(wanted.is_none()),
+                            refused + usize::from(wanted.is_some()),
+                        );
+                        assert_eq!(
+                            rows(tx, &lines)?,
+                            after,
+                            "what the transaction sees, seed {seed}"
+                        );
                     }
                     if fails { Err(Abort::NotFound) } else { Ok(()) }
                 });
@@ -105,12 +115,16 @@ impl ForProtocol for LikeOneByOne {
                 if !fails {
                     model.clone_from(&after);
                 }
-                let kept = session.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort| panic!("{abort}"));
+                let kept =
+                    session.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort| panic!("{abort}"));
                 assert_eq!(kept, model, "seed {seed}");
                 db.inner.engine.epochs.pass();
             }
         }
-        assert!(whole > share(300) && refused > share(300), "{whole} batches were inserted, {refused} refused");
+        assert!(
+            whole > share(300) && refused > share(300),
+            "{whole} batches were inserted, {refused} refused"
+        );
     }
 }
 
@@ -127,7 +141,12 @@ impl ForProtocol for NoRoomInTheMiddle {
         const ROWS: u32 = 3_000;
         let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
         let room = |limit| {
-            let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).seed(1).build().unwrap();
+            let db = Database::<P>::builder()
+                .manual_epochs(1)
+                .memory_limit(limit)
+                .seed(1)
+                .build()
+                .unwrap();
             let lines = db.table::<Line>("lines").unwrap();
             (db, lines)
         };
@@ -148,15 +167,20 @@ impl ForProtocol for NoRoomInTheMiddle {
                     Err(Abort::MemoryLimit) => {}
                     Err(abort) => return Err(abort),
                 }
-                // The closure goes on: the row that was refused has not begun, and those before it count.
+                // The closure goes on: the row that was refused has not begun, and those before it
+                // count.
                 let refused = taken.get() - 1;
                 assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);
                 assert_eq!(rows(tx, &lines)?.len(), refused as usize);
                 Ok(refused)
             });
             let inserted = inserted.unwrap_or_else(|abort: Abort| panic!("{abort}"));
-            let expected: BTreeMap<Key, u32> = (0..inserted).map(|number| (key(number), number)).collect();
-            assert_eq!(db.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort: Abort| panic!("{abort}")), expected);
+            let expected: BTreeMap<Key, u32> =
+                (0..inserted).map(|number| (key(number), number)).collect();
+            assert_eq!(
+                db.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort: Abort| panic!("{abort}")),
+                expected
+            );
             assert_eq!(lines.len_estimate(), u64::from(inserted));
             counts.push(inserted);
         }
@@ -172,8 +196,8 @@ fn a_batch_that_meets_the_limit_keeps_the_rows_before() {
     for_each(&NoRoomInTheMiddle);
 }
 
-/// Two sessions; the first looks at an order or a district, inserts lines there, and is disturbed before one of them or behind
-/// the last. Whether both commit.
+/// Two sessions; the first looks at an order or a district, inserts lines there, and is disturbed
+/// before one of them or behind the last. Whether both commit.
 fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Key>) -> bool {
     let once = || RunOptions::new().attempts_max(1);
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
@@ -226,7 +250,10 @@ impl ForProtocol for OwnAndOthers {
         // The second line begins a layer, the fifteenth divides its leaf.
         for at in [0, 1, 2, 3, 14, 15, 16, 20] {
             for whole_district in [false, true] {
-                assert!(both_commit::<P>(whole_district, at, None), "its own lines are no phantoms ({at})");
+                assert!(
+                    both_commit::<P>(whole_district, at, None),
+                    "its own lines are no phantoms ({at})"
+                );
                 for number in [30, 65_535] {
                     assert!(
                         !both_commit::<P>(whole_district, at, Some((1, 1, 9, number))),
@@ -234,7 +261,10 @@ impl ForProtocol for OwnAndOthers {
                     );
                 }
             }
-            assert!(!both_commit::<P>(true, at, Some((1, 1, 3, 100))), "another order of the district ({at})");
+            assert!(
+                !both_commit::<P>(true, at, Some((1, 1, 3, 100))),
+                "another order of the district ({at})"
+            );
             assert!(both_commit::<P>(true, at, Some((1, 2, 9, 1))), "another district ({at})");
         }
     }
@@ -245,8 +275,8 @@ fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do() {
     for_each_overlapping(&OwnAndOthers);
 }
 
-/// A row of a batch is inserted and deleted by somebody else while the batch goes on: its record, which the batch has linked, is not as new
-/// then as it was.
+/// A row of a batch is inserted and deleted by somebody else while the batch goes on: its record,
+/// which the batch has linked, is not as new then as it was.
 struct UsedMeanwhile;
 
 impl ForProtocol for UsedMeanwhile {
@@ -271,15 +301,21 @@ impl ForProtocol for UsedMeanwhile {
                 })
             };
             let inserted = insert(Some(12));
-            assert!(inserted == Err(Abort::AttemptsExhausted) || deletes && inserted == Ok(()), "{inserted:?}");
+            assert!(
+                inserted == Err(Abort::AttemptsExhausted) || deletes && inserted == Ok(()),
+                "{inserted:?}"
+            );
             if inserted.is_err() {
                 // Nothing is left of it that would be in the way.
                 let again = insert(None);
                 assert_eq!(again, if deletes { Ok(()) } else { Err(Abort::Duplicate) });
             }
             let there = run(&mut second, |tx| rows(tx, &lines));
-            let wanted =
-                if deletes { (0..20).map(|number| (key(number), 1)).collect() } else { BTreeMap::from([(key(11), 7)]) };
+            let wanted = if deletes {
+                (0..20).map(|number| (key(number), 1)).collect()
+            } else {
+                BTreeMap::from([(key(11), 7)])
+            };
             assert_eq!(there, wanted);
             for _ in 0..6 {
                 db.inner.engine.epochs.pass();
@@ -300,7 +336,8 @@ struct NoKeys;
 impl ForProtocol for NoKeys {
     fn run<P: Protocol>(&self) {
         let db = Database::<P>::builder().build().unwrap();
-        let (lines, items) = (db.table::<Line>("lines").unwrap(), db.table::<Item>("items").unwrap());
+        let (lines, items) =
+            (db.table::<Line>("lines").unwrap(), db.table::<Item>("items").unwrap());
         let found = run(&mut db.session().unwrap(), |tx| {
             lines.insert_many(tx, [])?;
             Ok(lines.find_many(tx, &[])?.len() + items.find_many(tx, &[])?.len())

@@ -1,10 +1,13 @@
-//! Many rows at once: what loading, clearing, exporting and importing promise, and what they refuse.
+//! Many rows at once: what loading, clearing, exporting and importing promise, and what they
+//! refuse.
 
 use super::rows::Item;
 use super::{ForProtocol, for_each};
 use crate::protocol::{Protocol, Serial, under_a_lock};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
-use crate::{Abort, Database, Error, LoadOptions, Occ, Record, RunOptions, StreamError, Table, Tx, Whole};
+use crate::{
+    Abort, Database, Error, LoadOptions, Occ, Record, RunOptions, StreamError, Table, Tx, Whole,
+};
 use std::num::NonZeroUsize;
 
 const THREE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
@@ -93,7 +96,8 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
     let mut stream = Vec::new();
     from.export(&mut stream).unwrap();
     let (db, table) = filled::<Occ>(0);
-    // The last row of the stream: behind it are the checksum of its piece, and the end, three words.
+    // The last row of the stream: behind it are the checksum of its piece, and the end, three
+    // words.
     let last = stream.len() - 4 * 8 - 8 * (1 + crate::record::image_words(Item::GROUPS));
     let id = u64::from_le_bytes(stream[last..last + 8].try_into().unwrap());
     assert_eq!(db.run(|tx| table.insert(tx, Item::new(id, 0))), Ok::<_, Abort>(()));
@@ -142,8 +146,11 @@ fn loading_ends_at_the_first_refusal_and_says_how_far_it_came() {
 #[test]
 fn a_panic_of_the_iterator_is_the_callers() {
     let (db, table) = filled::<Occ>(0);
-    let rows = (0..1_000).map(|number| if number == 600 { panic!("mine") } else { Item::new(number, 0) });
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| table.load(rows, LoadOptions::new())));
+    let rows =
+        (0..1_000).map(|number| if number == 600 { panic!("mine") } else { Item::new(number, 0) });
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        table.load(rows, LoadOptions::new())
+    }));
     assert!(result.is_err());
     db.run(|tx| table.put(tx, Item::new(1, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
 }
@@ -197,7 +204,10 @@ impl ForProtocol for InsertsMany {
         let twice = db.run(|tx| table.insert_many(tx, [5, 6, 5].map(|id| Item::new(id, 9))));
         assert_eq!(twice, Err(Abort::Duplicate));
         let gone_on = db.run(|tx| {
-            assert_eq!(table.insert_many(tx, [5, 1, 6].map(|id| Item::new(id, 9))), Err(Abort::Duplicate));
+            assert_eq!(
+                table.insert_many(tx, [5, 1, 6].map(|id| Item::new(id, 9))),
+                Err(Abort::Duplicate)
+            );
             table.get(tx, &6, Item::COUNT)
         });
         assert_eq!(gone_on, Ok(None));
@@ -225,27 +235,36 @@ impl ForProtocol for RoundTrip {
     }
 }
 
-/// What the documentation of `export` says, word by word: streams that were written once can be read for ever.
+/// What the documentation of `export` says, word by word: streams that were written once can be
+/// read for ever.
 #[test]
 fn the_format_is_what_it_was() {
     let (db, table) = filled::<Occ>(0);
-    db.run(|tx| table.insert(tx, Item::new(5, -1))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| table.insert(tx, Item::new(5, -1)))
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
     let mut stream = Vec::new();
     assert_eq!(table.export(&mut stream).unwrap(), 1);
     let fields = "id: u64 (key)\ncount: i64 (group hot)\nsmall: u8 (group hot)\nflag: bool (group hot)\nother: u64 (group cold)\n";
     let mut begin =
-        [u64::from_le_bytes(*b"candide\x03"), 1_414_765_685_153_274_620, 1, 3, fields.len() as u64].to_vec();
+        [u64::from_le_bytes(*b"candide\x03"), 1_414_765_685_153_274_620, 1, 3, fields.len() as u64]
+            .to_vec();
     let padded = format!("{fields}\0\0\0\0\0\0\0");
     begin.extend(
-        padded.as_bytes().as_chunks().0[..fields.len().div_ceil(8)].iter().map(|&word| u64::from_le_bytes(word)),
+        padded.as_bytes().as_chunks().0[..fields.len().div_ceil(8)]
+            .iter()
+            .map(|&word| u64::from_le_bytes(word)),
     );
     let add = |sum: u64, word: &u64| (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
     begin.push(begin.iter().fold(0xcbf2_9ce4_8422_2325, add));
     let old_begin = [u64::from_le_bytes(*b"candide\x02"), begin[1], 1, 3];
-    // The count; the small number and the flag, in one word; the other number, in a group of its own.
+    // The count; the small number and the flag, in one word; the other number, in a group of its
+    // own.
     let row = [5, u64::MAX, 7, 100];
-    let rest = [&[1], &row[..], &[7_645_139_869_971_480_778], &[0, 1, 6_636_593_151_406_678_724]].concat();
-    let bytes = |begin: &[u64]| [begin, &rest].concat().iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let rest =
+        [&[1], &row[..], &[7_645_139_869_971_480_778], &[0, 1, 6_636_593_151_406_678_724]].concat();
+    let bytes = |begin: &[u64]| {
+        [begin, &rest].concat().iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()
+    };
     assert_eq!(stream, bytes(&begin));
     for stream in [bytes(&begin), bytes(&old_begin)] {
         let (_other, copy) = filled::<Occ>(0);
@@ -275,7 +294,8 @@ fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
         }
     };
     let stream = exported(3);
-    (0..stream.len()).for_each(|length| is_refused(&stream[..length], &format!("cut after {length} bytes")));
+    (0..stream.len())
+        .for_each(|length| is_refused(&stream[..length], &format!("cut after {length} bytes")));
     // Of one row, too: then one bit makes the end of the number of rows.
     for stream in [exported(1), stream] {
         for (byte, bit) in (0..stream.len()).flat_map(|byte| [(byte, 1), (byte, 0x80)]) {
@@ -285,12 +305,17 @@ fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
         }
         // The uppermost bits of two words: a product makes of them nothing but uppermost bits.
         let last_bytes = || (7..stream.len()).step_by(8);
-        for (first, second) in last_bytes().flat_map(|first| last_bytes().map(move |second| (first, second))) {
+        for (first, second) in
+            last_bytes().flat_map(|first| last_bytes().map(move |second| (first, second)))
+        {
             let mut damaged = stream.clone();
             damaged[first] ^= 0x80;
             damaged[second] ^= 0x80;
             if damaged != stream {
-                is_refused(&damaged, &format!("the last bits of words at {first} and {second} of {}", stream.len()));
+                is_refused(
+                    &damaged,
+                    &format!("the last bits of words at {first} and {second} of {}", stream.len()),
+                );
             }
         }
     }
@@ -311,9 +336,12 @@ fn rows_of_another_type_and_rows_that_are_there_are_refused() {
     let other = db.table::<Other>("others").unwrap();
     let refused = other.import(&mut stream.as_slice()).unwrap_err();
     assert!(matches!(refused, StreamError::Schema { .. }));
-    let message = r#"the rows of the stream are not the table's: the table has no field "id: u64 (key)"; "#;
+    let message =
+        r#"the rows of the stream are not the table's: the table has no field "id: u64 (key)"; "#;
     assert!(refused.to_string().starts_with(message), "{refused}");
-    assert!(db.run(|tx| other.get(tx, &1, Other::COUNT)).is_ok_and(|row: Option<i64>| row.is_none()));
+    assert!(
+        db.run(|tx| other.get(tx, &1, Other::COUNT)).is_ok_and(|row: Option<i64>| row.is_none())
+    );
     match table.import(&mut stream.as_slice()) {
         Err(StreamError::Refused(Error::Load { rows: 0, cause: Abort::Duplicate })) => {}
         refused => panic!("{refused:?}"),
@@ -345,12 +373,15 @@ fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
         let first = FIRST + step * STEP;
         // Some of these find that the table has to grow, and move a part of it to the new array.
         let rows = (first..first + STEP).map(|id| Item::new(id, 0));
-        session.run(|tx| table.insert_many(tx, rows.clone())).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        session
+            .run(|tx| table.insert_many(tx, rows.clone()))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         let keys = std::array::from_fn::<_, 8, _>(|number| step + 200 * number as u64);
         session
             .run(|tx| keys.iter().try_for_each(|key| table.delete(tx, key)))
             .unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        // Epochs pass. Then the records are taken out of the index, but not freed, since somebody might still read them.
+        // Epochs pass. Then the records are taken out of the index, but not freed, since somebody
+        // might still read them.
         (0..3).for_each(|_| db.inner.engine.epochs.pass());
         let found = other.run(|_| {
             session.run(|_| Ok::<_, Abort>(()))?;

@@ -32,7 +32,10 @@ impl ForProtocol for RowsAndNone {
         assert_eq!(run(&mut session, |tx| items.get(tx, &1, ())), None);
         assert_eq!(versions(&items, &mut session, 1), None);
         run(&mut session, |tx| items.insert(tx, Item::new(1, 10)));
-        assert_eq!((versions(&items, &mut session, 1), versions(&items, &mut session, 2)), (Some(1), None));
+        assert_eq!(
+            (versions(&items, &mut session, 1), versions(&items, &mut session, 2)),
+            (Some(1), None)
+        );
         run(&mut session, |tx| items.delete(tx, &1));
         assert_eq!(versions(&items, &mut session, 1), None, "whatever is left of it");
         run(&mut session, |tx| items.insert(tx, Item::new(1, 11)));
@@ -41,7 +44,11 @@ impl ForProtocol for RowsAndNone {
             items.insert(tx, Item::new(2, 0))?;
             Err(Abort::Guard)
         });
-        assert_eq!((refused, versions(&items, &mut session, 2)), (Err(Abort::Guard), None), "it never was");
+        assert_eq!(
+            (refused, versions(&items, &mut session, 2)),
+            (Err(Abort::Guard), None),
+            "it never was"
+        );
         let stats = session.stats();
         versions(&items, &mut session, 1);
         assert_eq!(session.stats(), stats, "it is no transaction");
@@ -70,16 +77,23 @@ impl ForProtocol for Misuse {
         let mut foreign = other.session().unwrap();
         run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
         assert_eq!(items.versions_of(&mut foreign, &1), Err(Abort::ForeignTable));
-        // Inside a transaction of the same database, by another session: what is not committed is not there.
+        // Inside a transaction of the same database, by another session: what is not committed is
+        // not there.
         let nested = session.run(|tx| {
             items.delete(tx, &1)?;
             items.insert(tx, Item::new(2, 0))?;
             Ok::<_, Abort>([1, 2].map(|id| items.versions_of(&mut inner, &id)))
         });
         let waits_for_itself = properties::<P>().name == "global-lock";
-        let wanted = if waits_for_itself { [Err(Abort::Nested); 2] } else { [Ok(Some(1)), Ok(None)] };
+        let wanted =
+            if waits_for_itself { [Err(Abort::Nested); 2] } else { [Ok(Some(1)), Ok(None)] };
         assert_eq!(nested, Ok(wanted), "{}", P::NAME);
-        assert_eq!([1, 2].map(|id| versions(&items, &mut inner, id).is_some()), [false, true], "{}", P::NAME);
+        assert_eq!(
+            [1, 2].map(|id| versions(&items, &mut inner, id).is_some()),
+            [false, true],
+            "{}",
+            P::NAME
+        );
         // A transaction of another database is in nobody's way.
         let elsewhere = foreign.run(|_| items.versions_of(&mut session, &2));
         assert_eq!(elsewhere, Ok(Some(1)));
@@ -93,7 +107,8 @@ fn sessions_of_other_databases_and_transactions_around_it_are_told_apart() {
 
 /// A database whose epochs are moved by hand, with row 1, and a session.
 fn by_hand<P: Versioned>(splitting: bool) -> (Database<P>, Items<P>, Session<P>) {
-    let db = Database::<P>::builder().timestamp_splitting(splitting).manual_epochs(10).build().unwrap();
+    let db =
+        Database::<P>::builder().timestamp_splitting(splitting).manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
@@ -116,9 +131,19 @@ fn a_snapshot_keeps_what_it_sees_under<P: Versioned>() {
         assert_eq!(versions(&items, &mut session, 1), Some(1 + updates), "{}", P::NAME);
     }
     collect(&db, &mut session);
-    assert_eq!(versions(&items, &mut session, 1), Some(2), "{}: the newest, and that of the snapshot", P::NAME);
+    assert_eq!(
+        versions(&items, &mut session, 1),
+        Some(2),
+        "{}: the newest, and that of the snapshot",
+        P::NAME
+    );
     run(&mut session, |tx| items.delete(tx, &1));
-    assert_eq!(versions(&items, &mut session, 1), None, "{}: it is there for the snapshot alone", P::NAME);
+    assert_eq!(
+        versions(&items, &mut session, 1),
+        None,
+        "{}: it is there for the snapshot alone",
+        P::NAME
+    );
     assert_eq!(snapshot.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(0));
     run(&mut session, |tx| items.insert(tx, Item::new(1, 5)));
     collect(&db, &mut session);
@@ -145,12 +170,22 @@ fn the_longest_chain_counts_under<P: Versioned>() {
             run(&mut session, |tx| add(tx, &items));
         }
         let wanted = if splitting { 4 } else { 6 };
-        assert_eq!(versions(&items, &mut session, 1), Some(wanted), "{}, splitting {splitting}", P::NAME);
+        assert_eq!(
+            versions(&items, &mut session, 1),
+            Some(wanted),
+            "{}, splitting {splitting}",
+            P::NAME
+        );
         for _ in 0..4 {
             run(&mut session, |tx| add(tx, &items));
         }
         let wanted = if splitting { 7 } else { 10 };
-        assert_eq!(versions(&items, &mut session, 1), Some(wanted), "{}, splitting {splitting}", P::NAME);
+        assert_eq!(
+            versions(&items, &mut session, 1),
+            Some(wanted),
+            "{}, splitting {splitting}",
+            P::NAME
+        );
     }
 }
 
@@ -203,8 +238,9 @@ fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
         let (mut other, rows) = (db.session().unwrap(), items.clone());
         move || run(&mut other, |tx| rows.update(tx, &1, Item::COUNT.sub(1)))
     };
-    let lost =
-        acting(Point::Unlocked, amid, || session.run_with(ONCE(), |tx| items.modify(tx, &1, Item::COUNT, |_| ())));
+    let lost = acting(Point::Unlocked, amid, || {
+        session.run_with(ONCE(), |tx| items.modify(tx, &1, Item::COUNT, |_| ()))
+    });
     assert_eq!((lost, versions(&items, &mut session, 1)), (CONFLICT, Some(3)));
 }
 
@@ -220,7 +256,8 @@ fn nobody_is_in_its_way_under<P: Versioned>() {
             let mut session = db.session().unwrap();
             let mut longest = 0;
             while !is_over.load(Ordering::Relaxed) {
-                longest = versions(&items, &mut session, 1).expect("it is always there").max(longest);
+                longest =
+                    versions(&items, &mut session, 1).expect("it is always there").max(longest);
                 // This one comes and goes.
                 let _ = versions(&items, &mut session, 2);
             }

@@ -1,4 +1,5 @@
-//! Versions in timestamp order: who is linked below whom, and whom that fails; and that nobody takes a time at which something goes on.
+//! Versions in timestamp order: who is linked below whom, and whom that fails; and that nobody
+//! takes a time at which something goes on.
 
 use super::patience::receive;
 use super::rows::Item;
@@ -23,7 +24,8 @@ fn database() -> (Database<Mvto>, Items) {
 }
 
 fn counts(db: &Database<Mvto>, items: &Items) -> [i64; 2] {
-    let counts = db.run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
+    let counts =
+        db.run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
     counts.unwrap_or_else(|abort: Abort| panic!("{abort}"))
 }
 
@@ -42,7 +44,8 @@ fn who_writes_below_a_reader_starts_over() {
         let (db, items) = database();
         let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
         let rows = items.clone();
-        // The first has drawn its timestamp; the second reads at a later one what the first is about to replace.
+        // The first has drawn its timestamp; the second reads at a later one what the first is
+        // about to replace.
         let meanwhile = move || {
             run(&mut second, |tx| {
                 assert_eq!(rows.read(tx, &0, Item::COUNT)?, 0);
@@ -50,7 +53,9 @@ fn who_writes_below_a_reader_starts_over() {
             });
         };
         let lost = acting(Point::Unlocked, meanwhile, || {
-            first.run_with(ONCE(), |tx| items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1))))
+            first.run_with(ONCE(), |tx| {
+                items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1)))
+            })
         });
         assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
         assert_eq!(counts(&db, &items), [0, if writes { 5 } else { 0 }]);
@@ -68,13 +73,16 @@ fn a_row_that_was_missing_is_not_inserted_below_who_missed_it() {
             rows.update(tx, &1, Item::COUNT.set(5))
         });
     };
-    let lost = acting(Point::Unlocked, meanwhile, || first.run_with(ONCE(), |tx| items.insert(tx, Item::new(9, 9))));
+    let lost = acting(Point::Unlocked, meanwhile, || {
+        first.run_with(ONCE(), |tx| items.insert(tx, Item::new(9, 9)))
+    });
     assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
     // Now there is a record, and nothing in its chain.
     assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok::<_, Abort>(()));
 }
 
-/// The same of who reads, and commits, when the writer has looked whether anybody has, and has not linked its version.
+/// The same of who reads, and commits, when the writer has looked whether anybody has, and has not
+/// linked its version.
 #[test]
 fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
     let (db, items) = database();
@@ -82,14 +90,16 @@ fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
     let rows = items.clone();
     let meanwhile = move || assert_eq!(run(&mut second, |tx| rows.read(tx, &0, Item::COUNT)), 0);
     let lost = acting(Point::Linking, meanwhile, || {
-        first
-            .run_with(ONCE(), |tx| items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1), Item::FLAG.set(true))))
+        first.run_with(ONCE(), |tx| {
+            items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1), Item::FLAG.set(true)))
+        })
     });
     assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
     assert_eq!(counts(&db, &items), [0, 0]);
 }
 
-/// Each of two reads what the other one writes; the second commits between the first one's timestamp and its end.
+/// Each of two reads what the other one writes; the second commits between the first one's
+/// timestamp and its end.
 #[test]
 fn what_was_read_is_held_against_the_time_of_the_commit() {
     let (db, items) = database();
@@ -115,11 +125,13 @@ fn what_slips_in_below_a_commit_fails_it() {
             drawn.send(()).unwrap();
             may_go.recv().unwrap();
         };
-        acting(Point::Unlocked, wait, || slipping.run_with(ONCE(), |tx| add(tx, &rows, 0))) == Ok(())
+        acting(Point::Unlocked, wait, || slipping.run_with(ONCE(), |tx| add(tx, &rows, 0)))
+            == Ok(())
     });
     has_drawn.recv().unwrap();
-    // The first timestamp is the other thread's, the second is `late`'s, the third is `middle`'s: when that one has found which row it
-    // follows, the first comes to lie between the two, and then the second, which must not.
+    // The first timestamp is the other thread's, the second is `late`'s, the third is `middle`'s:
+    // when that one has found which row it follows, the first comes to lie between the two, and
+    // then the second, which must not.
     let rows = items.clone();
     let (result, of_middle): (Sender<bool>, Receiver<bool>) = channel();
     let meanwhile = move || {
@@ -128,10 +140,13 @@ fn what_slips_in_below_a_commit_fails_it() {
             go.send(()).unwrap();
             assert!(slips.take().unwrap().join().unwrap(), "nothing is in its way");
         };
-        let committed = acting(Point::Following, slip, || middle.run_with(ONCE(), |tx| add(tx, &rows, 0)));
+        let committed =
+            acting(Point::Following, slip, || middle.run_with(ONCE(), |tx| add(tx, &rows, 0)));
         result.send(committed == Ok(())).unwrap();
     };
-    let late = acting(Point::Unlocked, meanwhile, || late.run_with(ONCE(), |tx| add(tx, &items, 0))) == Ok(());
+    let late =
+        acting(Point::Unlocked, meanwhile, || late.run_with(ONCE(), |tx| add(tx, &items, 0)))
+            == Ok(());
     let added = 1 + i64::from(late) + i64::from(of_middle.recv().unwrap());
     assert_eq!(counts(&db, &items), [added, 0]);
 }
@@ -146,9 +161,12 @@ fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static
     }
 }
 
-/// Has somebody look at both rows amid a commit that has drawn its timestamp and writes both; at the second when it is over.
+/// Has somebody look at both rows amid a commit that has drawn its timestamp and writes both; at
+/// the second when it is over.
 fn looks_amid_a_commit(
-    look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort> + Send + 'static,
+    look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort>
+    + Send
+    + 'static,
 ) {
     let (db, items) = database();
     let mut writer = db.session().unwrap();
@@ -163,7 +181,8 @@ fn looks_amid_a_commit(
             let _ = looks.send(());
             is_over.recv().unwrap();
         });
-        *kept.borrow_mut() = Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
+        *kept.borrow_mut() =
+            Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
         // It must not get between the two rows, but if it does, it tells.
         receive("it waits, or looks", &has_looked);
     };
@@ -199,11 +218,17 @@ fn who_turns_out_to_have_only_read_is_held_against_commits_that_go_on() {
     let (db, items) = database();
     let (mut writer, mut reader) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
-    // The writer has linked its version of one row, and the reader has a time at which it will be seen.
+    // The writer has linked its version of one row, and the reader has a time at which it will be
+    // seen.
     let meanwhile = move || {
         let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &0, Item::COUNT).map(drop);
-        assert_eq!(reader.run_with(ONCE(), read), CONFLICT, "it waits for what is pending, for a moment");
-        let other = |tx: &Tx<'_, Mvto>| rows.get(tx, &7, Item::COUNT).map(|found| assert_eq!(found, None));
+        assert_eq!(
+            reader.run_with(ONCE(), read),
+            CONFLICT,
+            "it waits for what is pending, for a moment"
+        );
+        let other =
+            |tx: &Tx<'_, Mvto>| rows.get(tx, &7, Item::COUNT).map(|found| assert_eq!(found, None));
         assert_eq!(reader.run_with(ONCE(), other), Ok(()), "what is not written does not wait");
     };
     acting(Point::Locked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
@@ -215,13 +240,19 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
     let (db, items) = database();
     for round in 1..=50 {
         let mut sessions: Vec<_> = (0..4).map(|_| db.session().unwrap()).collect();
-        sessions.iter_mut().for_each(|session| run(session, |tx| items.update(tx, &0, Item::COUNT.add(1))));
-        assert_eq!(sessions[3].run_read_only(|tx| items.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(4 * round));
+        sessions
+            .iter_mut()
+            .for_each(|session| run(session, |tx| items.update(tx, &0, Item::COUNT.add(1))));
+        assert_eq!(
+            sessions[3].run_read_only(|tx| items.read(tx, &0, Item::COUNT)),
+            Ok::<_, Abort>(4 * round)
+        );
     }
     assert!(db.inner.engine.clock.parts() <= 6, "{}", db.inner.engine.clock.parts());
 }
 
-/// Of two sessions that are made after others have gone, one commits while the other one does: that is not the end of the other one's.
+/// Of two sessions that are made after others have gone, one commits while the other one does: that
+/// is not the end of the other one's.
 #[test]
 fn sessions_do_not_share_a_place_that_was_left() {
     let (db, items) = database();
@@ -259,7 +290,10 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
                 let mut sessions: Vec<_> = (0..SESSIONS).map(|_| db.session().unwrap()).collect();
                 for _ in 0..ROUNDS {
                     for session in &mut sessions {
-                        assert_eq!(session.run(|tx| add(tx, items, thread % 2)), Ok::<_, Abort>(()));
+                        assert_eq!(
+                            session.run(|tx| add(tx, items, thread % 2)),
+                            Ok::<_, Abort>(())
+                        );
                     }
                 }
                 all.wait();

@@ -1,4 +1,5 @@
-//! Ordered tables and indexes under more threads than cores: rows come, go and change under everybody's eyes.
+//! Ordered tables and indexes under more threads than cores: rows come, go and change under
+//! everybody's eyes.
 //!
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
@@ -9,7 +10,10 @@ use crate::index::TableIndex;
 use crate::protocol::Protocol;
 use crate::sync::size::stress;
 use crate::sync::{AtomicBool, Ordering, Random};
-use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Prefix, Session, Table, TableOptions, Tx, Whole};
+use crate::{
+    Abort, Database, Hashed, Index, IndexOptions, Ordered, Prefix, Session, Table, TableOptions,
+    Tx, Whole,
+};
 use std::collections::BTreeMap;
 
 const WRITERS: u64 = 4;
@@ -33,9 +37,11 @@ impl<P: Protocol> Yard<P> {
         let db = Database::<P>::builder().timestamp_splitting(splitting).build().unwrap();
         let options = TableOptions::default().contention_aware_keys(!packed);
         let parcels = db.table_with::<Parcel>("parcels", options).unwrap();
-        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        let by_place =
-            parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered()).unwrap();
+        let by_code =
+            parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        let by_place = parcels
+            .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
+            .unwrap();
         parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
         db.run(|tx| parcels.insert(tx, Parcel { weight: WEIGHT, ..Parcel::new(1, 0) }))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
@@ -51,7 +57,8 @@ impl<P: Protocol> Yard<P> {
         let key = |random: &mut Random| (1 + random.below(DISTRICTS) as u8, number(random));
         let (from, to) = (key(random), key(random));
         let (kind, amount) = (random.below(8), random.below(20) as i64);
-        let (shelf, owner, colour) = (random.below(4) as u8, random.below(3) as i8, random.below(3) as u8);
+        let (shelf, owner, colour) =
+            (random.below(4) as u8, random.below(3) as i8, random.below(3) as u8);
         // Few enough that two rows want the same one now and then.
         let code = random.below(200) as u32;
         let parcels = &self.parcels;
@@ -60,18 +67,22 @@ impl<P: Protocol> Yard<P> {
             2 => self.merge(tx, from, to),
             3 => {
                 let moved = parcels.update_if_present(tx, &from, Parcel::WEIGHT.sub(amount))?;
-                let arrived = moved && parcels.update_if_present(tx, &to, Parcel::WEIGHT.add(amount))?;
+                let arrived =
+                    moved && parcels.update_if_present(tx, &to, Parcel::WEIGHT.add(amount))?;
                 if moved && !arrived { Err(Abort::NotFound) } else { Ok(()) }
             }
-            4 => parcels.modify(tx, &from, (Parcel::SHELF, Parcel::OWNER), |place| *place = (shelf, owner)),
+            4 => parcels
+                .modify(tx, &from, (Parcel::SHELF, Parcel::OWNER), |place| *place = (shelf, owner)),
             5 => parcels.modify(tx, &from, Parcel::COLOUR, |old| *old = colour),
-            6 => parcels.modify(tx, &from, (Parcel::CODE, Parcel::NOTE), |both| *both = (code, both.1 + 1)),
+            6 => parcels
+                .modify(tx, &from, (Parcel::CODE, Parcel::NOTE), |both| *both = (code, both.1 + 1)),
             _ => {
                 // Away and back again, elsewhere and by other words.
                 let Some(row) = parcels.get(tx, &from, Whole)? else { return Ok(()) };
                 parcels.delete(tx, &from)?;
                 let Parcel { weight, code, .. } = row;
-                let moved = Parcel { weight, code, shelf, owner, colour, ..Parcel::new(from.0, from.1) };
+                let moved =
+                    Parcel { weight, code, shelf, owner, colour, ..Parcel::new(from.0, from.1) };
                 parcels.insert(tx, moved)
             }
         });
@@ -80,7 +91,10 @@ impl<P: Protocol> Yard<P> {
 
     /// Makes a row of some of another one's weight.
     fn split_off(&self, tx: &Tx<'_, P>, from: Key, to: Key, amount: i64) -> Result<(), Abort> {
-        if !self.parcels.insert_if_absent(tx, Parcel { weight: amount, ..Parcel::new(to.0, to.1) })? {
+        if !self
+            .parcels
+            .insert_if_absent(tx, Parcel { weight: amount, ..Parcel::new(to.0, to.1) })?
+        {
             return Ok(());
         }
         self.parcels.update(tx, &from, Parcel::WEIGHT.sub(amount))
@@ -95,21 +109,23 @@ impl<P: Protocol> Yard<P> {
         Ok(())
     }
 
-    /// Looks at everything in one transaction. Whatever is wrong there is said after it has committed, for only then was it
-    /// true.
+    /// Looks at everything in one transaction. Whatever is wrong there is said after it has
+    /// committed, for only then was it true.
     fn check(&self, session: &mut Session<P>, random: &mut Random) {
         let kind = random.below(4);
         let wrong = session.run(|tx| {
             let mut rows: Vec<(Key, Parcel)> = match kind {
                 0 => self.parcels.iter(tx, Whole).collect::<Result<_, _>>()?,
                 1 => {
-                    let mut rows: Vec<_> = self.parcels.scan_rev(tx, .., Whole).collect::<Result<_, _>>()?;
+                    let mut rows: Vec<_> =
+                        self.parcels.scan_rev(tx, .., Whole).collect::<Result<_, _>>()?;
                     rows.reverse();
                     rows
                 }
                 _ => {
                     let districts = (1..=DISTRICTS as u8).map(|district| Prefix((district,)));
-                    let scans = districts.flat_map(|district| self.parcels.scan(tx, district, Whole));
+                    let scans =
+                        districts.flat_map(|district| self.parcels.scan(tx, district, Whole));
                     scans.collect::<Result<_, _>>()?
                 }
             };
@@ -165,11 +181,15 @@ impl<P: Protocol> Yard<P> {
             assert_eq!(counts, found);
         }
         if round.is_multiple_of(2) {
-            let index = self.parcels.create_index("ordered", Parcel::SHELF, IndexOptions::ordered()).unwrap();
+            let index = self
+                .parcels
+                .create_index("ordered", Parcel::SHELF, IndexOptions::ordered())
+                .unwrap();
             check(self, session, &index);
             self.parcels.drop_index("ordered").unwrap();
         } else {
-            let index = self.parcels.create_index("hashed", Parcel::SHELF, IndexOptions::hashed()).unwrap();
+            let index =
+                self.parcels.create_index("hashed", Parcel::SHELF, IndexOptions::hashed()).unwrap();
             check(self, session, &index);
             self.parcels.drop_index("hashed").unwrap();
         }
@@ -188,14 +208,17 @@ impl ForProtocol for ChangesUnderScans {
                 let writers: Vec<_> = (0..WRITERS)
                     .map(|number| {
                         scope.spawn(move || {
-                            let (mut session, mut random) = (yard.db.session().unwrap(), Random::seeded(number));
-                            (0..800 * stress()).for_each(|_| yard.change(&mut session, &mut random));
+                            let (mut session, mut random) =
+                                (yard.db.session().unwrap(), Random::seeded(number));
+                            (0..800 * stress())
+                                .for_each(|_| yard.change(&mut session, &mut random));
                         })
                     })
                     .collect();
                 for number in 0..CHECKERS {
                     scope.spawn(move || {
-                        let (mut session, mut random) = (yard.db.session().unwrap(), Random::seeded(50 + number));
+                        let (mut session, mut random) =
+                            (yard.db.session().unwrap(), Random::seeded(50 + number));
                         while !done.load(Ordering::Relaxed) {
                             yard.check(&mut session, &mut random);
                         }
@@ -211,7 +234,8 @@ impl ForProtocol for ChangesUnderScans {
                 });
                 let ends: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
                 done.store(true, Ordering::Relaxed);
-                ends.into_iter().for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                ends.into_iter()
+                    .for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             });
             let mut session = yard.db.session().unwrap();
             yard.check(&mut session, &mut Random::seeded(1));
@@ -232,22 +256,25 @@ struct GrowthUnderScans;
 
 impl ForProtocol for GrowthUnderScans {
     fn run<P: Protocol>(&self) {
-        // Threads fill and empty ranges of their own, so that leaves divide and end and hash indexes grow, while each scan of
-        // a range finds all of its rows or none.
+        // Threads fill and empty ranges of their own, so that leaves divide and end and hash
+        // indexes grow, while each scan of a range finds all of its rows or none.
         const ROWS: u16 = 60;
         let db = Database::<P>::builder().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        let by_owner = parcels.create_index("by_owner", Parcel::OWNER, IndexOptions::ordered()).unwrap();
+        let by_owner =
+            parcels.create_index("by_owner", Parcel::OWNER, IndexOptions::ordered()).unwrap();
         let owner = |thread: u8| Parcel { owner: thread as i8, ..Parcel::new(1, 0) }.owner;
         std::thread::scope(|scope| {
             for thread in 0..WRITERS as u8 {
                 let (db, parcels, by_owner) = (&db, &parcels, &by_owner);
                 scope.spawn(move || {
-                    let (mut session, mut random) = (db.session().unwrap(), Random::seeded(thread.into()));
+                    let (mut session, mut random) =
+                        (db.session().unwrap(), Random::seeded(thread.into()));
                     // Two threads to a district, with every other number each.
                     let row = |number: u16| {
-                        let parcel = Parcel::new(1 + thread / 2, 2 * number + u16::from(thread % 2));
+                        let parcel =
+                            Parcel::new(1 + thread / 2, 2 * number + u16::from(thread % 2));
                         Parcel { owner: owner(thread), ..parcel }
                     };
                     for round in 0..12 * stress() {
@@ -257,14 +284,21 @@ impl ForProtocol for GrowthUnderScans {
                             .unwrap_or_else(|e: Abort| panic!("{e}"));
                         let other = random.below(WRITERS) as u8;
                         let counts = session.run(|tx| {
-                            let count =
-                                |row: Result<(Key, i8), Abort>| row.map(|row| usize::from(row.1 == owner(other)));
+                            let count = |row: Result<(Key, i8), Abort>| {
+                                row.map(|row| usize::from(row.1 == owner(other)))
+                            };
                             let district = Prefix((1 + other / 2,));
-                            let forward =
-                                parcels.scan(tx, district, Parcel::OWNER).map(count).sum::<Result<usize, _>>()?;
-                            let back =
-                                parcels.scan_rev(tx, district, Parcel::OWNER).map(count).sum::<Result<usize, _>>()?;
-                            let rows = by_owner.rows(tx, &owner(other), ()).collect::<Result<Vec<_>, _>>()?;
+                            let forward = parcels
+                                .scan(tx, district, Parcel::OWNER)
+                                .map(count)
+                                .sum::<Result<usize, _>>()?;
+                            let back = parcels
+                                .scan_rev(tx, district, Parcel::OWNER)
+                                .map(count)
+                                .sum::<Result<usize, _>>()?;
+                            let rows = by_owner
+                                .rows(tx, &owner(other), ())
+                                .collect::<Result<Vec<_>, _>>()?;
                             Ok::<_, Abort>((forward, back, rows.len()))
                         });
                         let (forward, back, rows) = counts.unwrap();
@@ -300,20 +334,29 @@ impl ForProtocol for FillAndClear {
         let epochs = db.inner.engine.epochs.clone();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered()).unwrap();
+        parcels
+            .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
+            .unwrap();
         parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
         let mut session = db.session().unwrap();
         let mut reserved = Vec::new();
         for round in 0..10 * stress() as u16 {
-            let rows = |number| Parcel { shelf: (number % 7) as u8, colour: number as u8, ..Parcel::new(1, number) };
+            let rows = |number| Parcel {
+                shelf: (number % 7) as u8,
+                colour: number as u8,
+                ..Parcel::new(1, number)
+            };
             session
-                .run(|tx| parcels.insert_many(tx, (0..2_000).map(|number| rows(number + 100 * round))))
+                .run(|tx| {
+                    parcels.insert_many(tx, (0..2_000).map(|number| rows(number + 100 * round)))
+                })
                 .unwrap_or_else(|e: Abort| panic!("{e}"));
             assert_eq!(session.run(|tx| parcels.clear(tx)), Ok::<_, Abort>(2_000));
             drain(&mut session, &epochs);
             reserved.push(db.memory().reserved_bytes);
         }
-        // Hash indexes grow when chance fills a bucket; if nothing were used again, each round would take as much as the first.
+        // Hash indexes grow when chance fills a bucket; if nothing were used again, each round
+        // would take as much as the first.
         let (settled, last) = (reserved[4], *reserved.last().expect("ten rounds"));
         assert!(last <= settled + reserved[0] / 4, "{reserved:?}");
         // Nothing is left but what is there.
@@ -329,7 +372,9 @@ impl ForProtocol for FillAndClear {
                 assert_eq!(hash.all_overflow_lines(), 0, "{:?} is empty", index.name);
             }
         }
-        session.run(|tx| parcels.insert(tx, Parcel::new(1, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
+        session
+            .run(|tx| parcels.insert(tx, Parcel::new(1, 1)))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
         assert_eq!(linked_records(&mut session, &parcels), 4);
     }
 }

@@ -1,4 +1,5 @@
-//! Updates that are put off: in which order they come to be applied, who may be linked below them, and that they do not pile up.
+//! Updates that are put off: in which order they come to be applied, who may be linked below them,
+//! and that they do not pile up.
 
 use super::patience::eventually;
 use super::rows::Item;
@@ -53,7 +54,8 @@ pub(super) fn chain(items: &Items) -> Vec<bool> {
 /// Waits until the advancer has collected all but the newest version of row 1's groups.
 pub(super) fn await_one_version(db: &Database<Mvto>, items: &Items) {
     let mut session = db.session().unwrap();
-    let mut versions = || items.versions_of(&mut session, &1).unwrap_or_else(|abort| panic!("{abort}"));
+    let mut versions =
+        || items.versions_of(&mut session, &1).unwrap_or_else(|abort| panic!("{abort}"));
     eventually("one version is left", || versions() == Some(1));
 }
 
@@ -85,7 +87,9 @@ fn updates_are_put_off_until_somebody_reads() {
     run(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)));
     assert_eq!(chain(&items)[..2], [false, false]);
     // Nor is what takes more words than there is room for.
-    run(&mut first, |tx| items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true))));
+    run(&mut first, |tx| {
+        items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true)))
+    });
     assert_eq!(chain(&items)[..2], [false, false]);
     let row = db.run(|tx| items.read(tx, &1, Whole));
     assert_eq!(row, Ok::<_, Abort>(Item { count: 6, small: 1, flag: true, ..Item::new(1, 0) }));
@@ -93,14 +97,24 @@ fn updates_are_put_off_until_somebody_reads() {
 
 #[test]
 fn updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked() {
-    for (point, linked_late) in [(Point::Unlocked, true), (Point::Locked, false), (Point::Validated, false)] {
+    for (point, linked_late) in
+        [(Point::Unlocked, true), (Point::Locked, false), (Point::Validated, false)]
+    {
         let Scene { db, items, mut first, mut second } = scene();
         // The first has drawn its timestamp; the second draws a later one and is done before it.
         let rows = items.clone();
-        acting(point, move || run(&mut second, |tx| add(tx, &rows, 5)), || run(&mut first, |tx| double_up(tx, &items)));
+        acting(
+            point,
+            move || run(&mut second, |tx| add(tx, &rows, 5)),
+            || run(&mut first, |tx| double_up(tx, &items)),
+        );
         assert_eq!(chain(&items), [true, true, false], "{linked_late}");
         let row = db.run(|tx| items.read(tx, &1, Whole));
-        assert_eq!(row, Ok::<_, Abort>(Item { count: 105, small: 1, ..Item::new(1, 0) }), "{point:?}");
+        assert_eq!(
+            row,
+            Ok::<_, Abort>(Item { count: 105, small: 1, ..Item::new(1, 0) }),
+            "{point:?}"
+        );
     }
 }
 
@@ -118,11 +132,15 @@ fn nobody_is_linked_below_what_has_been_read() {
             let counted = match reader {
                 0 => second.run_with(ONCE(), read),
                 1 => return run(&mut second, |tx| rows.update(tx, &1, Item::COUNT.add(1))),
-                _ => other.run_with(ONCE(), |tx| rows.modify(tx, &1, Item::COUNT, |count| *count += 1).map(|()| 15)),
+                _ => other.run_with(ONCE(), |tx| {
+                    rows.modify(tx, &1, Item::COUNT, |count| *count += 1).map(|()| 15)
+                }),
             };
             *sees.borrow_mut() = counted.unwrap();
         };
-        let refused = acting(Point::Unlocked, meanwhile, || first.run_with(ONCE(), |tx| double_up(tx, &items)));
+        let refused = acting(Point::Unlocked, meanwhile, || {
+            first.run_with(ONCE(), |tx| double_up(tx, &items))
+        });
         assert_eq!(refused, CONFLICT, "{reader}");
         assert_eq!(first.last_conflict().unwrap().cause, Abort::ReadChanged);
         assert!(reader == 1 || *seen.borrow() == 15);
@@ -149,7 +167,8 @@ fn what_fails_leaves_the_deltas_above_it_as_they_are() {
     let Scene { db, items, mut first, mut second } = scene();
     run(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
     let rows = items.clone();
-    // The first one's other update is refused when it is evaluated, after its delta has been linked.
+    // The first one's other update is refused when it is evaluated, after its delta has been
+    // linked.
     let refused = acting(
         Point::Validated,
         move || run(&mut second, |tx| add(tx, &rows, 5)),
@@ -170,8 +189,11 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     let Scene { db, items, mut first, mut second } = scene();
     let rows = items.clone();
     let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, &1);
-    let refused =
-        acting(Point::Unlocked, move || run(&mut second, |tx| add(tx, &rows, 5)), || first.run_with(ONCE(), delete));
+    let refused = acting(
+        Point::Unlocked,
+        move || run(&mut second, |tx| add(tx, &rows, 5)),
+        || first.run_with(ONCE(), delete),
+    );
     assert_eq!(refused, CONFLICT);
     assert_eq!(count(&db, &items), 15);
     // The other way round it is the update that starts over, and finds no row.
@@ -190,7 +212,8 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
 }
 
-/// Nor does an update rest on a row that somebody is about to take away, and has found nobody to disturb.
+/// Nor does an update rest on a row that somebody is about to take away, and has found nobody to
+/// disturb.
 #[test]
 fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
     let Scene { items, mut first, mut second, .. } = scene();
@@ -228,7 +251,8 @@ fn snapshots_between_deltas_see_their_own() {
             snapshots.push((db.snapshot(), 11 + round));
         }
     }
-    let look = |snapshot: &crate::Snapshot<Mvto>| snapshot.run(|tx| items.read(tx, &1, Item::COUNT));
+    let look =
+        |snapshot: &crate::Snapshot<Mvto>| snapshot.run(|tx| items.read(tx, &1, Item::COUNT));
     for collected in [false, true] {
         for (snapshot, wanted) in snapshots.iter().rev().step_by(2) {
             assert_eq!(look(snapshot), Ok::<_, Abort>(*wanted), "{collected}");
@@ -263,7 +287,9 @@ fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
             scope.spawn(|| {
                 let mut session = db.session().unwrap();
                 for round in 0..ROUNDS {
-                    session.run(|tx| add(tx, &items, 1)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                    session
+                        .run(|tx| add(tx, &items, 1))
+                        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
                     if round % 1_000 == 0 {
                         let seen = session.run(|tx| items.read(tx, &1, Item::COUNT));
                         assert!(seen.unwrap_or_else(|abort: Abort| panic!("{abort}")) > round);

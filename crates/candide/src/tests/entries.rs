@@ -21,7 +21,9 @@ pub(crate) fn entries_of<P: Protocol>(session: &mut Session<P>, index: &IndexCor
             let at = core.layout.at(record, Unit::ROW);
             let mut payload = vec![0; at.payload_words()];
             let count = payload.len();
-            if state.read(tx.engine, at, |words| words.copy(0, count, |word, value| payload[word] = value))? {
+            if state.read(tx.engine, at, |words| {
+                words.copy(0, count, |word, value| payload[word] = value)
+            })? {
                 entries.push((key.to_vec(), payload));
             }
         }
@@ -45,11 +47,17 @@ fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row:
     (entry, if index.unique { primary } else { vec![0] })
 }
 
-/// Demands that each index of a table has one entry for each row, and nothing else. Nothing runs meanwhile.
-pub(crate) fn assert_entries_match_rows<R: Record, P: Protocol>(session: &mut Session<P>, table: &Table<R, P>) {
+/// Demands that each index of a table has one entry for each row, and nothing else. Nothing runs
+/// meanwhile.
+pub(crate) fn assert_entries_match_rows<R: Record, P: Protocol>(
+    session: &mut Session<P>,
+    table: &Table<R, P>,
+) {
     for index in table.core().indexes.kept() {
         let mut wanted = BTreeSet::new();
-        let rows = table.for_each_quiescent(|row| assert!(wanted.insert(entry_of(table, index, row)))).unwrap();
+        let rows = table
+            .for_each_quiescent(|row| assert!(wanted.insert(entry_of(table, index, row))))
+            .unwrap();
         let entries = entries_of(session, index);
         let found: BTreeSet<Entry> = entries.iter().cloned().collect();
         assert_eq!((entries.len(), found.len()), (rows, rows), "{index:?}");
@@ -57,8 +65,12 @@ pub(crate) fn assert_entries_match_rows<R: Record, P: Protocol>(session: &mut Se
     }
 }
 
-/// The number of records that are linked in the table and in its indexes, whether or not they are rows.
-pub(crate) fn linked_records<R: Record, P: Protocol>(session: &mut Session<P>, table: &Table<R, P>) -> usize {
+/// The number of records that are linked in the table and in its indexes, whether or not they are
+/// rows.
+pub(crate) fn linked_records<R: Record, P: Protocol>(
+    session: &mut Session<P>,
+    table: &Table<R, P>,
+) -> usize {
     let core = table.core();
     let mut count = session.linked_keys(core).len() / core.layout.key_words();
     for index in core.indexes.kept() {

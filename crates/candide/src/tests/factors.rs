@@ -60,7 +60,12 @@ impl ForProtocol for MemoryOfDeletedRows {
             scene.pass(40);
             let after = scene.db.memory().reserved_bytes;
             let goes_back = factor.is_some();
-            assert_eq!(after < before + (full - before) / 2, goes_back, "{}: {before}, {full}, {after}", P::NAME);
+            assert_eq!(
+                after < before + (full - before) / 2,
+                goes_back,
+                "{}: {before}, {full}, {after}",
+                P::NAME
+            );
             scene.insert(0..5_000);
             let rows = run(&mut scene.session, |tx| Ok(scene.items.iter(tx, ()).count()));
             assert_eq!(rows, 5_000);
@@ -78,13 +83,18 @@ struct Limited;
 impl ForProtocol for Limited {
     fn run<P: Protocol>(&self) {
         let limit = 1 << 20;
-        // A hash table that grows finishes what it has begun: each of the nine buckets that an insert moves may take a line of 64 bytes more
-        // than it gives back later, and the last insert before the refusal may find the limit reached.
-        for (options, beyond) in [(TableOptions::default().ordered(), 0), (TableOptions::default(), 2 * 9 * 64)] {
-            let builder = Database::<P>::builder().memory_limit(limit).factors([Factor::SystemAllocator]);
+        // A hash table that grows finishes what it has begun: each of the nine buckets that an
+        // insert moves may take a line of 64 bytes more than it gives back later, and the last
+        // insert before the refusal may find the limit reached.
+        for (options, beyond) in
+            [(TableOptions::default().ordered(), 0), (TableOptions::default(), 2 * 9 * 64)]
+        {
+            let builder =
+                Database::<P>::builder().memory_limit(limit).factors([Factor::SystemAllocator]);
             let db = builder.build().unwrap();
             let items = db.table_with("items", options).unwrap();
-            let refused = (0..100_000).find_map(|key| db.run(|tx| items.insert(tx, Item::new(key, 0))).err());
+            let refused =
+                (0..100_000).find_map(|key| db.run(|tx| items.insert(tx, Item::new(key, 0))).err());
             assert_eq!(refused, Some(Abort::MemoryLimit));
             let reserved = db.memory().reserved_bytes;
             assert!(reserved <= limit + beyond, "{}: {reserved} bytes", P::NAME);
@@ -152,7 +162,8 @@ fn conflicts_unwind_if_they_are_to() {
     for_each_overlapping(&Conflicts);
 }
 
-/// A transaction that only reads is found to have read two times' rows when it commits, and runs again.
+/// A transaction that only reads is found to have read two times' rows when it commits, and runs
+/// again.
 fn read_of_two_times<P: Protocol>() {
     for factor in [None, Some(Factor::UnwindingAborts)] {
         let mut scene = scene::<P>(factor, TableOptions::default());
@@ -162,7 +173,9 @@ fn read_of_two_times<P: Protocol>() {
         let read = session.run(|tx| {
             let first = items.read(tx, &0, Item::COUNT)?;
             if tx.attempt() == 1 {
-                run(&mut other, |tx| (0..2).try_for_each(|key| items.update(tx, &key, Item::COUNT.add(10))));
+                run(&mut other, |tx| {
+                    (0..2).try_for_each(|key| items.update(tx, &key, Item::COUNT.add(10)))
+                });
             }
             Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt()))
         });
@@ -185,8 +198,9 @@ impl ForProtocol for Order {
             let mut scene = scene::<P>(factor, TableOptions::default());
             scene.insert(0..1_000);
             let items = &scene.items;
-            let keys =
-                run(&mut scene.session, |tx| items.iter(tx, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, _>>());
+            let keys = run(&mut scene.session, |tx| {
+                items.iter(tx, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, _>>()
+            });
             assert_eq!(keys.is_sorted(), factor.is_some());
             assert_eq!(keys.len(), 1_000);
         }
@@ -215,7 +229,8 @@ impl ForProtocol for Packing {
             let db = Database::<P>::builder().factors(factor).build().unwrap();
             let parcels = db.table::<Parcel>("parcels").unwrap();
             assert_eq!(parcels.core().layout.key_words() == 1, factor.is_some());
-            db.run(|tx| parcels.insert(tx, Parcel::new(3, 500))).unwrap_or_else(|e: Abort| panic!("{e}"));
+            db.run(|tx| parcels.insert(tx, Parcel::new(3, 500)))
+                .unwrap_or_else(|e: Abort| panic!("{e}"));
             let found = db.run(|tx| parcels.get(tx, &(3, 500), ()));
             assert_eq!(found, Ok::<_, Abort>(Some(())));
         }

@@ -1,4 +1,5 @@
-//! Reads for update: who has to wait for the holder of a row, who does not, and that nothing stays locked.
+//! Reads for update: who has to wait for the holder of a row, who does not, and that nothing stays
+//! locked.
 
 use super::patience::{eventually_with, receive};
 use super::rows::Item;
@@ -23,10 +24,14 @@ struct Scene<P: Protocol> {
 
 fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
     let builder = Database::<P>::builder().manual_epochs(1);
-    let db =
-        builder.timestamp_splitting(splitting).factors(sorted_locks.then_some(Factor::SortedLocks)).build().unwrap();
+    let db = builder
+        .timestamp_splitting(splitting)
+        .factors(sorted_locks.then_some(Factor::SortedLocks))
+        .build()
+        .unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
 }
@@ -41,7 +46,9 @@ fn locked<P: Protocol>(table: &Table<Item, P>) -> Vec<u64> {
     let mut keys = Vec::new();
     core.index.for_each(&mut |record| {
         let mut cells = core.layout.units().map(|unit| core.layout.at(record, unit));
-        if cells.any(|at| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK | Tid::INSTALL)) {
+        if cells
+            .any(|at| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK | Tid::INSTALL))
+        {
             keys.push(record.key_words(1).as_slice()[0]);
         }
     });
@@ -50,12 +57,19 @@ fn locked<P: Protocol>(table: &Table<Item, P>) -> Vec<u64> {
 }
 
 /// Runs `body` in one attempt, which must end in a conflict of this cause.
-fn conflicts<P: Protocol>(session: &mut Session<P>, cause: Abort, body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>) {
+fn conflicts<P: Protocol>(
+    session: &mut Session<P>,
+    cause: Abort,
+    body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>,
+) {
     assert_eq!(session.run_with(ONCE(), body), CONFLICT);
     assert_eq!(session.last_conflict().unwrap().cause, cause);
 }
 
-fn passes<P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>) {
+fn passes<P: Protocol>(
+    session: &mut Session<P>,
+    body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>,
+) {
     assert_eq!(session.run_with(ONCE(), body), Ok(()));
 }
 
@@ -86,10 +100,18 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                 assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
                 assert_eq!(locked(&table), [0]);
                 // Whoever wants to write it, or to hold it, or to replace or delete the row.
-                conflicts(&mut second, Abort::Locked, |tx| table.read_for_update(tx, &0, Item::COUNT).map(drop));
-                conflicts(&mut second, Abort::Locked, |tx| table.read_for_update(tx, &0, Whole).map(drop));
-                conflicts(&mut second, Abort::Locked, |tx| table.update(tx, &0, Item::COUNT.add(1)));
-                conflicts(&mut second, Abort::Locked, |tx| table.modify(tx, &0, Item::COUNT, |count| *count += 1));
+                conflicts(&mut second, Abort::Locked, |tx| {
+                    table.read_for_update(tx, &0, Item::COUNT).map(drop)
+                });
+                conflicts(&mut second, Abort::Locked, |tx| {
+                    table.read_for_update(tx, &0, Whole).map(drop)
+                });
+                conflicts(&mut second, Abort::Locked, |tx| {
+                    table.update(tx, &0, Item::COUNT.add(1))
+                });
+                conflicts(&mut second, Abort::Locked, |tx| {
+                    table.modify(tx, &0, Item::COUNT, |count| *count += 1)
+                });
                 conflicts(&mut second, Abort::Locked, |tx| table.put(tx, Item::new(0, 5)));
                 conflicts(&mut second, Abort::Locked, |tx| table.delete(tx, &0));
                 // Whoever reads, whatever else they write.
@@ -101,7 +123,10 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                     table.read(tx, &0, Item::COUNT)?;
                     table.update(tx, &1, Item::COUNT.add(1))
                 });
-                assert_eq!(second.run_with(ONCE(), |tx| table.insert(tx, Item::new(0, 1))), Err(Abort::Duplicate));
+                assert_eq!(
+                    second.run_with(ONCE(), |tx| table.insert(tx, Item::new(0, 1))),
+                    Err(Abort::Duplicate)
+                );
                 // Another group is another matter, if groups are.
                 let mut other = |tx: &Tx<'_, P>| table.update(tx, &0, Item::OTHER.add(1));
                 if splitting {
@@ -259,10 +284,18 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
     let ends: [(&str, End<P>, Result<(), Abort>); 15] = [
         ("commit", |_, _| Ok(()), Ok(())),
         ("commit of both", |scene, tx| scene.table.update(tx, &1, Item::COUNT.add(1)), Ok(())),
-        ("commit of others first", |scene, tx| scene.table.update(tx, &2, Item::COUNT.add(1)), Ok(())),
+        (
+            "commit of others first",
+            |scene, tx| scene.table.update(tx, &2, Item::COUNT.add(1)),
+            Ok(()),
+        ),
         ("error", |_, _| Err(Abort::NotFound), Err(Abort::NotFound)),
         ("panic", |_, _| panic!("deliberate"), CONFLICT),
-        ("a read has changed", |scene, _| scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1))), CONFLICT),
+        (
+            "a read has changed",
+            |scene, _| scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1))),
+            CONFLICT,
+        ),
         (
             "an error after a read has changed",
             |scene, _| {
@@ -272,7 +305,11 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             // Nothing has been written, so it may be from before that, where it is of one moment.
             if P::STRICT && !P::OPAQUE_BY_LOOKS { CONFLICT } else { Err(Abort::NotFound) },
         ),
-        ("guard", |scene, tx| scene.table.update(tx, &1, Item::COUNT.sub(1).at_least(0)), Err(Abort::Guard)),
+        (
+            "guard",
+            |scene, tx| scene.table.update(tx, &1, Item::COUNT.sub(1).at_least(0)),
+            Err(Abort::Guard),
+        ),
         (
             "guard that was seen",
             |scene, tx| {
@@ -289,7 +326,10 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
                 let mut other = scene.db.session().unwrap();
                 let _ = other.run_with(ONCE(), |inner| {
                     scene.table.read_for_update(inner, &2, Item::COUNT)?;
-                    assert_eq!(scene.table.read_for_update(tx, &2, Item::COUNT), Err(Abort::Locked));
+                    assert_eq!(
+                        scene.table.read_for_update(tx, &2, Item::COUNT),
+                        Err(Abort::Locked)
+                    );
                     Ok::<_, Abort>(())
                 });
                 Ok(())
@@ -365,8 +405,9 @@ struct WithinOneTransaction;
 impl ForProtocol for WithinOneTransaction {
     fn run<P: Protocol>(&self) {
         for (splitting, sorted) in [(true, false), (false, true)] {
-            let builder =
-                Database::<P>::builder().timestamp_splitting(splitting).factors(sorted.then_some(Factor::SortedLocks));
+            let builder = Database::<P>::builder()
+                .timestamp_splitting(splitting)
+                .factors(sorted.then_some(Factor::SortedLocks));
             let db = builder.build().unwrap();
             let table = db.table::<Item>("rows").unwrap();
             let rows = |tx: &Tx<'_, P>| (0..4).try_for_each(|id| table.put(tx, Item::new(id, 0)));
@@ -374,8 +415,10 @@ impl ForProtocol for WithinOneTransaction {
             let run = |body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>| {
                 db.run_with(ONCE(), body).unwrap_or_else(|e: Abort| panic!("{e}"))
             };
-            let count =
-                |key: u64| db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
+            let count = |key: u64| {
+                db.run(|tx| table.get(tx, &key, Item::COUNT))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"))
+            };
             // Twice, and by parts.
             run(&mut |tx| {
                 assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
@@ -391,7 +434,10 @@ impl ForProtocol for WithinOneTransaction {
                 table.update(tx, &0, Item::COUNT.add(1))?;
                 assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 2);
                 table.update(tx, &1, Item::OTHER.set(7))?;
-                assert_eq!(table.read_for_update(tx, &1, Whole)?, Item { other: 7, ..Item::new(1, 0) });
+                assert_eq!(
+                    table.read_for_update(tx, &1, Whole)?,
+                    Item { other: 7, ..Item::new(1, 0) }
+                );
                 table.read_for_update(tx, &2, Item::OTHER)?;
                 table.delete(tx, &2)?;
                 assert_eq!(table.get_for_update(tx, &2, Whole)?, None);
@@ -542,12 +588,18 @@ struct LockedFirst;
 impl ForProtocol for LockedFirst {
     fn run<P: Protocol>(&self) {
         let Scene { db, table, mut first, .. } = scene::<P>(true, false);
-        let delete = |_: &Conflict| db.run(|tx| table.delete(tx, &2)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let delete = |_: &Conflict| {
+            db.run(|tx| table.delete(tx, &2)).unwrap_or_else(|e: Abort| panic!("{e}"))
+        };
         let mut attempts = 0;
         let result = first.run_with(RunOptions::new().on_conflict(&delete), |tx| {
             attempts += 1;
             if attempts == 2 {
-                assert_eq!(locked(&table), [0, 1], "what the attempt before held and waited for, and is there");
+                assert_eq!(
+                    locked(&table),
+                    [0, 1],
+                    "what the attempt before held and waited for, and is there"
+                );
                 return Ok(());
             }
             table.read_for_update(tx, &2, Item::COUNT)?;
@@ -579,7 +631,8 @@ impl ForProtocol for NestedBesideLocksAhead {
         let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
         let mut attempts = Vec::new();
         let result = first.run(|tx| {
-            // Row 0 is this transaction's in its second attempt, though it has not asked for it yet.
+            // Row 0 is this transaction's in its second attempt, though it has not asked for it
+            // yet.
             let nested = second.run(|inner| {
                 if attempts.len() == 1 {
                     table.read_for_update(inner, &1, Item::COUNT)?;
@@ -599,7 +652,11 @@ impl ForProtocol for NestedBesideLocksAhead {
             Ok(())
         });
         assert_eq!(result, Ok::<_, Abort>(()));
-        assert_eq!(attempts, [Ok(()), Err(Abort::Nested), Ok(())], "the third attempt locks nothing ahead");
+        assert_eq!(
+            attempts,
+            [Ok(()), Err(Abort::Nested), Ok(())],
+            "the third attempt locks nothing ahead"
+        );
         assert_eq!(locked(&table), [0; 0]);
     }
 }
@@ -630,7 +687,10 @@ impl ForProtocol for RefusedInAnotherDatabase {
                         return Ok(());
                     }
                     while_held(&other.db, &other.table, 1, || {
-                        assert_eq!(other.table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+                        assert_eq!(
+                            other.table.read_for_update(tx, &1, Item::COUNT),
+                            Err(Abort::Locked)
+                        );
                     });
                     Ok(())
                 }));
@@ -698,7 +758,10 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
     let look_on = move |point| {
         if point == Point::GivenUp {
             is_met.set(true);
-            with_hook(|point| assert_ne!(point, Point::Awaiting, "it goes on"), || drop(other.snapshot()));
+            with_hook(
+                |point| assert_ne!(point, Point::Awaiting, "it goes on"),
+                || drop(other.snapshot()),
+            );
         }
     };
     while_held(&db, &table, 0, || {
@@ -712,8 +775,8 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
     assert!(met.get());
 }
 
-/// An insert waits for the lock of a row that has come meanwhile, and is handed it: it fails, and what others have made of the row's
-/// timestamp until then stays.
+/// An insert waits for the lock of a row that has come meanwhile, and is handed it: it fails, and
+/// what others have made of the row's timestamp until then stays.
 #[test]
 fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
@@ -725,7 +788,8 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
         let mut rts = 0;
         core.index.for_each(&mut |record| {
             if record.key_words(1).as_slice() == [key] {
-                rts = Tid(core.layout.first_of(record).cell_word(0).load(Ordering::Relaxed)).version();
+                rts = Tid(core.layout.first_of(record).cell_word(0).load(Ordering::Relaxed))
+                    .version();
             }
         });
         rts
@@ -735,7 +799,8 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
     let mut keys = 10..10_000;
     while read == 0 {
         let key = keys.next().expect("a waiter is handed its lock sooner");
-        let (extended, rows, mut reader) = (Rc::new(Cell::new(0)), table.clone(), db.session().unwrap());
+        let (extended, rows, mut reader) =
+            (Rc::new(Cell::new(0)), table.clone(), db.session().unwrap());
         let extended_by_reader = extended.clone();
         let (begin, held) = (mpsc::channel(), mpsc::channel());
         let (db, table, second) = (&db, &table, &mut second);
@@ -745,7 +810,9 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
                 let result = db.run(|tx| {
                     table.read_for_update(tx, &key, Item::COUNT)?;
                     held.0.send(()).unwrap();
-                    super::patience::eventually("a sleeper", || db.inner.engine.parking.has_sleepers());
+                    super::patience::eventually("a sleeper", || {
+                        db.inner.engine.parking.has_sleepers()
+                    });
                     // Longer than it takes until a waiter is handed its lock.
                     std::thread::sleep(std::time::Duration::from_millis(1));
                     Ok::<_, Abort>(())
@@ -856,7 +923,8 @@ impl ForProtocol for LockedCounter {
                                         true => row.read_for_update(Item::COUNT)?,
                                         false => row.read(Item::COUNT)?,
                                     };
-                                    // Something to compute, now and then long enough to lose the processor.
+                                    // Something to compute, now and then long enough to lose the
+                                    // processor.
                                     if round % 4 == 0 {
                                         std::thread::yield_now();
                                     }
@@ -864,7 +932,9 @@ impl ForProtocol for LockedCounter {
                                 })
                                 .unwrap_or_else(|e: Abort| panic!("{e}"));
                             if round % 16 == 0 {
-                                session.run(|tx| table.read(tx, &0, Whole)).unwrap_or_else(|e: Abort| panic!("{e}"));
+                                session
+                                    .run(|tx| table.read(tx, &0, Whole))
+                                    .unwrap_or_else(|e: Abort| panic!("{e}"));
                                 others.fetch_add(1, Ordering::Relaxed);
                             }
                         }
@@ -876,7 +946,10 @@ impl ForProtocol for LockedCounter {
             *aborts = db.stats().total_aborts();
         }
         let [plain, locking] = aborts;
-        eprintln!("{}: {plain} attempts met conflicts by plain reads, {locking} by reads for update", P::NAME);
+        eprintln!(
+            "{}: {plain} attempts met conflicts by plain reads, {locking} by reads for update",
+            P::NAME
+        );
     }
 }
 

@@ -14,7 +14,10 @@ type Items<P> = Table<Item, P>;
 fn now<P: Protocol>(items: &Items<P>, session: &mut Session<P>, id: u64) -> Option<Item> {
     let before = session.stats();
     let whole = items.get_now(session, &id, Whole).unwrap();
-    assert_eq!(items.get_now(session, &id, (Item::COUNT, Item::SMALL)), Ok(whole.map(|row| (row.count, row.small))));
+    assert_eq!(
+        items.get_now(session, &id, (Item::COUNT, Item::SMALL)),
+        Ok(whole.map(|row| (row.count, row.small)))
+    );
     assert_eq!(items.get_now(session, &id, Item::OTHER), Ok(whole.map(|row| row.other)));
     assert_eq!(items.get_now(session, &id, ()), Ok(whole.map(|_| ())));
     let after = session.stats();
@@ -31,7 +34,10 @@ impl ForProtocol for ByTheTransaction {
         let mut session = db.session().unwrap();
         assert_eq!(now(&items, &mut session, 1), None, "no record");
         run(&mut session, |tx| items.insert(tx, Item::new(1, 10)));
-        assert_eq!((now(&items, &mut session, 1), now(&items, &mut session, 2)), (Some(Item::new(1, 10)), None));
+        assert_eq!(
+            (now(&items, &mut session, 1), now(&items, &mut session, 2)),
+            (Some(Item::new(1, 10)), None)
+        );
         run(&mut session, |tx| items.update(tx, &1, (Item::COUNT.add(1), Item::OTHER.set(5))));
         assert_eq!(now(&items, &mut session, 1), Some(Item { other: 5, ..Item::new(1, 11) }));
         run(&mut session, |tx| items.delete(tx, &1));
@@ -88,7 +94,12 @@ impl ForProtocol for Strangers {
             Ok::<_, Abort>(items.get_now(&mut inner, &1, Item::COUNT))
         });
         let waits_for_itself = properties::<P>().name == "global-lock";
-        assert_eq!(within, Ok(if waits_for_itself { Err(Abort::Nested) } else { Ok(Some(3)) }), "{}", P::NAME);
+        assert_eq!(
+            within,
+            Ok(if waits_for_itself { Err(Abort::Nested) } else { Ok(Some(3)) }),
+            "{}",
+            P::NAME
+        );
         assert_eq!(items.get_now(&mut inner, &1, Item::COUNT), Ok(Some(4)));
     }
 }
@@ -112,13 +123,20 @@ impl ForProtocol for Torn {
                     let mut session = db.session().unwrap();
                     let mut last = 0;
                     while !done.load(Ordering::Relaxed) {
-                        let (count, small) =
-                            items.get_now(&mut session, &1, (Item::COUNT, Item::SMALL)).unwrap().unwrap();
+                        let (count, small) = items
+                            .get_now(&mut session, &1, (Item::COUNT, Item::SMALL))
+                            .unwrap()
+                            .unwrap();
                         assert_eq!(small, count as u8, "{}", P::NAME);
                         assert!(!P::STRICT || count >= last, "{}: {count} after {last}", P::NAME);
                         last = count;
                         let row = items.get_now(&mut session, &1, Whole).unwrap().unwrap();
-                        assert_eq!((row.small, row.other), (row.count as u8, row.count as u64), "{}", P::NAME);
+                        assert_eq!(
+                            (row.small, row.other),
+                            (row.count as u8, row.count as u64),
+                            "{}",
+                            P::NAME
+                        );
                         reads.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -127,7 +145,11 @@ impl ForProtocol for Torn {
             let mut count = 0_i64;
             while count < 10_000 || reads.load(Ordering::Relaxed) < 100 && count < 10_000_000 {
                 count += 1;
-                let columns = (Item::COUNT.set(count), Item::SMALL.set(count as u8), Item::OTHER.set(count as u64));
+                let columns = (
+                    Item::COUNT.set(count),
+                    Item::SMALL.set(count as u8),
+                    Item::OTHER.set(count as u64),
+                );
                 session.run(|tx| items.update(tx, &1, columns)).unwrap();
             }
             done.store(true, Ordering::Relaxed);

@@ -43,7 +43,12 @@ fn applied<P: Protocol>(
     APPLIED.set(0);
     let result = db.run(|tx| body(tx, &items));
     let applied = APPLIED.get();
-    (applied, result, db.run(|tx| items.read(tx, &1, Item::COUNT)).unwrap_or_else(|abort: Abort| panic!("{abort}")))
+    (
+        applied,
+        result,
+        db.run(|tx| items.read(tx, &1, Item::COUNT))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}")),
+    )
 }
 
 struct ReadsByTurns;
@@ -134,13 +139,15 @@ impl ForProtocol for ChangesAmidAScan {
         let db = Database::<P>::builder().build().unwrap();
         let lines = db.table::<Line>("lines").unwrap();
         let mut session = db.session().unwrap();
-        let filled = session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
+        let filled =
+            session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
         filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
         let before = steps();
         let changed = session.run(|tx| {
             let mut rows = 0;
             for row in lines.scan(tx, .., Line::AMOUNT) {
-                // Those ahead are changed before the scan comes to them, and some come and go; others are put there for it to leave out.
+                // Those ahead are changed before the scan comes to them, and some come and go;
+                // others are put there for it to leave out.
                 let (at, amount) = row?;
                 assert_eq!(amount, 1, "{}: {at}", P::NAME);
                 rows += 1;
@@ -181,7 +188,12 @@ impl ForProtocol for ReadsAfterManyFailures {
             items.update(tx, &3, Item::COUNT.add(i64::MAX))?;
             items.update(tx, &3, Item::COUNT.add(1))?;
             let read = [0, 1, 2, 3].map(|id| items.read(tx, &id, Item::COUNT));
-            assert_eq!(read, [Ok(0), Err(Abort::Guard), Err(Abort::Guard), Err(Abort::Overflow)], "{}", P::NAME);
+            assert_eq!(
+                read,
+                [Ok(0), Err(Abort::Guard), Err(Abort::Guard), Err(Abort::Overflow)],
+                "{}",
+                P::NAME
+            );
             Ok(())
         });
         assert_eq!(ended, Err(Abort::Guard));
@@ -203,7 +215,8 @@ impl ForProtocol for ManyForUpdate {
         let db = Database::<P>::builder().build().unwrap();
         let items = db.table::<Item>("rows").unwrap();
         let mut session = db.session().unwrap();
-        let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+        let filled =
+            session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
         filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
         let before = steps();
         let updated = session.run(|tx| {

@@ -1,4 +1,5 @@
-//! Histories of many threads, with everything that happens in the life of a row, are serializable as their protocol promises.
+//! Histories of many threads, with everything that happens in the life of a row, are serializable
+//! as their protocol promises.
 //!
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
@@ -31,11 +32,13 @@ impl ForProtocol for RandomHistories {
         let threads = if one_session { 1 } else { 6 };
         let steps = share(self.steps) * stress();
         for &(splitting, factor) in &self.settings {
-            let builder = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
+            let builder =
+                Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
             let db = builder.build().unwrap();
             let mix = Mix::new(db, KEYS);
             let options = Options { strict, opaque, horizon: 1 << 20 };
-            let mut judge = Judge::new(options, format!("{name}, splitting {splitting}, {factor:?}"));
+            let mut judge =
+                Judge::new(options, format!("{name}, splitting {splitting}, {factor:?}"));
             std::thread::scope(|scope| {
                 let work = |thread| {
                     let mix = &mix;
@@ -75,11 +78,15 @@ fn random_histories_of_erased_protocols_are_what_those_promise() {
 
 #[test]
 fn bad_choices_change_no_promise() {
-    for_each(&RandomHistories { steps: 300, settings: Factor::ALL.map(|factor| (true, Some(factor))).to_vec() });
+    for_each(&RandomHistories {
+        steps: 300,
+        settings: Factor::ALL.map(|factor| (true, Some(factor))).to_vec(),
+    });
 }
 
-/// A transaction that only reads takes so long that what it sees is kept like what a snapshot sees. Then a key comes and goes, and its
-/// record is taken out while the reader runs: what that finds without a record is what there was before the key came.
+/// A transaction that only reads takes so long that what it sees is kept like what a snapshot sees.
+/// Then a key comes and goes, and its record is taken out while the reader runs: what that finds
+/// without a record is what there was before the key came.
 #[test]
 fn long_reports_are_recorded_as_of_their_beginning() {
     long_reports_are_recorded_as_of_their_beginning_under::<Mvcc>();
@@ -114,7 +121,8 @@ fn long_reports_are_recorded_as_of_their_beginning_under<P: Protocol>() {
         Ok::<_, Abort>((items.get(tx, &OTHER, Item::COUNT)?, items.get(tx, &PASSING, Item::COUNT)?))
     });
     assert_eq!(seen, Ok((Some(1), None)));
-    let mut judge = Judge::new(Options { strict: true, opaque: true, horizon: 0 }, P::NAME.to_string());
+    let mut judge =
+        Judge::new(Options { strict: true, opaque: true, horizon: 0 }, P::NAME.to_string());
     judge.hear(&db.take_history());
     judge.judge();
 }
@@ -132,13 +140,22 @@ fn reads_at_once_are_noted() {
         let Found::Record(record) = items.core().index.find(&[1]) else { panic!("it is there") };
         let first = items.core().layout.first_of(record);
         let at_once = tx.state.borrow_mut().read_at_once(first, |_| {});
-        assert_eq!(at_once, Some(true), "histories are of another way than the one that users take");
+        assert_eq!(
+            at_once,
+            Some(true),
+            "histories are of another way than the one that users take"
+        );
         assert_eq!(items.get(tx, &2, Item::COUNT)?, Some(7));
         items.update(tx, &1, Item::COUNT.add(1))
     });
-    let Event::Transaction(transaction) = &db.take_history().events[0] else { panic!("nothing was deleted") };
-    let read: Vec<_> =
-        transaction.reads.iter().map(|read| (read.key[0], read.version.is_some(), read.present)).collect();
+    let Event::Transaction(transaction) = &db.take_history().events[0] else {
+        panic!("nothing was deleted")
+    };
+    let read: Vec<_> = transaction
+        .reads
+        .iter()
+        .map(|read| (read.key[0], read.version.is_some(), read.present))
+        .collect();
     assert_eq!(read, [(3, false, false), (1, true, true), (2, true, true)]);
 }
 
@@ -182,14 +199,21 @@ impl ForProtocol for BrokenUpdates {
         assert!(panic.is::<Deliberate>(), "{}", P::NAME);
         let after = db.take_history();
         assert_eq!(after.events.len(), 1, "{}: the attempt is not in the history", P::NAME);
-        assert!(after.complete_before > before.complete_before, "{}: an attempt runs for ever", P::NAME);
-        let Event::Transaction(transaction) = &after.events[0] else { panic!("nothing was deleted") };
+        assert!(
+            after.complete_before > before.complete_before,
+            "{}: an attempt runs for ever",
+            P::NAME
+        );
+        let Event::Transaction(transaction) = &after.events[0] else {
+            panic!("nothing was deleted")
+        };
         assert!(transaction.committed && transaction.writes.is_empty(), "{}", P::NAME);
         assert!(transaction.reads.iter().any(|read| read.key[0] == 1), "{}", P::NAME);
     }
 }
 
-/// The panic of an update is passed on in place of the closure's error, and what led to it is recorded.
+/// The panic of an update is passed on in place of the closure's error, and what led to it is
+/// recorded.
 #[test]
 fn attempts_that_end_in_an_updater_s_panic_are_recorded() {
     for_each(&BrokenUpdates);
@@ -209,7 +233,11 @@ impl ForProtocol for RawIteration {
         assert_eq!(items.export(&mut Vec::new()).unwrap(), 3, "{}", P::NAME);
         let after = db.take_history();
         assert_eq!(after.events, [], "{}", P::NAME);
-        assert!(after.complete_before > before.complete_before, "{}: an attempt runs for ever", P::NAME);
+        assert!(
+            after.complete_before > before.complete_before,
+            "{}: an attempt runs for ever",
+            P::NAME
+        );
         assert_eq!((db.stats().commits, db.stats().total_aborts()), (1, 0), "{}", P::NAME);
         run(&mut session, |tx| items.get(tx, &1, Item::COUNT).map(drop));
         assert_eq!(db.take_history().events.len(), 1, "{}: the next transaction", P::NAME);

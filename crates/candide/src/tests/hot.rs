@@ -1,4 +1,5 @@
-//! Rows that are written all the time: their chains stay short, whoever was first to write them, and whoever is looking on.
+//! Rows that are written all the time: their chains stay short, whoever was first to write them,
+//! and whoever is looking on.
 
 use super::parked::looks;
 use super::rows::Item;
@@ -111,7 +112,10 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>(
     drop(snapshot);
     collect(&db, &mut writer);
     collect(&db, &mut reader);
-    assert_eq!((versions(&db, &items, 1), versions(&db, &items, 100), db.memory().garbage), (1, 0, 0));
+    assert_eq!(
+        (versions(&db, &items, 1), versions(&db, &items, 100), db.memory().garbage),
+        (1, 0, 0)
+    );
 }
 
 #[test]
@@ -236,7 +240,8 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     const LONG: usize = 5_000;
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
-    // Somebody has begun something long, and more snapshots than are taken apart at once see a version each.
+    // Somebody has begun something long, and more snapshots than are taken apart at once see a
+    // version each.
     let busy = epochs.register();
     let open: Vec<_> = (0..2 * VERSIONS_AT_ONCE)
         .map(|_| {
@@ -272,8 +277,8 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
-/// One of many rows that are written all the time is written far more often than the others, and more often within an epoch than is taken
-/// out of a chain at once.
+/// One of many rows that are written all the time is written far more often than the others, and
+/// more often within an epoch than is taken out of a chain at once.
 #[test]
 fn the_longest_chain_has_its_turn_among_many() {
     the_longest_chain_has_its_turn_among_many_under::<Mvcc>();
@@ -294,7 +299,8 @@ fn the_longest_chain_has_its_turn_among_many_under<P: Chained>() {
     }
 }
 
-/// Who comes to look while a row is being written leaves it to whoever comes next, not to another epoch.
+/// Who comes to look while a row is being written leaves it to whoever comes next, not to another
+/// epoch.
 #[test]
 fn what_was_being_written_when_it_was_looked_at_is_still_due() {
     let (db, items, mut first) = by_hand::<Mvto>();
@@ -327,7 +333,10 @@ fn what_has_not_been_finished_is_before_what_is_not_due() {
     hot.put_first(&mut vec![due(5), due(9)]);
     let mut taken = Vec::new();
     hot.take(10, 8, &mut taken);
-    assert_eq!((taken.iter().map(|due| due.queued).collect::<Vec<_>>(), hot.len()), (vec![5, 9, 8], 1));
+    assert_eq!(
+        (taken.iter().map(|due| due.queued).collect::<Vec<_>>(), hot.len()),
+        (vec![5, 9, 8], 1)
+    );
 }
 
 /// One transaction after another changes more than is looked at at once.
@@ -337,21 +346,25 @@ fn what_large_transactions_put_aside_does_not_pile_up() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     ok(session.run(|tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
     for round in 0..10 {
-        ok(session.run(|tx| (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))));
+        ok(session
+            .run(|tx| (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))));
         db.inner.engine.epochs.pass();
         let garbage = db.memory().garbage;
         assert!(garbage <= 4 * ROWS as usize, "{garbage} after {round} transactions");
     }
 }
 
-/// Who collects has listed the open snapshots; then one is opened, and others write and look at a hot row.
+/// Who collects has listed the open snapshots; then one is opened, and others write and look at a
+/// hot row.
 #[test]
 fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees() {
     a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvcc>(false);
     a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvto>(true);
 }
 
-fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P: Chained>(shares_hot: bool) {
+fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P: Chained>(
+    shares_hot: bool,
+) {
     const ROWS: u64 = 60;
     let (db, items, mut writer) = by_hand::<P>();
     let mut collector = db.session().unwrap();
@@ -364,7 +377,8 @@ fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P
     };
     // More than are looked at under one pin.
     (4..ROWS).for_each(|id| add(&mut collector, &items, id));
-    // It keeps a version, too, without which what the other one sees would be all that is left, and be parked.
+    // It keeps a version, too, without which what the other one sees would be all that is left, and
+    // be parked.
     let _old = db.snapshot();
     write_hot(&mut writer);
     assert_eq!(!db.inner.engine.hot.is_empty(), shares_hot, "the row is for all");

@@ -39,7 +39,12 @@ impl ForProtocol for Leaving {
             }
             let mut sessions = 0;
             db.inner.for_each_session(|_| sessions += 1);
-            assert_eq!(sessions, 0, "{}: {sessions} sessions are looked at after {id} have left", P::NAME);
+            assert_eq!(
+                sessions,
+                0,
+                "{}: {sessions} sessions are looked at after {id} have left",
+                P::NAME
+            );
         }
         let held_back = db.memory().garbage;
         let is_kept = db.inner.engine.properties.has_versions;

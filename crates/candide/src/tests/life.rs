@@ -5,7 +5,9 @@ use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
 use crate::protocol::{Exclusion, Occ, Protocol, Serial};
 use crate::sync::size::share;
-use crate::{Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text};
+use crate::{
+    Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
@@ -21,10 +23,14 @@ impl ForProtocol for DeletedRowsComeBack {
         for round in 0..20u64 {
             for key in 0..1_000 {
                 let key = round * 1_000 + key;
-                session.run(|tx| table.insert(tx, Item::new(key, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+                session
+                    .run(|tx| table.insert(tx, Item::new(key, 0)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"));
             }
             for key in 0..1_000 {
-                session.run(|tx| table.delete(tx, &(round * 1_000 + key))).unwrap_or_else(|e: Abort| panic!("{e}"));
+                session
+                    .run(|tx| table.delete(tx, &(round * 1_000 + key)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"));
             }
             // The session is idle now, and does nothing about it.
             eventually("collection for an idle session", || db.memory().garbage == 0);
@@ -33,7 +39,11 @@ impl ForProtocol for DeletedRowsComeBack {
             }
         }
         // How far the index has grown depends on where the tombstones of the moment were.
-        assert!(db.memory().reserved_bytes <= 2 * reserved, "{} after {reserved}", db.memory().reserved_bytes);
+        assert!(
+            db.memory().reserved_bytes <= 2 * reserved,
+            "{} after {reserved}",
+            db.memory().reserved_bytes
+        );
     }
 }
 
@@ -85,14 +95,21 @@ impl ForProtocol for SteadyMemory {
                 })
                 .unwrap_or_else(|e: Abort| panic!("{e}"));
             if key % 250 == 0 {
-                // A busy machine may not have let the advancer run; how much garbage there is at once must not depend on that.
-                eventually("the bound", || db.memory().garbage < 750 || session.run(|_| Ok::<_, Abort>(())).is_err());
+                // A busy machine may not have let the advancer run; how much garbage there is at
+                // once must not depend on that.
+                eventually("the bound", || {
+                    db.memory().garbage < 750 || session.run(|_| Ok::<_, Abort>(())).is_err()
+                });
             }
             if key == share(20_000) {
                 reserved = db.memory().reserved_bytes;
             }
         }
-        assert!(db.memory().reserved_bytes <= 2 * reserved, "{} after {reserved}", db.memory().reserved_bytes);
+        assert!(
+            db.memory().reserved_bytes <= 2 * reserved,
+            "{} after {reserved}",
+            db.memory().reserved_bytes
+        );
     }
 }
 
@@ -109,7 +126,8 @@ impl ForProtocol for PinnedByNobody {
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
         db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
-        // One session idles, one dies by a panic, one with its thread, one is used while its thread ends.
+        // One session idles, one dies by a panic, one with its thread, one is used while its thread
+        // ends.
         let mut idle = db.session().unwrap();
         idle.run(|tx| table.read(tx, &1, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
         std::thread::scope(|scope| {
@@ -122,14 +140,16 @@ impl ForProtocol for PinnedByNobody {
             });
             assert!(panicking.join().is_err());
             scope.spawn(|| {
-                db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))).unwrap_or_else(|e: Abort| panic!("{e}"))
+                db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"))
             });
         });
         struct AtThreadEnd<P: Protocol>(Database<P>, crate::Table<Item, P>);
         impl<P: Protocol> Drop for AtThreadEnd<P> {
             fn drop(&mut self) {
                 let Self(db, table) = self;
-                db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))).unwrap_or_else(|e: Abort| panic!("{e}"));
+                db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"));
             }
         }
         let (inner_db, inner_table) = (db.clone(), table.clone());
@@ -313,16 +333,22 @@ fn an_index_of_nothing_is_refused() {
         none: Bytes<0>,
     }
     let is_refused = |error: Error| {
-        assert!(matches!(&error, Error::RowType { problem, .. } if problem.contains("0 of them")), "{error}");
+        assert!(
+            matches!(&error, Error::RowType { problem, .. } if problem.contains("0 of them")),
+            "{error}"
+        );
     };
     let db = Database::new();
     is_refused(db.table::<IndexedNothing>("indexed").unwrap_err());
     assert_eq!(db.memory().reserved_bytes, 0);
     let table = db.table::<Nothing>("rows").unwrap();
-    is_refused(table.create_index("none", Nothing::NONE, IndexOptions::ordered().unique()).unwrap_err());
+    is_refused(
+        table.create_index("none", Nothing::NONE, IndexOptions::ordered().unique()).unwrap_err(),
+    );
     is_refused(table.create_index("none", Nothing::NONE, IndexOptions::hashed()).unwrap_err());
     let row = Nothing { id: 1, none: Bytes::new([]) };
-    db.run(|tx| table.insert(tx, row)).unwrap_or_else(|e: Abort| panic!("nothing is left of it: {e}"));
+    db.run(|tx| table.insert(tx, row))
+        .unwrap_or_else(|e: Abort| panic!("nothing is left of it: {e}"));
 }
 
 struct Limits;
@@ -481,7 +507,10 @@ fn text_keys_are_found_and_never_truncated() {
     })
     .unwrap();
     for (value, name) in (0..).zip(names) {
-        assert_eq!(db.run(|tx| table.read(tx, &Text::new(name).unwrap(), Named::VALUE)), Ok::<_, Abort>(value));
+        assert_eq!(
+            db.run(|tx| table.read(tx, &Text::new(name).unwrap(), Named::VALUE)),
+            Ok::<_, Abort>(value)
+        );
     }
     let error = Text::<12>::new("exactly13byte").unwrap_err();
     assert_eq!(error.to_string(), "a text of 13 bytes does not fit into Text<12>");
@@ -524,7 +553,8 @@ impl ForProtocol for TotalUpdaters {
         let count = || db.run(|tx| table.read(tx, &1, Item::COUNT));
         assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok::<_, Abort>(()));
         assert_eq!(db.run(|tx| table.update_with(tx, &1, Bold(7))), Ok::<_, Abort>(()));
-        let bold = || catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, &1, Bold(7)))));
+        let bold =
+            || catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, &1, Bold(7)))));
         let looks = || {
             catch_unwind(AssertUnwindSafe(|| {
                 db.run(|tx| {
@@ -543,7 +573,11 @@ impl ForProtocol for TotalUpdaters {
         };
         for refused in refusals {
             let panic = refused.expect_err("it said it never would");
-            assert!(panic.downcast_ref::<&str>().is_some_and(|message| message.contains("declared total")));
+            assert!(
+                panic
+                    .downcast_ref::<&str>()
+                    .is_some_and(|message| message.contains("declared total"))
+            );
             assert_eq!(count(), Ok::<_, Abort>(7));
         }
     }
@@ -558,12 +592,14 @@ struct PanicsOutsideTheClosure;
 
 impl ForProtocol for PanicsOutsideTheClosure {
     fn run<P: Protocol>(&self) {
-        // The conversion of an outcome is the user's code, and may panic: by then the attempt is over.
+        // The conversion of an outcome is the user's code, and may panic: by then the attempt is
+        // over.
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
         db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
         let caught = catch_unwind(AssertUnwindSafe(|| {
-            db.run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb)).is_ok()
+            db.run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
+                .is_ok()
         }));
         assert!(caught.is_err());
         assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok::<_, Abort>(()));
@@ -633,7 +669,9 @@ fn a_key_with_the_wrong_number_of_words_is_refused() {
     }
     let db = Database::new();
     let table = db.table::<Wrong>("rows").unwrap();
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| db.run(|tx| table.put(tx, Wrong)).is_ok()));
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        db.run(|tx| table.put(tx, Wrong)).is_ok()
+    }));
     let mut session = db.session().unwrap();
     let looked = || table.versions_of(&mut session, &Long).is_ok();
     for caught in [caught, std::panic::catch_unwind(std::panic::AssertUnwindSafe(looked))] {
@@ -647,7 +685,10 @@ fn a_capacity_beyond_all_memory_is_an_error() {
     let db = Database::<Occ>::builder().memory_limit(1 << 30).build().unwrap();
     for capacity in [usize::MAX, usize::MAX / 2, 1 << 40] {
         let options = crate::TableOptions::default().capacity(capacity);
-        assert_eq!(db.table_with::<Item>("rows", options).unwrap_err(), Error::MemoryLimit { limit_bytes: 1 << 30 });
+        assert_eq!(
+            db.table_with::<Item>("rows", options).unwrap_err(),
+            Error::MemoryLimit { limit_bytes: 1 << 30 }
+        );
     }
     assert_eq!(db.memory().reserved_bytes, 0);
 }
@@ -662,7 +703,9 @@ impl ForProtocol for GarbageKeepsUp {
         let mut session = db.session().unwrap();
         for round in 0..300u64 {
             session
-                .run(|tx| (0..100).try_for_each(|key| table.put(tx, Item::new(round * 100 + key, 0))))
+                .run(|tx| {
+                    (0..100).try_for_each(|key| table.put(tx, Item::new(round * 100 + key, 0)))
+                })
                 .unwrap_or_else(|e: Abort| panic!("{e}"));
             session
                 .run(|tx| (0..100).try_for_each(|key| table.delete(tx, &(round * 100 + key))))
@@ -729,7 +772,10 @@ fn a_deadline_passes_while_another_transaction_has_the_database_to_itself() {
         });
         assert_eq!(refused, Ok(Err(Abort::DeadlinePassed)));
         // One attempt is made however late it is.
-        assert_eq!(db.run_with(RunOptions::new().deadline(Instant::now()), |_| Ok::<_, Abort>(())), Ok(()));
+        assert_eq!(
+            db.run_with(RunOptions::new().deadline(Instant::now()), |_| Ok::<_, Abort>(())),
+            Ok(())
+        );
     });
 }
 
@@ -742,7 +788,8 @@ impl ForProtocol for EffectsUseTheDatabase {
         db.run(|tx| {
             let (db, table) = (db.clone(), table.clone());
             tx.on_commit(move || {
-                db.run(|tx| table.insert(tx, Item::new(2, 2))).unwrap_or_else(|e: Abort| panic!("{e}"))
+                db.run(|tx| table.insert(tx, Item::new(2, 2)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"))
             });
             Ok::<_, Abort>(())
         })
@@ -765,7 +812,8 @@ impl ForProtocol for RawIterationAmongBurials {
         for round in 0..200 {
             db.run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, round))))
                 .unwrap_or_else(|e: Abort| panic!("{e}"));
-            db.run(|tx| (10..50).try_for_each(|key| table.delete(tx, &key))).unwrap_or_else(|e: Abort| panic!("{e}"));
+            db.run(|tx| (10..50).try_for_each(|key| table.delete(tx, &key)))
+                .unwrap_or_else(|e: Abort| panic!("{e}"));
             assert_eq!(table.for_each_quiescent(|row| assert_eq!(row.count, round)), Ok(10));
         }
     }

@@ -1,6 +1,8 @@
-//! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg loom`).
+//! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg
+//! loom`).
 //!
-//! The preemption bound is stated with each; loom explores all executions with at most that many forced switches.
+//! The preemption bound is stated with each; loom explores all executions with at most that many
+//! forced switches.
 
 use super::rows::Item;
 use crate::epoch::{Epochs, Slot};
@@ -12,9 +14,10 @@ use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, T
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Explores `scene` with at most `preemptions` forced switches. A race in it is explored twice, each of the two going first in the first
-/// execution: loom does not see that a thread's store conflicts with another one's load before it if that thread has loaded the same
-/// word in between, so what follows from the first execution is not everything.
+/// Explores `scene` with at most `preemptions` forced switches. A race in it is explored twice,
+/// each of the two going first in the first execution: loom does not see that a thread's store
+/// conflicts with another one's load before it if that thread has loaded the same word in between,
+/// so what follows from the first execution is not everything.
 fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let scene = Arc::new(scene);
     let same = scene.clone();
@@ -42,9 +45,15 @@ fn explore_as_it_is(preemptions: usize, scene: impl Fn() + Sync + Send + 'static
 }
 
 /// The counts of rows after everything.
-fn count<P: Protocol, const N: usize>(db: &Database<P>, table: &Table<Item, P>, rows: [u64; N]) -> [i64; N] {
+fn count<P: Protocol, const N: usize>(
+    db: &Database<P>,
+    table: &Table<Item, P>,
+    rows: [u64; N],
+) -> [i64; N] {
     let mut session = db.session().unwrap();
-    rows.map(|row| session.run(|tx| table.read(tx, &row, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}")))
+    rows.map(|row| {
+        session.run(|tx| table.read(tx, &row, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"))
+    })
 }
 
 fn database<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
@@ -58,7 +67,10 @@ fn database<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
 }
 
 /// One attempt of a transaction; whether it committed.
-fn attempt<P: Protocol>(session: &mut Session<P>, body: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort>) -> bool {
+fn attempt<P: Protocol>(
+    session: &mut Session<P>,
+    body: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort>,
+) -> bool {
     match session.run_with(RunOptions::new().attempts_max(1), body) {
         Ok(()) => true,
         Err(abort) => {
@@ -104,7 +116,8 @@ fn beside<P: Protocol, R: Record>(
     mut there: impl FnMut(&Table<R, P>, &Tx<'_, P>) -> Result<(), Abort> + Send + 'static,
     mut here: impl FnMut(&Table<R, P>, &Tx<'_, P>) -> Result<(), Abort>,
 ) -> (bool, bool) {
-    let (mut mine, mut other, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+    let (mut mine, mut other, inner) =
+        (db.session().unwrap(), db.session().unwrap(), table.clone());
     let other = thread::spawn(move || {
         let committed = attempt(&mut other, |tx| there(&inner, tx));
         drop(other);
@@ -133,19 +146,22 @@ fn write_skew<P: Protocol>() {
     assert_ne!(rows, [1, 1], "both committed on what the other replaced");
 }
 
-/// A view moves on to an epoch after that of a commit which goes on: it notices that commit at the row
-/// that it has seen, or what it sees of it later is not older than the view.
+/// A view moves on to an epoch after that of a commit which goes on: it notices that commit at the
+/// row that it has seen, or what it sees of it later is not older than the view.
 #[test]
 fn loom_view_moves_on_against_a_commit() {
     explore_as_it_is(3, || {
         let (db, table) = database::<Occ>(3);
-        let (mut mine, mut own, mut other) = (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
+        let (mut mine, mut own, mut other) =
+            (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
         let advance = || db.inner.engine.epochs.advance_past(db.inner.engine.epochs.now());
         // The rows are older than the attempts.
         advance();
         let items = table.clone();
         let writer = thread::spawn(move || {
-            attempt(&mut other, |tx| [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1))));
+            attempt(&mut other, |tx| {
+                [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)))
+            });
             drop(other);
         });
         let seen = Cell::new(None);
@@ -261,14 +277,17 @@ fn loom_columns_against_install_by_timestamps() {
     explore(3, columns_against_install::<Mvto>);
 }
 
-/// Two columns of two rows change, one row after the other, while somebody reads them by themselves the other way round.
+/// Two columns of two rows change, one row after the other, while somebody reads them by themselves
+/// the other way round.
 fn single_reads_against_installs<P: Protocol>() {
     let (db, table) = database::<P>(2);
     let old = Item::new(0, 0);
-    let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+    let (mut here, mut there, inner) =
+        (db.session().unwrap(), db.session().unwrap(), table.clone());
     let reader = thread::spawn(move || {
         let [second, first] = [1, 0].map(|id| {
-            let columns = inner.get_now(&mut there, &id, (Item::COUNT, Item::OTHER)).unwrap().unwrap();
+            let columns =
+                inner.get_now(&mut there, &id, (Item::COUNT, Item::OTHER)).unwrap().unwrap();
             assert!(columns == (1, 1) || columns == (old.count, old.other), "{columns:?}");
             columns.0
         });
@@ -295,7 +314,8 @@ fn loom_single_reads_against_installs_in_versions() {
     explore_as_it_is(3, single_reads_against_installs::<Mvcc>);
 }
 
-/// Two rows change together while somebody reads one after the other, who is not asked afterwards whether that was one moment.
+/// Two rows change together while somebody reads one after the other, who is not asked afterwards
+/// whether that was one moment.
 #[test]
 fn loom_two_rows_of_one_time_in_versions() {
     explore(3, || {
@@ -316,14 +336,21 @@ fn loom_two_rows_of_one_time_in_versions() {
     });
 }
 
-/// A row is replaced twice while it is read by an attempt that began before: what it moves on to is whole.
+/// A row is replaced twice while it is read by an attempt that began before: what it moves on to is
+/// whole.
 #[test]
 fn loom_read_against_two_installs_in_versions() {
     explore(3, || {
         let (db, table) = database::<Mvcc>(1);
         let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
         let inner = table.clone();
-        let with = |count: u8| Item { id: 0, count: count.into(), small: count, flag: true, other: count.into() };
+        let with = |count: u8| Item {
+            id: 0,
+            count: count.into(),
+            small: count,
+            flag: true,
+            other: count.into(),
+        };
         let reader = thread::spawn(move || {
             attempt(&mut other, |tx| {
                 let row = inner.read(tx, &0, Whole)?;
@@ -339,12 +366,14 @@ fn loom_read_against_two_installs_in_versions() {
     });
 }
 
-/// A row that has been written since a snapshot was opened is written again, while somebody looks at what it was.
+/// A row that has been written since a snapshot was opened is written again, while somebody looks
+/// at what it was.
 #[test]
 fn loom_looking_back_against_install_in_versions() {
     explore_as_it_is(3, || {
         let (db, table) = database::<Mvcc>(1);
-        let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+        let (mut here, mut there, inner) =
+            (db.session().unwrap(), db.session().unwrap(), table.clone());
         let snapshot = db.snapshot();
         assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::OTHER.set(1))));
         let reader = thread::spawn(move || {
@@ -352,7 +381,11 @@ fn loom_looking_back_against_install_in_versions() {
             assert_eq!(seen, Ok::<_, Abort>(Some(Item::new(0, 0))));
             drop((there, snapshot));
         });
-        assert!(attempt(&mut here, |tx| table.update(tx, &0, (Item::COUNT.set(2), Item::OTHER.set(2)))));
+        assert!(attempt(&mut here, |tx| table.update(
+            tx,
+            &0,
+            (Item::COUNT.set(2), Item::OTHER.set(2))
+        )));
         reader.join().unwrap();
     });
 }
@@ -362,7 +395,8 @@ fn loom_looking_back_against_install_in_versions() {
 fn loom_looking_back_against_delete_in_versions() {
     explore_as_it_is(3, || {
         let (db, table) = database::<Mvcc>(1);
-        let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
+        let (mut here, mut there, inner) =
+            (db.session().unwrap(), db.session().unwrap(), table.clone());
         let snapshot = db.snapshot();
         let reader = thread::spawn(move || {
             let seen = there.run_at(&snapshot, |tx| inner.get(tx, &0, Whole));
@@ -377,8 +411,10 @@ fn loom_looking_back_against_delete_in_versions() {
 /// Who counts the versions of a row while one is linked finds all of them, or all but that one.
 fn counting_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
-    let (mut here, mut there, inner) = (db.session().unwrap(), db.session().unwrap(), table.clone());
-    let mut write = |count| assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::COUNT.set(count))));
+    let (mut here, mut there, inner) =
+        (db.session().unwrap(), db.session().unwrap(), table.clone());
+    let mut write =
+        |count| assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::COUNT.set(count))));
     write(1);
     let counting = thread::spawn(move || {
         let versions = inner.versions_of(&mut there, &0).unwrap();
@@ -391,7 +427,8 @@ fn counting_against_install<P: Protocol>() {
     assert_eq!(table.versions_of(&mut here, &0), Ok(Some(3)));
 }
 
-/// Without the acquire of the cell's word, the header of the newest version is not visible yet, and the chain seems to end there.
+/// Without the acquire of the cell's word, the header of the newest version is not visible yet, and
+/// the chain seems to end there.
 #[test]
 fn loom_counting_against_install_in_versions() {
     explore_as_it_is(3, counting_against_install::<Mvcc>);
@@ -402,7 +439,8 @@ fn loom_counting_against_install_by_timestamps() {
     explore_as_it_is(3, counting_against_install::<Mvto>);
 }
 
-/// Who only reads, and commits, has seen one moment: of a commit that goes on meanwhile all or nothing.
+/// Who only reads, and commits, has seen one moment: of a commit that goes on meanwhile all or
+/// nothing.
 #[test]
 fn loom_committed_reads_by_timestamps() {
     explore(3, || {
@@ -412,7 +450,9 @@ fn loom_committed_reads_by_timestamps() {
         let (_, committed) = race(
             &db,
             &table,
-            move |table, tx| [0, 1].iter().try_for_each(|id| table.update(tx, id, Item::COUNT.set(1))),
+            move |table, tx| {
+                [0, 1].iter().try_for_each(|id| table.update(tx, id, Item::COUNT.set(1)))
+            },
             move |table, tx| {
                 let counts = [table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?];
                 *sees.lock().unwrap() = counts;
@@ -424,40 +464,52 @@ fn loom_committed_reads_by_timestamps() {
     });
 }
 
-/// Who says that it only reads sees one moment, of a commit that goes on meanwhile all or nothing, and of one that was over, all; and a
-/// session that takes over what one that is gone has left is waited for like that.
+/// Who says that it only reads sees one moment, of a commit that goes on meanwhile all or nothing,
+/// and of one that was over, all; and a session that takes over what one that is gone has left is
+/// waited for like that.
 #[test]
 fn loom_report_against_commits_by_timestamps() {
     explore(3, || {
         let (db, table) = database::<Mvto>(2);
         let inner = table.clone();
-        let (mut mine, mut first, again) = (db.session().unwrap(), db.session().unwrap(), db.clone());
+        let (mut mine, mut first, again) =
+            (db.session().unwrap(), db.session().unwrap(), db.clone());
         let over = Arc::new(AtomicU64::new(0));
         let is_over = over.clone();
         let other = thread::spawn(move || {
             let both = |tx: &Tx<'_, Mvto>, count| {
                 [0, 1].iter().try_for_each(|id| inner.update(tx, id, Item::COUNT.set(count)))
             };
-            assert!(attempt(&mut first, |tx| both(tx, 1)), "nobody reads what would stand in its way");
+            assert!(
+                attempt(&mut first, |tx| both(tx, 1)),
+                "nobody reads what would stand in its way"
+            );
             drop(first);
             is_over.store(1, Ordering::Release);
             let mut second = again.session().unwrap();
-            assert!(attempt(&mut second, |tx| both(tx, 2)), "nobody reads what would stand in its way");
+            assert!(
+                attempt(&mut second, |tx| both(tx, 2)),
+                "nobody reads what would stand in its way"
+            );
             drop(second);
         });
         let least = over.load(Ordering::Acquire) as i64;
-        let counts = mine.run_read_only(|tx| Ok([table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?]));
+        let counts = mine.run_read_only(|tx| {
+            Ok([table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?])
+        });
         let counts = counts.unwrap_or_else(|e: Abort| panic!("{e}"));
         assert!(counts[0] == counts[1] && counts[0] >= least, "{counts:?} after {least}");
         other.join().unwrap();
     });
 }
 
-/// The same where timestamps come from the clock; who reports may have made time go on with a commit, or it is the other one who does.
+/// The same where timestamps come from the clock; who reports may have made time go on with a
+/// commit, or it is the other one who does.
 fn report_against_a_commit(commits: bool, reports_here: bool) {
     let (db, table) = database::<Mvto>(3);
     let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
-    // Nobody has to look for the places of sessions any more, under a lock that would be an order, too.
+    // Nobody has to look for the places of sessions any more, under a lock that would be an order,
+    // too.
     for session in [&mut mine, &mut other] {
         assert!(attempt(session, |tx| table.update(tx, &2, Item::COUNT.set(4))));
     }
@@ -465,7 +517,9 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
     assert_eq!(before, Ok::<_, Abort>(4));
     let items = table.clone();
     let writes = move || {
-        let both = |tx: &Tx<'_, Mvto>| [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)));
+        let both = |tx: &Tx<'_, Mvto>| {
+            [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)))
+        };
         assert!(attempt(&mut other, both), "nobody reads what would stand in its way");
         drop(other);
     };
@@ -473,7 +527,11 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
     let reports = move || {
         assert!(!commits || attempt(&mut mine, |tx| items.update(tx, &2, Item::COUNT.set(5))));
         let counts = mine.run_read_only(|tx| {
-            assert_eq!(items.read(tx, &2, Item::COUNT)?, 4 + i64::from(commits), "what has been committed is there");
+            assert_eq!(
+                items.read(tx, &2, Item::COUNT)?,
+                4 + i64::from(commits),
+                "what has been committed is there"
+            );
             Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?])
         });
         let counts = counts.unwrap_or_else(|e: Abort| panic!("{e}"));
@@ -518,8 +576,8 @@ impl crate::Updater<Item> for Linear {
     }
 }
 
-/// Updates that are put off are made a row, and what was below them is freed, by one session while another one reads the row, which it
-/// may have found as it was before.
+/// Updates that are put off are made a row, and what was below them is freed, by one session while
+/// another one reads the row, which it may have found as it was before.
 #[test]
 fn loom_collecting_against_read_by_timestamps() {
     explore(2, || {
@@ -556,13 +614,16 @@ fn loom_delta_against_delete_by_timestamps() {
             &db,
             &table,
             move |table, tx| {
-                *finds.lock().unwrap() = table.update_if_present(tx, &0, Item::COUNT.wrapping_add(1))?;
+                *finds.lock().unwrap() =
+                    table.update_if_present(tx, &0, Item::COUNT.wrapping_add(1))?;
                 Ok(())
             },
             move |table, tx| table.delete(tx, &0),
         );
         let mut session = db.session().unwrap();
-        let left = session.run(|tx| table.get(tx, &0, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let left = session
+            .run(|tx| table.get(tx, &0, Item::COUNT))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
         let found = updated && *found.lock().unwrap();
         assert_eq!(left, (!deleted).then_some(i64::from(found)));
     });
@@ -581,7 +642,8 @@ fn loom_late_link_against_flattening_by_timestamps() {
             committed
         });
         let added = attempt(&mut mine, |tx| table.update_with(tx, &0, Linear(1, 1)));
-        let read = mine.run_with(RunOptions::new().attempts_max(1), |tx| table.read(tx, &0, Item::COUNT));
+        let read =
+            mine.run_with(RunOptions::new().attempts_max(1), |tx| table.read(tx, &0, Item::COUNT));
         let set = late.join().unwrap();
         let last = count(&db, &table, [0])[0];
         match (set, added) {
@@ -614,7 +676,8 @@ fn absent_read_against_insert<P: Protocol>() {
         },
     );
     if first && second {
-        // First the insert (of 0), then the update that saw it; or first the update, then the insert of 1.
+        // First the insert (of 0), then the update that saw it; or first the update, then the
+        // insert of 1.
         let rows = count(&db, &table, [0, 9]);
         assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
     }
@@ -645,7 +708,8 @@ fn loom_absent_read_against_insert_by_the_clock() {
     by_the_clock(|| explore(2, absent_read_against_insert::<Mvto>));
 }
 
-/// The same where time stands still unless somebody waits for it, and who inserts has the smaller number.
+/// The same where time stands still unless somebody waits for it, and who inserts has the smaller
+/// number.
 #[test]
 fn loom_absent_read_against_insert_in_one_tick() {
     let scene = || {
@@ -675,7 +739,8 @@ fn loom_absent_read_against_insert_in_one_tick() {
     by_the_clock(|| explore(2, scene));
 }
 
-/// Two that update one row under a lock which is all there is: the second works on what the first has left.
+/// Two that update one row under a lock which is all there is: the second works on what the first
+/// has left.
 #[test]
 fn loom_two_updates_under_one_lock() {
     let scene = || {
@@ -754,7 +819,8 @@ fn two_buckets() -> (Database<Occ>, Table<Item, Occ>, [impl Iterator<Item = u64>
     (db, table, keys)
 }
 
-/// A key comes into a bucket that is full, while the other is not: it is found behind an overflow line, whole, or not at all.
+/// A key comes into a bucket that is full, while the other is not: it is found behind an overflow
+/// line, whole, or not at all.
 #[test]
 fn loom_lookup_against_an_overflow_line() {
     explore_as_it_is(3, || {
@@ -785,8 +851,8 @@ fn loom_lookup_against_an_overflow_line() {
     });
 }
 
-/// Two inserts move a table of two buckets to a larger array, each its own bucket, and whoever is last makes that the array
-/// that lookups begin in: there they find what the other has moved.
+/// Two inserts move a table of two buckets to a larger array, each its own bucket, and whoever is
+/// last makes that the array that lookups begin in: there they find what the other has moved.
 #[test]
 fn loom_two_inserts_into_a_growing_table() {
     explore(2, || {
@@ -796,14 +862,20 @@ fn loom_two_inserts_into_a_growing_table() {
         let added = [full.next().unwrap(), others.next().unwrap()];
         let mut session = db.session().unwrap();
         session
-            .run(|tx| in_full.iter().chain(&in_other).try_for_each(|&id| table.insert(tx, Item::new(id, 0))))
+            .run(|tx| {
+                in_full
+                    .iter()
+                    .chain(&in_other)
+                    .try_for_each(|&id| table.insert(tx, Item::new(id, 0)))
+            })
             .unwrap_or_else(|e: Abort| panic!("{e}"));
         let of_other = in_other[0];
-        let add = move |table: &Table<Item, Occ>, tx: &crate::Tx<'_, Occ>, number: usize, there: u64| {
-            table.insert(tx, Item::new(added[number], 0))?;
-            assert_eq!(table.read(tx, &there, Item::COUNT)?, 0);
-            Ok(())
-        };
+        let add =
+            move |table: &Table<Item, Occ>, tx: &crate::Tx<'_, Occ>, number: usize, there: u64| {
+                table.insert(tx, Item::new(added[number], 0))?;
+                assert_eq!(table.read(tx, &there, Item::COUNT)?, 0);
+                Ok(())
+            };
         let (first, second) = race(
             &db,
             &table,
@@ -811,13 +883,16 @@ fn loom_two_inserts_into_a_growing_table() {
             move |table, tx| add(table, tx, 1, in_full[0]),
         );
         for (id, is_added) in added.into_iter().zip([first, second]) {
-            assert_eq!(db.run(|tx| table.get(tx, &id, Item::COUNT)), Ok::<_, Abort>(is_added.then_some(0)));
+            assert_eq!(
+                db.run(|tx| table.get(tx, &id, Item::COUNT)),
+                Ok::<_, Abort>(is_added.then_some(0))
+            );
         }
     });
 }
 
-/// A deleted row of two groups is buried while somebody inserts its key again: the insert stands or it does not, and the
-/// record that was buried is nobody's row.
+/// A deleted row of two groups is buried while somebody inserts its key again: the insert stands or
+/// it does not, and the record that was buried is nobody's row.
 fn burial_against_insert<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
@@ -832,7 +907,8 @@ fn burial_against_insert<P: Protocol>() {
     (0..3).for_each(|_| db.inner.engine.epochs.pass());
     let inner = table.clone();
     let other = thread::spawn(move || {
-        let inserted = attempt(&mut other, |tx| inner.insert(tx, Item { other: 5, ..Item::new(1, 5) }));
+        let inserted =
+            attempt(&mut other, |tx| inner.insert(tx, Item { other: 5, ..Item::new(1, 5) }));
         drop(other);
         inserted
     });
@@ -854,8 +930,8 @@ fn loom_burial_against_insert_by_timestamps() {
     explore(2, burial_against_insert::<Mvto>);
 }
 
-/// A bucket moves to a larger array while a lookup goes through it: what is there is found, what comes is not missed.
-/// As many `rows` as leave no room, so that one more makes the table grow.
+/// A bucket moves to a larger array while a lookup goes through it: what is there is found, what
+/// comes is not missed. As many `rows` as leave no room, so that one more makes the table grow.
 fn lookup_against_growth<P: Protocol>(rows: u64) {
     let (db, table) = database::<P>(rows);
     let (first, second) = race(
@@ -885,7 +961,8 @@ fn loom_lookup_against_growth() {
 
 #[test]
 fn loom_lookup_against_growth_in_timestamp_order() {
-    // Two words of the bucket are timestamps, and four slots are not crowded: an overflow line of seven comes first.
+    // Two words of the bucket are timestamps, and four slots are not crowded: an overflow line of
+    // seven comes first.
     explore_as_it_is(2, || lookup_against_growth::<TicToc>(11));
 }
 
@@ -974,13 +1051,16 @@ fn loom_two_inserts_into_one_bucket() {
         );
         let mut session = db.session().unwrap();
         let found = session
-            .run(|tx| Ok::<_, Abort>((table.get(tx, &1, Item::COUNT)?, table.get(tx, &2, Item::COUNT)?)))
+            .run(|tx| {
+                Ok::<_, Abort>((table.get(tx, &1, Item::COUNT)?, table.get(tx, &2, Item::COUNT)?))
+            })
             .unwrap();
         assert_eq!(found, (first.then_some(1), second.then_some(2)));
     });
 }
 
-/// As above, with the passes on a thread of their own, and memory that must not be used by two at once.
+/// As above, with the passes on a thread of their own, and memory that must not be used by two at
+/// once.
 #[test]
 fn loom_reader_unlinker_advancer() {
     struct Cell(loom::cell::UnsafeCell<u64>);
@@ -1022,8 +1102,8 @@ fn loom_reader_unlinker_advancer() {
     });
 }
 
-/// A reader that begins its next transaction at once: an advancer that misses the end of the first one sees the pin of the
-/// second, and with it that the first is over.
+/// A reader that begins its next transaction at once: an advancer that misses the end of the first
+/// one sees the pin of the second, and with it that the first is over.
 #[test]
 fn loom_reader_that_pins_again() {
     struct Cell(loom::cell::UnsafeCell<u64>);
@@ -1077,8 +1157,9 @@ fn loom_lookup_in_a_moving_bucket() {
     });
 }
 
-/// One holds a row, reads another, and writes the first; the other reads the first and writes the second. A holder that did
-/// not say, before the fence, that it commits would let both see the old row.
+/// One holds a row, reads another, and writes the first; the other reads the first and writes the
+/// second. A holder that did not say, before the fence, that it commits would let both see the old
+/// row.
 fn held_write_skew<P: Protocol>() {
     let (db, table) = database::<P>(2);
     race(
@@ -1138,7 +1219,8 @@ fn loom_held_against_a_blind_update_in_timestamp_order() {
     explore(4, held_against_a_blind_update::<TicToc>);
 }
 
-/// Two that hold one row, one of which gives it back unwritten and writes another: whoever is second sees the first.
+/// Two that hold one row, one of which gives it back unwritten and writes another: whoever is
+/// second sees the first.
 fn two_holders_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(2);
     let (first, second) = race(
@@ -1170,7 +1252,8 @@ fn loom_two_holders_of_one_row_in_timestamp_order() {
     explore(4, two_holders_of_one_row::<TicToc>);
 }
 
-/// A reader passes a held row, and sees all words of one version while the holder installs the next.
+/// A reader passes a held row, and sees all words of one version while the holder installs the
+/// next.
 fn read_against_a_holder_that_installs<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
@@ -1227,8 +1310,8 @@ fn all_tickets(db: &Database<Occ>, table: &Table<Ticket, Occ>) -> Vec<(u64, i64)
     session.run(|tx| table.scan(tx, .., Ticket::PRICE).collect::<Result<Vec<_>, Abort>>()).unwrap()
 }
 
-/// One adds up a range and writes the sum elsewhere; the other reads that and inserts into the range. Not both can have come
-/// before the other.
+/// One adds up a range and writes the sum elsewhere; the other reads that and inserts into the
+/// range. Not both can have come before the other.
 #[test]
 fn loom_scan_against_insert() {
     explore(4, || {
@@ -1248,7 +1331,9 @@ fn loom_scan_against_insert() {
         let rows = all_tickets(&db, &table);
         match (first, second) {
             // First the scan of one row, then the insert that knows; or first the insert.
-            (true, true) => assert!(rows[1..] == [(3, 1), (9, 1)] || rows[1..] == [(3, 0), (9, 2)], "{rows:?}"),
+            (true, true) => {
+                assert!(rows[1..] == [(3, 1), (9, 1)] || rows[1..] == [(3, 0), (9, 2)], "{rows:?}")
+            }
             (true, false) => assert_eq!(rows[1..], [(9, 1)]),
             (false, true) => assert_eq!(rows[1..], [(3, 0), (9, 0)]),
             (false, false) => assert_eq!(rows[1..], [(9, 0)]),
@@ -1256,7 +1341,8 @@ fn loom_scan_against_insert() {
     });
 }
 
-/// One adds up a range backwards and writes the sum elsewhere; the other reads that and deletes from the range.
+/// One adds up a range backwards and writes the sum elsewhere; the other reads that and deletes
+/// from the range.
 #[test]
 fn loom_scan_against_delete() {
     explore(4, || {
@@ -1276,7 +1362,9 @@ fn loom_scan_against_delete() {
         );
         let rows = all_tickets(&db, &table);
         match (first, second) {
-            (true, true) => assert!(rows == [(1, 2), (9, 2)] || rows == [(1, 0), (9, 1)], "{rows:?}"),
+            (true, true) => {
+                assert!(rows == [(1, 2), (9, 2)] || rows == [(1, 0), (9, 1)], "{rows:?}")
+            }
             (true, false) => assert_eq!(rows, [(1, 0), (3, 0), (9, 2)]),
             (false, true) => assert_eq!(rows, [(1, 0), (9, 0)]),
             (false, false) => assert_eq!(rows, [(1, 0), (3, 0), (9, 0)]),
@@ -1296,12 +1384,19 @@ fn loom_two_inserts_of_one_unique_key() {
                 result => result,
             }
         };
-        race(&db, &table, move |table, tx| insert(table, tx, 1), move |table, tx| insert(table, tx, 2));
+        race(
+            &db,
+            &table,
+            move |table, tx| insert(table, tx, 1),
+            move |table, tx| insert(table, tx, 2),
+        );
         let rows = all_tickets(&db, &table);
         assert!(rows.len() <= 1, "{rows:?}");
         let mut session = db.session().unwrap();
         let by_seat = table.index(Ticket::BY_SEAT);
-        let found = session.run(|tx| by_seat.get(tx, &7, Ticket::ID)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let found = session
+            .run(|tx| by_seat.get(tx, &7, Ticket::ID))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
         assert_eq!(found, rows.first().map(|row| row.0));
     });
 }

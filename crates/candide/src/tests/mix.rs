@@ -5,7 +5,10 @@ use super::rows::Item;
 use crate::history::{Batch, Recorded};
 use crate::protocol::{Protocol, Versioned};
 use crate::sync::{Random, thread};
-use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, RunOptions, Session, Snapshot, Table, Tx, Whole};
+use crate::{
+    Abort, Database, Hashed, Index, IndexOptions, Ordered, RunOptions, Session, Snapshot, Table,
+    Tx, Whole,
+};
 use candide_check::{Checker, Options, Verdict};
 
 /// An ordered table with two indexes and a hash table, both with few keys.
@@ -43,13 +46,16 @@ impl<P: Protocol> Mix<P> {
     /// Tables without rows, in which `keys` numbers are used.
     pub(crate) fn new(db: Database<Recorded<P>>, keys: u64) -> Mix<P> {
         let (items, parcels) = (db.table("items").unwrap(), db.table::<Parcel>("parcels").unwrap());
-        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        let by_place =
-            parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered()).unwrap();
+        let by_code =
+            parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        let by_place = parcels
+            .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
+            .unwrap();
         Mix { db, items, parcels, by_code, by_place, keys }
     }
 
-    /// Draws a transaction of up to `most` operations and runs it. One in eight says that it only reads.
+    /// Draws a transaction of up to `most` operations and runs it. One in eight says that it only
+    /// reads.
     pub(crate) fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, most: u64) {
         // Whoever meets the same conflict for ever has met a defect.
         let options = RunOptions::new().attempts_max(20_000);
@@ -91,17 +97,27 @@ impl<P: Protocol> Mix<P> {
             }
         };
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&mut body))) {
-            Ok(Ok(()) | Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard)) => {}
+            Ok(
+                Ok(()) | Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard),
+            ) => {}
             Ok(Err(abort)) => panic!("{}: {abort}", P::NAME),
             Err(panic) if panic.is::<Turn>() => {}
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
 
-    fn carry_out(&self, tx: &Tx<'_, Recorded<P>>, (what, key, other): (u64, u64, u64)) -> Result<(), Abort> {
+    fn carry_out(
+        &self,
+        tx: &Tx<'_, Recorded<P>>,
+        (what, key, other): (u64, u64, u64),
+    ) -> Result<(), Abort> {
         let Mix { items, parcels, by_code, by_place, .. } = self;
         let parcel = ((key % 2) as u8, (key / 2) as u16);
-        let row = Parcel { code: other as u32, shelf: (other % 2) as u8, ..Parcel::new(parcel.0, parcel.1) };
+        let row = Parcel {
+            code: other as u32,
+            shelf: (other % 2) as u8,
+            ..Parcel::new(parcel.0, parcel.1)
+        };
         let range = (0, 0)..=(1, other as u16 / 2);
         match what {
             0 => items.get(tx, &key, Item::COUNT).map(drop),
@@ -125,9 +141,13 @@ impl<P: Protocol> Mix<P> {
             }
             16 => parcels.update_if_present(tx, &parcel, Parcel::NOTE.set(other)).map(drop),
             17 => parcels.update_if_present(tx, &parcel, Parcel::WEIGHT.add(1)).map(drop),
-            18 => parcels.modify_if_present(tx, &parcel, Parcel::OWNER, |owner| *owner = other as i8).map(drop),
+            18 => parcels
+                .modify_if_present(tx, &parcel, Parcel::OWNER, |owner| *owner = other as i8)
+                .map(drop),
             19 => parcels.scan(tx, range, Parcel::WEIGHT).take(2).try_for_each(|row| row.map(drop)),
-            20 => parcels.scan_rev(tx, range, Parcel::COUNT).take(1).try_for_each(|row| row.map(drop)),
+            20 => {
+                parcels.scan_rev(tx, range, Parcel::COUNT).take(1).try_for_each(|row| row.map(drop))
+            }
             21 => parcels.scan(tx, parcel..parcel, ()).try_for_each(|row| row.map(drop)),
             22 => by_code.get(tx, &(other as u32), Parcel::NOTE).map(drop),
             23 => by_place.scan(tx, .., Parcel::WEIGHT).take(3).try_for_each(|row| row.map(drop)),

@@ -1,7 +1,7 @@
 //! Tests of the engine as a whole, each run for every protocol.
 //!
-//! They live inside the crate because they own time (epochs that move by hand), stop transactions at exact points, and
-//! include protocols that are not public yet.
+//! They live inside the crate because they own time (epochs that move by hand), stop transactions
+//! at exact points, and include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
 mod allocation;
@@ -102,7 +102,9 @@ pub(crate) use protocols::{ForProtocol, for_each_overlapping};
 #[cfg(shuttle)]
 pub(crate) use protocols::{ForVersioned, for_each_versioned};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{for_each, for_each_by_the_clock, for_each_concurrent, for_each_erased, properties};
+pub(crate) use protocols::{
+    for_each, for_each_by_the_clock, for_each_concurrent, for_each_erased, properties,
+};
 
 /// Which protocols a test runs under.
 #[cfg(not(loom))]
@@ -121,7 +123,8 @@ mod protocols {
         fn run<P: Protocol>(&self);
     }
 
-    /// Runs a test under every protocol. This and the two lists it includes name each protocol once, and nothing else has to.
+    /// Runs a test under every protocol. This and the two lists it includes name each protocol
+    /// once, and nothing else has to.
     #[cfg(not(shuttle))]
     pub(crate) fn for_each(test: &impl ForProtocol) {
         report::<Serial>(test);
@@ -153,8 +156,8 @@ mod protocols {
         for_each_overlapping(test);
     }
 
-    /// Runs a test under every protocol whose transactions overlap, in whatever order they certify, and wherever they may take their
-    /// timestamps from.
+    /// Runs a test under every protocol whose transactions overlap, in whatever order they certify,
+    /// and wherever they may take their timestamps from.
     pub(crate) fn for_each_overlapping(test: &impl ForProtocol) {
         for_each_that_overlaps(test);
         // A scene chooses for each of its schedules.
@@ -162,7 +165,8 @@ mod protocols {
         for_each_by_the_clock(test);
     }
 
-    /// Runs a test under every protocol that can take its timestamps from the system's clock, and does.
+    /// Runs a test under every protocol that can take its timestamps from the system's clock, and
+    /// does.
     #[cfg(not(shuttle))]
     pub(crate) fn for_each_by_the_clock(test: &impl ForProtocol) {
         by_the_clock(|| report::<Mvto>(test));

@@ -1,7 +1,8 @@
 //! Every sequence of operations on one row means what a map would make of it.
 //!
-//! All sequences of up to five operations on one key, from both initial states, in one transaction; then long random
-//! sequences over a few keys, with commits, errors and panics in between. `CANDIDE_SHORT=1` stops at three.
+//! All sequences of up to five operations on one key, from both initial states, in one transaction;
+//! then long random sequences over a few keys, with commits, errors and panics in between.
+//! `CANDIDE_SHORT=1` stops at three.
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_erased, properties};
@@ -49,7 +50,8 @@ const OPERATIONS: [Operation; 15] = [
     Delete,
     UserTotal,
 ];
-/// The longest sequences go without the last one: to one transaction it is much like the other updater.
+/// The longest sequences go without the last one: to one transaction it is much like the other
+/// updater.
 const OPERATIONS_OF_LONGEST: usize = 14;
 
 /// Doubles the count, refusing to go beyond 1,000.
@@ -112,7 +114,10 @@ struct Model {
 
 impl Model {
     fn failure(&self, key: u64, group: u8) -> Option<Abort> {
-        self.failed.iter().find(|failed| failed.0 == key && failed.1 == group).map(|failed| failed.2)
+        self.failed
+            .iter()
+            .find(|failed| failed.0 == key && failed.1 == group)
+            .map(|failed| failed.2)
     }
 
     /// Applies one operation. `split`: whether groups fail separately.
@@ -212,7 +217,12 @@ impl Model {
 }
 
 /// The same operation through the engine.
-fn perform<P: Protocol>(table: &Table<Item, P>, tx: &crate::Tx<'_, P>, operation: Operation, key: u64) -> Shown {
+fn perform<P: Protocol>(
+    table: &Table<Item, P>,
+    tx: &crate::Tx<'_, P>,
+    operation: Operation,
+    key: u64,
+) -> Shown {
     match operation {
         Read => match table.get(tx, &key, Whole) {
             Ok(row) => Shown::Row(row),
@@ -247,7 +257,8 @@ fn compare<P: Protocol>(
     script: &[(Operation, u64)],
 ) {
     let before = model.rows.clone();
-    let expected: Vec<Shown> = script.iter().map(|&(operation, key)| model.apply(operation, key, split)).collect();
+    let expected: Vec<Shown> =
+        script.iter().map(|&(operation, key)| model.apply(operation, key, split)).collect();
     let outcome = match model.failed.first() {
         Some(&(_, _, abort)) => {
             model.rows = before;
@@ -285,10 +296,15 @@ impl ForProtocol for AllShortSequences {
             let table = db.table::<Item>("items").unwrap();
             let mut session = db.session().unwrap();
             let split = splitting && properties::<P>().cell_words > 0;
-            // The longest sequences under one setting; the others differ in ways that show up sooner.
+            // The longest sequences under one setting; the others differ in ways that show up
+            // sooner.
             let longest = if is_short() { 3 } else { 4 + u32::from(splitting && updates) };
             for length in 1..=longest {
-                let operations = if length == 5 { &OPERATIONS[..OPERATIONS_OF_LONGEST] } else { &OPERATIONS[..] };
+                let operations = if length == 5 {
+                    &OPERATIONS[..OPERATIONS_OF_LONGEST]
+                } else {
+                    &OPERATIONS[..]
+                };
                 for number in 0..operations.len().pow(length) {
                     let mut rest = number;
                     let script: Vec<_> = (0..length)
@@ -334,7 +350,9 @@ impl ForProtocol for LongRandomSequences {
         let mut random = Random::seeded(20);
         for round in 0..3_000 {
             let script: Vec<_> = (0..1 + random.below(30))
-                .map(|_| (OPERATIONS[random.below(OPERATIONS.len() as u64) as usize], random.below(20)))
+                .map(|_| {
+                    (OPERATIONS[random.below(OPERATIONS.len() as u64) as usize], random.below(20))
+                })
                 .collect();
             if random.below(5) == 0 {
                 // A transaction that ends in an error of its own leaves no trace.
@@ -346,7 +364,13 @@ impl ForProtocol for LongRandomSequences {
                 });
                 assert!(result.is_err());
             } else {
-                compare(&mut session, &table, properties::<P>().cell_words > 0, &mut model, &script);
+                compare(
+                    &mut session,
+                    &table,
+                    properties::<P>().cell_words > 0,
+                    &mut model,
+                    &script,
+                );
             }
             if round % 7 == 0 {
                 // Tombstones are buried and their memory is used again meanwhile.
@@ -354,7 +378,10 @@ impl ForProtocol for LongRandomSequences {
             }
         }
         for key in 0..20 {
-            assert_eq!(session.run(|tx| table.get(tx, &key, Whole)).unwrap().as_ref(), model.rows.get(&key));
+            assert_eq!(
+                session.run(|tx| table.get(tx, &key, Whole)).unwrap().as_ref(),
+                model.rows.get(&key)
+            );
         }
         let mut raw = BTreeMap::new();
         table.for_each_quiescent(|row| assert!(raw.insert(row.id, *row).is_none())).unwrap();

@@ -28,7 +28,8 @@ fn scene() -> Scene {
     Scene { items, first, second }
 }
 
-/// A row is updated with a guard and deleted in one transaction: the guard is about the row, which is to be made of deltas first.
+/// A row is updated with a guard and deleted in one transaction: the guard is about the row, which
+/// is to be made of deltas first.
 #[test]
 fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
@@ -42,8 +43,9 @@ fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     }
 }
 
-/// Its time is not before that of a commit that has not linked anything yet: it sees one row as it was before that, and the other one
-/// as it is afterwards, and would go on for as long as they are not the same. So it is told on its way, or in the end.
+/// Its time is not before that of a commit that has not linked anything yet: it sees one row as it
+/// was before that, and the other one as it is afterwards, and would go on for as long as they are
+/// not the same. So it is told on its way, or in the end.
 #[test]
 fn who_only_reads_is_told_of_what_does_not_belong_together() {
     for looks_max in [1, 10_000] {
@@ -56,7 +58,9 @@ fn who_only_reads_is_told_of_what_does_not_belong_together() {
                 may_go.recv().unwrap();
             };
             acting(Point::Unlocked, until_told, || {
-                run(&mut second, |tx| [1, 2].iter().try_for_each(|id| rows.update(tx, id, Item::COUNT.add(1))));
+                run(&mut second, |tx| {
+                    [1, 2].iter().try_for_each(|id| rows.update(tx, id, Item::COUNT.add(1)))
+                });
             });
             done.send(()).unwrap();
         });
@@ -77,8 +81,8 @@ fn who_only_reads_is_told_of_what_does_not_belong_together() {
     }
 }
 
-/// Each attempt of a commit meets somebody who reads, after the timestamp has been drawn, what is about to be replaced. Who has failed
-/// often enough gets through all the same, by the token.
+/// Each attempt of a commit meets somebody who reads, after the timestamp has been drawn, what is
+/// about to be replaced. Who has failed often enough gets through all the same, by the token.
 #[test]
 fn who_is_read_from_under_again_and_again_gets_through() {
     let Scene { items, mut first, mut second } = scene();
@@ -108,7 +112,9 @@ fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     let Scene { items, mut first, mut second } = scene();
     let rows = RefCell::new(Vec::new());
     run(&mut first, |tx| {
-        let counts = || items.iter(tx, ()).map(|row| row.map(|(id, ())| id)).collect::<Result<Vec<_>, Abort>>();
+        let counts = || {
+            items.iter(tx, ()).map(|row| row.map(|(id, ())| id)).collect::<Result<Vec<_>, Abort>>()
+        };
         let found = (items.get(tx, &3, ())?, counts()?);
         run(&mut second, |tx| items.insert(tx, Item::new(3, 10)));
         assert_eq!((items.get(tx, &3, ())?, counts()?), found);
@@ -127,13 +133,16 @@ fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-/// Who reads for update means to write, so it is not shown what has been replaced, while it keeps others out.
+/// Who reads for update means to write, so it is not shown what has been replaced, while it keeps
+/// others out.
 #[test]
 fn who_holds_a_row_is_not_shown_what_it_was() {
     let Scene { items, mut first, mut second } = scene();
     let refused = first.run_with(ONCE(), |tx| {
         items.read(tx, &1, Item::COUNT)?;
-        run(&mut second, |tx| [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5))));
+        run(&mut second, |tx| {
+            [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5)))
+        });
         let held = items.read_for_update(tx, &2, Item::COUNT);
         assert!(held.is_err(), "{held:?}");
         held.map(drop)
@@ -141,8 +150,9 @@ fn who_holds_a_row_is_not_shown_what_it_was() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-/// The record of a deleted row is looked up, and buried afterwards; and the key is inserted anew. That the record says that there is no
-/// row is not true of a later time, to which the transaction moves on.
+/// The record of a deleted row is looked up, and buried afterwards; and the key is inserted anew.
+/// That the record says that there is no row is not true of a later time, to which the transaction
+/// moves on.
 struct HandleOnTheBuried;
 
 impl ForProtocol for HandleOnTheBuried {
@@ -174,7 +184,8 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
         let count = items.read(tx, &1, Item::COUNT)?;
         Ok((count, before.map_or_else(|| gone.get(Item::COUNT), Ok)?))
     });
-    let is_one_moment = matches!(seen, Err(Abort::AttemptsExhausted) | Ok((10, None) | (20, Some(20))));
+    let is_one_moment =
+        matches!(seen, Err(Abort::AttemptsExhausted) | Ok((10, None) | (20, Some(20))));
     assert!(is_one_moment, "{} {looks_before}: {seen:?}", P::NAME);
 }
 

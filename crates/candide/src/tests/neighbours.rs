@@ -11,8 +11,9 @@ use crate::{Abort, Database};
 const LEAF: u16 = 14;
 const LEAVES: u16 = 13;
 
-/// A leaf dies beside an inner node through which a scan is going. Its keys fall to a leaf below that node, where one of them is inserted
-/// and committed: the scan, which has yet to come there, gives it once or not at all.
+/// A leaf dies beside an inner node through which a scan is going. Its keys fall to a leaf below
+/// that node, where one of them is inserted and committed: the scan, which has yet to come there,
+/// gives it once or not at all.
 struct WhatALeafInherits;
 
 impl ForProtocol for WhatALeafInherits {
@@ -32,12 +33,16 @@ impl ForProtocol for WhatALeafInherits {
                     run(session, |_| Ok(()));
                 }
             };
-            // The second node, or the first, becomes a leaf with one row; and the one beside it, in which the scan is, gets room.
+            // The second node, or the first, becomes a leaf with one row; and the one beside it, in
+            // which the scan is, gets room.
             let node = LEAVES * LEAF;
-            let (dying, room) = if backwards { (0..node, node) } else { (node..2 * node, node - 1) };
+            let (dying, room) =
+                if backwards { (0..node, node) } else { (node..2 * node, node - 1) };
             let last = dying.start;
             let others = dying.skip(1).chain([room]);
-            run(&mut second, |tx| others.clone().try_for_each(|row| parcels.delete(tx, &(1, 10 * row))));
+            run(&mut second, |tx| {
+                others.clone().try_for_each(|row| parcels.delete(tx, &(1, 10 * row)))
+            });
             bury(&mut second);
             run(&mut second, |tx| parcels.delete(tx, &(1, 10 * last)));
             // It can be buried, but is not yet.

@@ -17,7 +17,9 @@ impl ForProtocol for Starving {
         let db = Database::<P>::builder().build().unwrap();
         let items = db.table::<Item>("rows").unwrap();
         let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
-        outer.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        outer
+            .run(|tx| items.insert(tx, Item::new(1, 0)))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         let attempts = Cell::new(0);
         let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
             attempts.set(attempts.get() + 1);
@@ -62,7 +64,12 @@ impl ForProtocol for Holding {
             };
             let excluded = db.inner.engine.properties.name == "global-lock";
             let others = if excluded { Err(Abort::Nested) } else { Ok(()) };
-            assert_eq!([update(2), update(1), update(3)], [others, Err(Abort::Nested), others], "{}", P::NAME);
+            assert_eq!(
+                [update(2), update(1), update(3)],
+                [others, Err(Abort::Nested), others],
+                "{}",
+                P::NAME
+            );
             items.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
@@ -85,7 +92,9 @@ impl ForProtocol for OwnTurn {
         let db = Database::<P>::builder().build().unwrap();
         let items = db.table::<Item>("rows").unwrap();
         let [mut outer, mut inner, mut other] = [(); 3].map(|()| db.session().unwrap());
-        outer.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        outer
+            .run(|tx| items.insert(tx, Item::new(1, 0)))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         let mut disturb = || other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
         let (mut attempts, mut inner_attempts) = (0, 0);
         let ended = outer.run(|tx| {
@@ -122,16 +131,28 @@ impl ForProtocol for RefusedAtOnce {
         let db = Database::<P>::builder().build().unwrap();
         let items = db.table::<Item>("rows").unwrap();
         let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
-        outer.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        outer
+            .run(|tx| items.insert(tx, Item::new(1, 0)))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         let ended = outer.run(|tx| {
             items.read_for_update(tx, &1, Item::COUNT)?;
             let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
             let read = inner.run(|tx| items.read_for_update(tx, &1, Item::COUNT));
-            assert_eq!((updated, read), (Err::<(), _>(Abort::Nested), Err(Abort::Nested)), "{}", P::NAME);
+            assert_eq!(
+                (updated, read),
+                (Err::<(), _>(Abort::Nested), Err(Abort::Nested)),
+                "{}",
+                P::NAME
+            );
             Ok(())
         });
         assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
-        assert_eq!(db.inner.engine.parking.entered(), 0, "{}: it has slept for what it waits for in vain", P::NAME);
+        assert_eq!(
+            db.inner.engine.parking.entered(),
+            0,
+            "{}: it has slept for what it waits for in vain",
+            P::NAME
+        );
     }
 }
 

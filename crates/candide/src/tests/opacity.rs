@@ -1,5 +1,5 @@
-//! What the closures of doomed attempts see under `occ`: each step of the rule in `protocol/view.rs`
-//! by the interleaving that shows its lack.
+//! What the closures of doomed attempts see under `occ`: each step of the rule in
+//! `protocol/view.rs` by the interleaving that shows its lack.
 
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
@@ -10,7 +10,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Barrier};
 
-/// A database with rows 0 to 3, which are older than the attempts to come, and a reader and a writer.
+/// A database with rows 0 to 3, which are older than the attempts to come, and a reader and a
+/// writer.
 struct Scene {
     db: Database<Occ>,
     items: Table<Item, Occ>,
@@ -172,7 +173,9 @@ fn that_a_row_could_be_inserted_and_what_another_says_are_of_one_time() {
 #[test]
 fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
-    told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| items.read_for_update(tx, &1, Item::COUNT));
+    told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| {
+        items.read_for_update(tx, &1, Item::COUNT)
+    });
     // And the row is free again.
     set(&mut writer, &items, &[1], 2);
 }
@@ -192,7 +195,11 @@ fn own_writes_and_held_rows_stand_in_no_ones_way() {
 
 /// Has a commit set the counts of rows 1 and 0 to 1, and stop when only row 1 says so, until the
 /// second barrier; the first is reached when it has stopped.
-fn half_a_commit<P: Protocol>(mut writer: Session<P>, items: &Table<Item, P>, barriers: [&Arc<Barrier>; 2]) {
+fn half_a_commit<P: Protocol>(
+    mut writer: Session<P>,
+    items: &Table<Item, P>,
+    barriers: [&Arc<Barrier>; 2],
+) {
     let (items, [half, done]) = (items.clone(), barriers.map(Arc::clone));
     std::thread::spawn(move || {
         let mut installs = 0;
@@ -203,7 +210,9 @@ fn half_a_commit<P: Protocol>(mut writer: Session<P>, items: &Table<Item, P>, ba
                 done.wait();
             }
         };
-        let both = |tx: &Tx<'_, P>| [1, 0].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)));
+        let both = |tx: &Tx<'_, P>| {
+            [1, 0].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)))
+        };
         with_hook(hook, || run(&mut writer, both));
     });
 }
@@ -223,8 +232,8 @@ fn a_commit_that_has_installed_only_half_is_noticed() {
     done.wait();
 }
 
-/// Where a protocol is not opaque: a row that the attempt means to write is no excuse for a commit of
-/// another one that is under way.
+/// Where a protocol is not opaque: a row that the attempt means to write is no excuse for a commit
+/// of another one that is under way.
 fn validation_notices_half_a_commit<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).opaque(false).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -258,13 +267,15 @@ fn a_thread_alone_meets_no_conflict() {
     let mut session = db.session().unwrap();
     run(&mut session, |tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
     for round in 1..=200 {
-        run(&mut session, |tx| (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.set(round))));
+        run(&mut session, |tx| {
+            (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.set(round)))
+        });
         run(&mut session, |tx| (0..ROWS).try_for_each(|id| count(tx, &items, id).map(drop)));
     }
 }
 
-/// The reader has looked at a cell when another commit changes that one and a third row, of an epoch
-/// that is over before the reader loads it.
+/// The reader has looked at a cell when another commit changes that one and a third row, of an
+/// epoch that is over before the reader loads it.
 #[test]
 fn the_cell_that_makes_the_view_move_is_looked_at_again() {
     let Scene { db, items, mut reader, mut writer } = scene();
@@ -274,7 +285,9 @@ fn the_cell_that_makes_the_view_move_is_looked_at_again() {
         set(&mut writer.borrow_mut(), &again, &[1, 2], 2);
         db.inner.engine.epochs.pass();
     };
-    let see = |tx: &Tx<'_, Occ>| Ok((count(tx, &items, 0)?, count(tx, &items, 1)?, count(tx, &items, 2)?));
+    let see = |tx: &Tx<'_, Occ>| {
+        Ok((count(tx, &items, 0)?, count(tx, &items, 1)?, count(tx, &items, 2)?))
+    };
     let seen = acting(Point::Moving, change, || {
         let seen = Cell::new(None);
         let result = reader.run_with(ONCE(), |tx| {
@@ -319,10 +332,15 @@ fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
     let counting = looks.clone();
     let sum = with_hook(
         move |point| counting.set(counting.get() + u32::from(point == Point::Looked)),
-        || run(&mut reader, |tx| (0..ROWS).map(|id| count(tx, &items, id)).sum::<Result<i64, Abort>>()),
+        || {
+            run(&mut reader, |tx| {
+                (0..ROWS).map(|id| count(tx, &items, id)).sum::<Result<i64, Abort>>()
+            })
+        },
     );
     assert_eq!(sum, 0);
-    // The looks up to the tick go over eight observations for each row that has been read, and 65,536 more.
+    // The looks up to the tick go over eight observations for each row that has been read, and
+    // 65,536 more.
     assert!((2..400).contains(&looks.get()), "{} looks", looks.get());
     assert_eq!(db.health().epochs_asked, 1);
 }

@@ -2,7 +2,8 @@
 
 use candide_derive::Record;
 
-/// A row of three groups whose key has two parts, in order. Tests make its indexes while they run, or none.
+/// A row of three groups whose key has two parts, in order. Tests make its indexes while they run,
+/// or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
 pub(crate) struct Parcel {
@@ -51,7 +52,17 @@ impl Parcel {
     /// A row whose code is that of no other key.
     pub(crate) fn new(district: u8, number: u16) -> Parcel {
         let code = 1_000 * u32::from(district) + u32::from(number);
-        Parcel { district, number, code, shelf: 1, weight: 10, owner: 0, colour: 1, count: 0, note: 0 }
+        Parcel {
+            district,
+            number,
+            code,
+            shelf: 1,
+            weight: 10,
+            owner: 0,
+            colour: 1,
+            count: 0,
+            note: 0,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! What only an open snapshot keeps is put by until that closes: it is looked at no more, holds up nothing, and is all given back.
+//! What only an open snapshot keeps is put by until that closes: it is looked at no more, holds up
+//! nothing, and is all given back.
 
 use super::patience::eventually;
 use super::rows::Item;
@@ -59,7 +60,10 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>()
         assert!(hot <= 3 * HOT, "{hot} looks at {HOT} versions");
         let garbage = db.memory().garbage;
         assert!((COLD as usize..COLD as usize + 10).contains(&garbage), "{garbage} entries");
-        assert!((1..COLD).all(|id| versions(&db, &items, id) == 2 && count(&snapshot, &items, id) == Some(round - 1)));
+        assert!(
+            (1..COLD).all(|id| versions(&db, &items, id) == 2
+                && count(&snapshot, &items, id) == Some(round - 1))
+        );
         drop(snapshot);
         // Half of the time somebody goes on writing.
         let last = looks(|| {
@@ -72,10 +76,14 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>()
         });
         assert!(last <= COLD as usize + 30, "{last} looks at {COLD} rows");
         collect(&db, &mut session);
-        assert_eq!(((0..COLD).filter(|&id| versions(&db, &items, id) != 1).count(), db.memory().garbage), (0, 0));
+        assert_eq!(
+            ((0..COLD).filter(|&id| versions(&db, &items, id) != 1).count(), db.memory().garbage),
+            (0, 0)
+        );
         reserved.push(db.memory().reserved_bytes);
     }
-    // The first two rounds, with writers that go on and without, find out how much memory that takes.
+    // The first two rounds, with writers that go on and without, find out how much memory that
+    // takes.
     assert!(reserved[2..].iter().all(|&bytes| bytes == reserved[1]), "{reserved:?}");
 }
 
@@ -136,9 +144,14 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under<P: Chained>() {
     ok(session.run(|tx| items.delete(tx, &1)));
     (0..3).for_each(|_| collect(&db, &mut session));
     let layout = &items.core().layout;
-    let Found::Record(record) = items.core().index.find(&[1]) else { panic!("the snapshot sees it") };
+    let Found::Record(record) = items.core().index.find(&[1]) else {
+        panic!("the snapshot sees it")
+    };
     // What is there, and what the snapshot sees: nobody sees what the second group was between.
-    assert_eq!(layout.cells(record).map(|at| P::versions(&db.inner.engine.clock, at)).collect::<Vec<_>>(), [2; 2]);
+    assert_eq!(
+        layout.cells(record).map(|at| P::versions(&db.inner.engine.clock, at)).collect::<Vec<_>>(),
+        [2; 2]
+    );
     assert_eq!(ok(snapshot.run(|tx| items.get(tx, &1, Item::OTHER))), Some(100));
     drop(snapshot);
     (0..3).for_each(|_| collect(&db, &mut session));
@@ -156,7 +169,8 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_b
     let (db, items, mut session) = by_hand::<P>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
-    // The second group's old version is parked with this session, which then does nothing for a while.
+    // The second group's old version is parked with this session, which then does nothing for a
+    // while.
     ok(session.run(|tx| items.update(tx, &1, Item::OTHER.set(5))));
     collect(&db, &mut session);
     drop(snapshot);
@@ -169,8 +183,9 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_b
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// A row comes and goes by two sessions while an old snapshot is open, and a younger one that sees it for a while. Who has deleted it looks
-/// first when that has closed, while what the other has put aside still waits.
+/// A row comes and goes by two sessions while an old snapshot is open, and a younger one that sees
+/// it for a while. Who has deleted it looks first when that has closed, while what the other has
+/// put aside still waits.
 #[test]
 fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
     let (db, items, mut deleting) = by_hand::<Mvcc>();
@@ -209,7 +224,10 @@ fn what_was_parked_by_one_and_queued_by_another_is_collected_once_under<P: Chain
     // While one has it parked, the other takes out what it adds, and goes.
     for seen in 1..10 {
         add(&mut other, &items, 1);
-        assert_eq!((versions(&db, &items, 1), count(&db.snapshot(), &items, 1)), (3, Some(seen + 1)));
+        assert_eq!(
+            (versions(&db, &items, 1), count(&db.snapshot(), &items, 1)),
+            (3, Some(seen + 1))
+        );
         collect(&db, &mut other);
         assert_eq!((versions(&db, &items, 1), db.memory().garbage), (2, 1));
     }
@@ -254,7 +272,15 @@ impl<P: Chained> Walk<P> {
         let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
         let items = db.table::<Item>("items").unwrap();
         let sessions = (0..3).map(|_| db.session().unwrap()).collect();
-        Walk { seed, random: Random::seeded(seed), db, items, sessions, rows: BTreeMap::new(), open: Vec::new() }
+        Walk {
+            seed,
+            random: Random::seeded(seed),
+            db,
+            items,
+            sessions,
+            rows: BTreeMap::new(),
+            open: Vec::new(),
+        }
     }
 
     fn run(&mut self) {
@@ -276,7 +302,8 @@ impl<P: Chained> Walk<P> {
                 self.rows.insert(id, step);
             }
             4 | 5 => {
-                let is_there = ok(session.run(|tx| items.update_if_present(tx, &id, Item::OTHER.add(1))));
+                let is_there =
+                    ok(session.run(|tx| items.update_if_present(tx, &id, Item::OTHER.add(1))));
                 assert_eq!(is_there, self.rows.contains_key(&id));
             }
             6 | 7 => {
@@ -298,7 +325,9 @@ impl<P: Chained> Walk<P> {
             }
         }
         for (snapshot, rows) in &self.open {
-            (0..Self::ROWS).for_each(|id| assert_eq!(count(snapshot, &self.items, id), rows.get(&id).copied()));
+            (0..Self::ROWS).for_each(|id| {
+                assert_eq!(count(snapshot, &self.items, id), rows.get(&id).copied())
+            });
         }
     }
 

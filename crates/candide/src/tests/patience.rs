@@ -1,5 +1,5 @@
-//! Waiting for what other threads do: for the condition itself, and in passes, since nothing can be said of how much time a busy
-//! machine gives to whom.
+//! Waiting for what other threads do: for the condition itself, and in passes, since nothing can be
+//! said of how much time a busy machine gives to whom.
 
 use crate::sync::Duration;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 /// The shortest that a pass takes.
 const PASS: Duration = Duration::from_millis(1);
 
-/// Passes without progress after which a test fails: a minute and more, and the longer, the busier the machine is.
+/// Passes without progress after which a test fails: a minute and more, and the longer, the busier
+/// the machine is.
 const PASSES_MAX: u32 = 60_000;
 
 /// Waits until `is_so`; fails, saying `what`, when that does not come.
@@ -15,7 +16,8 @@ pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
     eventually_with(what, || (), is_so);
 }
 
-/// Waits until `is_so`, for as long as there is `progress`; fails, saying `what` and how far it came, when that ends.
+/// Waits until `is_so`, for as long as there is `progress`; fails, saying `what` and how far it
+/// came, when that ends.
 pub(crate) fn eventually_with<T: PartialEq + std::fmt::Debug>(
     what: &str,
     progress: impl Fn() -> T,

@@ -1,5 +1,5 @@
-//! Rows that come and go where a transaction has looked: scans, indexes, and what is absent, each with the interleaving that
-//! a wrong engine would let pass.
+//! Rows that come and go where a transaction has looked: scans, indexes, and what is absent, each
+//! with the interleaving that a wrong engine would let pass.
 //!
 //! Two sessions on one thread, the one's transactions within the other's.
 
@@ -8,7 +8,10 @@ use super::parcels::{Filed, Order, Parcel};
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::protocol::{Mvcc, Mvto, Occ, Protocol, TicToc};
-use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, TableOptions, Tx, Whole};
+use crate::{
+    Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, TableOptions, Tx,
+    Whole,
+};
 use std::ops::Bound;
 
 /// A table of parcels in district 1, another with one row, and two sessions.
@@ -22,7 +25,8 @@ struct Scene<P: Protocol> {
 
 fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-    let (parcels, beside) = (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("beside").unwrap());
+    let (parcels, beside) =
+        (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("beside").unwrap());
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
     let rows: Vec<Parcel> = numbers.into_iter().map(|number| Parcel::new(1, number)).collect();
     first
@@ -46,9 +50,15 @@ fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abor
     scan.try_for_each(|row| row.map(drop))
 }
 
-/// One looks, another one disturbs that and commits, and the first commits a write. Whether both did. If `in_a_circle`, the
-/// other one has read what the first writes, so that there is no order of the two if it changes what the first saw.
-fn both_commit<P: Protocol>(scene: &mut Scene<P>, in_a_circle: bool, look: Act<P>, disturb: Act<P>) -> bool {
+/// One looks, another one disturbs that and commits, and the first commits a write. Whether both
+/// did. If `in_a_circle`, the other one has read what the first writes, so that there is no order
+/// of the two if it changes what the first saw.
+fn both_commit<P: Protocol>(
+    scene: &mut Scene<P>,
+    in_a_circle: bool,
+    look: Act<P>,
+    disturb: Act<P>,
+) -> bool {
     let Scene { parcels, beside, first, second, .. } = scene;
     let mut inner = Ok(());
     let outer = first.run_with(ONCE(), |tx| {
@@ -75,11 +85,18 @@ fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
         // Certified in the order of commits, who has seen what is no more fails.
         assert!(!both_commit(&mut scene::<P>(numbers()), false, look, disturb));
     }
-    assert!(both_commit(&mut scene::<P>(numbers()), false, look, |_, _| Ok(())), "by itself it commits");
+    assert!(
+        both_commit(&mut scene::<P>(numbers()), false, look, |_, _| Ok(())),
+        "by itself it commits"
+    );
 }
 
 /// Demands that what `disturb` does is nothing to `look`.
-fn is_not_noticed<P: Protocol>(numbers: impl IntoIterator<Item = u16>, look: Act<P>, disturb: Act<P>) {
+fn is_not_noticed<P: Protocol>(
+    numbers: impl IntoIterator<Item = u16>,
+    look: Act<P>,
+    disturb: Act<P>,
+) {
     assert!(both_commit(&mut scene::<P>(numbers), false, look, disturb), "{}", P::NAME);
 }
 
@@ -94,18 +111,51 @@ impl ForProtocol for InsertIntoScan {
         const TENS: [u16; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
         let insert_45: Act<P> = |parcels, tx| insert(parcels, tx, 45);
         // Both ways, over rows and over none.
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 20)..(1, 60), Whole)), insert_45);
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan_rev(tx, (1, 20)..(1, 60), Whole)), insert_45);
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 41)..=(1, 49), ())), insert_45);
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan_rev(tx, (1, 41)..=(1, 49), ())), insert_45);
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())), insert_45);
+        is_noticed::<P>(
+            &TENS,
+            |parcels, tx| drain(parcels.scan(tx, (1, 20)..(1, 60), Whole)),
+            insert_45,
+        );
+        is_noticed::<P>(
+            &TENS,
+            |parcels, tx| drain(parcels.scan_rev(tx, (1, 20)..(1, 60), Whole)),
+            insert_45,
+        );
+        is_noticed::<P>(
+            &TENS,
+            |parcels, tx| drain(parcels.scan(tx, (1, 41)..=(1, 49), ())),
+            insert_45,
+        );
+        is_noticed::<P>(
+            &TENS,
+            |parcels, tx| drain(parcels.scan_rev(tx, (1, 41)..=(1, 49), ())),
+            insert_45,
+        );
+        is_noticed::<P>(
+            &TENS,
+            |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())),
+            insert_45,
+        );
         is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.iter(tx, ())), insert_45);
         // At the very edges, and between neighbours that are excluded.
-        let open: Act<P> =
-            |parcels, tx| drain(parcels.scan(tx, (Bound::Excluded((1, 44)), Bound::Excluded((1, 46))), Parcel::NOTE));
+        let open: Act<P> = |parcels, tx| {
+            drain(parcels.scan(
+                tx,
+                (Bound::Excluded((1, 44)), Bound::Excluded((1, 46))),
+                Parcel::NOTE,
+            ))
+        };
         is_noticed::<P>(&TENS, open, insert_45);
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())), insert_45);
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())), insert_45);
+        is_noticed::<P>(
+            &TENS,
+            |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())),
+            insert_45,
+        );
+        is_noticed::<P>(
+            &TENS,
+            |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())),
+            insert_45,
+        );
         // Where the index has no layer yet, or nothing at all.
         let seven: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((7,)), Whole));
         let insert_7: Act<P> = |parcels, tx| parcels.insert(tx, Parcel::new(7, 1));
@@ -141,7 +191,8 @@ impl ForProtocol for InsertBesideScan {
         // Behind what was taken, not behind the range.
         let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
         is_not_noticed::<P>(tens(), three, |parcels, tx| insert(parcels, tx, 1_855));
-        let last_three: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), ()).take(3));
+        let last_three: Act<P> =
+            |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), ()).take(3));
         is_not_noticed::<P>(tens(), last_three, |parcels, tx| insert(parcels, tx, 5));
         // In another district; and a scan that was made and never asked.
         let one: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ()));
@@ -150,7 +201,9 @@ impl ForProtocol for InsertBesideScan {
         is_not_noticed::<P>(tens(), none, |parcels, tx| insert(parcels, tx, 5));
         // Rows are observed group by group.
         let notes: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., Parcel::NOTE));
-        is_not_noticed::<P>(tens(), notes, |parcels, tx| parcels.update(tx, &(1, 100), Parcel::WEIGHT.add(1)));
+        is_not_noticed::<P>(tens(), notes, |parcels, tx| {
+            parcels.update(tx, &(1, 100), Parcel::WEIGHT.add(1))
+        });
     }
 }
 
@@ -159,7 +212,8 @@ fn an_insert_beside_what_was_scanned_is_not_noticed() {
     for_each_overlapping(&InsertBesideScan);
 }
 
-/// Rows whose neighbours lie in other leaves, whatever the leaves: what one way finds, the other does.
+/// Rows whose neighbours lie in other leaves, whatever the leaves: what one way finds, the other
+/// does.
 #[test]
 fn both_ways_lead_over_the_same_rows() {
     let Scene { parcels, mut first, .. } = scene::<Occ>(0..300);
@@ -168,8 +222,10 @@ fn both_ways_lead_over_the_same_rows() {
             for (lower, upper) in [(0, 300), (7, 8), (14, 16), (3, 250)] {
                 let range = || (1, lower)..(1, upper);
                 let keys = |row: Result<((u8, u16), ()), Abort>| row.map(|row| row.0.1);
-                let forward: Vec<u16> = parcels.scan(tx, range(), ()).map(keys).collect::<Result<_, _>>()?;
-                let mut back: Vec<u16> = parcels.scan_rev(tx, range(), ()).map(keys).collect::<Result<_, _>>()?;
+                let forward: Vec<u16> =
+                    parcels.scan(tx, range(), ()).map(keys).collect::<Result<_, _>>()?;
+                let mut back: Vec<u16> =
+                    parcels.scan_rev(tx, range(), ()).map(keys).collect::<Result<_, _>>()?;
                 back.reverse();
                 assert_eq!(forward, (lower..upper).collect::<Vec<_>>());
                 assert_eq!(back, forward);
@@ -191,7 +247,9 @@ impl ForProtocol for OwnSplits {
         };
         let look_and_split: Act<P> = |parcels, tx| {
             assert_eq!(parcels.get(tx, &(1, 115), ())?, None);
-            (51..70).filter(|number| number % 10 != 0).try_for_each(|number| insert(parcels, tx, number))
+            (51..70)
+                .filter(|number| number % 10 != 0)
+                .try_for_each(|number| insert(parcels, tx, number))
         };
         for look in [scan_and_split, look_and_split] {
             is_not_noticed::<P>(TENS, look, |_, _| Ok(()));
@@ -225,8 +283,9 @@ struct UncommittedInsert;
 
 impl ForProtocol for UncommittedInsert {
     fn run<P: Protocol>(&self) {
-        // One has linked a record and read another row; the other scans over the record, which is absent still; the one commits;
-        // the other writes the row that the one has read. No link comes after the scan that could give the insert away.
+        // One has linked a record and read another row; the other scans over the record, which is
+        // absent still; the one commits; the other writes the row that the one has read. No link
+        // comes after the scan that could give the insert away.
         let circle = |reverse: bool| {
             let Scene { parcels, beside, mut first, mut second, .. } = scene::<P>([10, 20, 30]);
             let mut inner = Ok(());
@@ -267,11 +326,14 @@ impl ForProtocol for ReturnAmongGone {
         ];
         for look in looks {
             for back in [20, 30, 50] {
-                // Nothing that is gone leaves the index, so whoever comes again does not change the leaf.
+                // Nothing that is gone leaves the index, so whoever comes again does not change the
+                // leaf.
                 let some_gone = || {
                     let mut scene = scene::<P>([10, 20, 30, 40, 50, 60]);
                     let gone = |tx: &Tx<'_, P>| {
-                        [20, 30, 40, 50].iter().try_for_each(|&number| scene.parcels.delete(tx, &(1, number)))
+                        [20, 30, 40, 50]
+                            .iter()
+                            .try_for_each(|&number| scene.parcels.delete(tx, &(1, number)))
                     };
                     scene.second.run(gone).unwrap_or_else(|e: Abort| panic!("{e}"));
                     scene
@@ -286,8 +348,15 @@ impl ForProtocol for ReturnAmongGone {
                     });
                     beside.update(tx, &0, Item::COUNT.add(1))
                 });
-                assert!(outer == CONFLICT || inner == CONFLICT, "{}: {back} came again unnoticed", P::NAME);
-                assert!(both_commit(&mut some_gone(), false, look, |_, _| Ok(())), "by itself it commits");
+                assert!(
+                    outer == CONFLICT || inner == CONFLICT,
+                    "{}: {back} came again unnoticed",
+                    P::NAME
+                );
+                assert!(
+                    both_commit(&mut some_gone(), false, look, |_, _| Ok(())),
+                    "by itself it commits"
+                );
             }
         }
     }
@@ -382,8 +451,12 @@ struct AbsentIndexKey;
 impl ForProtocol for AbsentIndexKey {
     fn run<P: Protocol>(&self) {
         let looks: [FiledAct<P>; 6] = [
-            |filed, tx| filed.index(Filed::BY_CODE).get(tx, &5, ()).map(|none| assert_eq!(none, None)),
-            |filed, tx| filed.index(Filed::BY_CODE).find(tx, &5).map(|none| assert!(none.is_none())),
+            |filed, tx| {
+                filed.index(Filed::BY_CODE).get(tx, &5, ()).map(|none| assert_eq!(none, None))
+            },
+            |filed, tx| {
+                filed.index(Filed::BY_CODE).find(tx, &5).map(|none| assert!(none.is_none()))
+            },
             |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &3, ())),
             |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(3, 3), ())),
             |filed, tx| drain(filed.index(Filed::BY_PLACE).scan(tx, (2, -5)..(4, 0), ())),
@@ -391,7 +464,9 @@ impl ForProtocol for AbsentIndexKey {
         ];
         for look in looks {
             is_noticed_by_index::<P>(look, |filed, tx| filed.insert(tx, another()));
-            is_noticed_by_index::<P>(look, |filed, tx| filed.put(tx, Filed { number: 2, ..another() }));
+            is_noticed_by_index::<P>(look, |filed, tx| {
+                filed.put(tx, Filed { number: 2, ..another() })
+            });
             is_noticed_by_index::<P>(look, |filed, tx| {
                 let columns = (Filed::CODE, (Filed::SHELF, Filed::OWNER), Filed::COLOUR);
                 filed.modify(tx, &(1, 3), columns, |columns| *columns = (5, (3, 3), 3))
@@ -412,7 +487,9 @@ impl ForProtocol for IndexedColumnChanges {
         // Nothing of the row is read that changes.
         let looks: [FiledAct<P>; 5] = [
             |filed, tx| filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE).map(drop),
-            |filed, tx| filed.index(Filed::BY_CODE).find(tx, &1_002).map(|row| assert!(row.is_some())),
+            |filed, tx| {
+                filed.index(Filed::BY_CODE).find(tx, &1_002).map(|row| assert!(row.is_some()))
+            },
             |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &1, Filed::NOTE)),
             |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(1, 0), Filed::NOTE)),
             |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, .., Filed::NOTE)),
@@ -443,7 +520,9 @@ impl ForProtocol for OtherColumnsChange {
             .run_with(ONCE(), |tx| {
                 filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE)?;
                 drain(filed.index(Filed::BY_PLACE).scan(tx, .., Filed::NOTE))?;
-                second.run(|tx| filed.update(tx, &(1, 2), (Filed::WEIGHT.add(1), Filed::COUNT.add(1))))?;
+                second.run(|tx| {
+                    filed.update(tx, &(1, 2), (Filed::WEIGHT.add(1), Filed::COUNT.add(1)))
+                })?;
                 beside.update(tx, &0, Item::COUNT.add(1))
             })
             .unwrap();
@@ -470,13 +549,17 @@ impl ForProtocol for TwoOfOneCode {
             let mut inner = Ok(());
             let outer = first.run_with(ONCE(), |tx| {
                 change(&filed, tx)?;
-                inner = second.run_with(ONCE(), |tx| filed.insert(tx, Filed { number: 8, ..another() }));
+                inner = second
+                    .run_with(ONCE(), |tx| filed.insert(tx, Filed { number: 8, ..another() }));
                 Ok(())
             });
             assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
             assert!(outer == Ok(()) || inner == Ok(()), "{outer:?} {inner:?}");
             // Run again, whoever came second hears why.
-            assert_eq!(first.run(|tx| filed.insert(tx, Filed { number: 7, ..another() })), Err(Abort::NotUnique));
+            assert_eq!(
+                first.run(|tx| filed.insert(tx, Filed { number: 7, ..another() })),
+                Err(Abort::NotUnique)
+            );
             assert_entries_match_rows(&mut first, &filed);
         }
     }
@@ -504,7 +587,8 @@ impl ForProtocol for DeletedBetweenEntryAndRow {
             row.get(Whole).map(drop)
         });
         assert_eq!(outer, CONFLICT);
-        // In the middle of a scan that has its leaf already: rows that are gone are not there, or the transaction fails.
+        // In the middle of a scan that has its leaf already: rows that are gone are not there, or
+        // the transaction fails.
         let outer = first.run_with(ONCE(), |tx| {
             let by_place = filed.index(Filed::BY_PLACE);
             let mut scan = by_place.rows(tx, &(1, 0), Filed::NOTE);
@@ -525,7 +609,12 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there() {
 }
 
 /// Whether one transaction can scan a district while another inserts an order into the next one.
-fn districts_are_apart<P: Protocol>(aware: bool, other: u32, reverse: bool, in_next: &[u32]) -> bool {
+fn districts_are_apart<P: Protocol>(
+    aware: bool,
+    other: u32,
+    reverse: bool,
+    in_next: &[u32],
+) -> bool {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let options = TableOptions::default().contention_aware_keys(aware);
     let orders = db.table_with::<Order>("orders", options).unwrap();
@@ -552,17 +641,33 @@ fn districts_are_apart<P: Protocol>(aware: bool, other: u32, reverse: bool, in_n
     outer == Ok(())
 }
 
-/// A scan of the orders of one district meets inserts into the next one only if the keys' components share words.
+/// A scan of the orders of one district meets inserts into the next one only if the keys'
+/// components share words.
 #[test]
 fn adjacent_districts_conflict_only_with_packed_keys() {
     for reverse in [false, true] {
         for in_next in [&[][..], &[7], &[7, 9], &[0, u32::MAX]] {
             for other in [1, 8, 1_000_000] {
-                assert!(districts_are_apart::<Occ>(true, other, reverse, in_next), "{in_next:?} {other}");
-                assert!(districts_are_apart::<TicToc>(true, other, reverse, in_next), "{in_next:?} {other}");
-                assert!(districts_are_apart::<Mvcc>(true, other, reverse, in_next), "{in_next:?} {other}");
-                assert!(districts_are_apart::<Mvto>(true, other, reverse, in_next), "{in_next:?} {other}");
-                assert!(!districts_are_apart::<Occ>(false, other, reverse, in_next), "{in_next:?} {other}");
+                assert!(
+                    districts_are_apart::<Occ>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    districts_are_apart::<TicToc>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    districts_are_apart::<Mvcc>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    districts_are_apart::<Mvto>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    !districts_are_apart::<Occ>(false, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
             }
         }
     }
@@ -583,13 +688,16 @@ impl ForProtocol for IndexBesideOldTransactions {
                 let made = parcels.clone();
                 let maker = maker.get_or_insert_with(|| {
                     std::thread::spawn(move || {
-                        made.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).map(drop).unwrap();
+                        made.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered())
+                            .map(drop)
+                            .unwrap();
                     })
                 });
                 while parcels.core().indexes.is_empty() {
                     std::thread::yield_now();
                 }
-                // Now this transaction does, and some of what it has done before is not in the index.
+                // Now this transaction does, and some of what it has done before is not in the
+                // index.
                 insert(&parcels, tx, 21)?;
                 parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;
                 parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 8)?;
@@ -601,7 +709,8 @@ impl ForProtocol for IndexBesideOldTransactions {
             .unwrap();
         maker.expect("made by the first attempt").join().unwrap();
         assert_entries_match_rows(&mut first, &parcels);
-        let error = parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).map(drop);
+        let error =
+            parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).map(drop);
         assert!(matches!(error, Err(Error::IndexExists { .. })), "{error:?}");
     }
 }
@@ -619,7 +728,8 @@ impl ForProtocol for RefusedIndex {
         first
             .run(|tx| parcels.modify(tx, &(1, 150), Parcel::CODE, |code| *code = 1_020))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
-        let make = || parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique());
+        let make =
+            || parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique());
         for _ in 0..3 {
             assert!(matches!(make(), Err(Error::NotUnique { .. })));
             assert!(parcels.core().indexes.is_empty());
@@ -641,7 +751,10 @@ impl ForProtocol for RefusedIndex {
 }
 
 /// The rows of an index's entries, whether it can be read or not.
-fn entries_left<P: Protocol>(session: &mut Session<P>, index: &crate::protocol::IndexCore) -> usize {
+fn entries_left<P: Protocol>(
+    session: &mut Session<P>,
+    index: &crate::protocol::IndexCore,
+) -> usize {
     super::entries::entries_of(session, index).len()
 }
 
@@ -670,8 +783,12 @@ impl ForProtocol for DroppedIndex {
         assert_eq!(refused, Err(Abort::NoIndex));
         assert!(matches!(parcels.drop_index("by_shelf"), Err(Error::NoIndex { .. })));
         let filed = db.table::<Filed>("filed").unwrap();
-        assert!(matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })), "its type names it");
-        // Columns are free again, and rows come and go, which the next index of this name is to know.
+        assert!(
+            matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })),
+            "its type names it"
+        );
+        // Columns are free again, and rows come and go, which the next index of this name is to
+        // know.
         first
             .run(|tx| {
                 parcels.update(tx, &(1, 3), Parcel::SHELF.set(5))?;
@@ -693,7 +810,8 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew() {
 #[test]
 fn a_scan_gives_nothing_after_an_error() {
     let Scene { db, parcels, mut first, .. } = scene::<Occ>(0..3);
-    let by_shelf = parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
+    let by_shelf =
+        parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
     let outer: Result<(), Abort> = first.run_with(ONCE(), |tx| {
         let mut scan = parcels.scan(tx, .., Parcel::WEIGHT);
         let mut rows = by_shelf.rows(tx, &1, Parcel::WEIGHT);

@@ -1,4 +1,5 @@
-//! The phases of a commit in their order: each test shows what comes of one that is too early, too late, or left out.
+//! The phases of a commit in their order: each test shows what comes of one that is too early, too
+//! late, or left out.
 //!
 //! No threads: at a named point of one session's commit, another session runs a whole transaction.
 
@@ -15,7 +16,8 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// A database in epoch 1 with rows 0..4 that count nothing, and two sessions that have committed nothing.
+/// A database in epoch 1 with rows 0..4 that count nothing, and two sessions that have committed
+/// nothing.
 struct Scene<P: Protocol> {
     db: Database<P>,
     table: Table<Item, P>,
@@ -26,12 +28,15 @@ struct Scene<P: Protocol> {
 fn scene<P: Protocol>() -> Scene<P> {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    run(&mut db.session().unwrap(), |tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))));
+    run(&mut db.session().unwrap(), |tx| {
+        (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))
+    });
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
 }
 
-/// The versions of what has been written since the last call, one transaction after another in the order of their ends.
+/// The versions of what has been written since the last call, one transaction after another in the
+/// order of their ends.
 fn versions_written(db: &Database<Recorded<Occ>>) -> Vec<Tid> {
     let mut written = Vec::new();
     for event in db.take_history().events {
@@ -49,8 +54,8 @@ fn a_commit_that_builds_on_another_has_the_greater_version() {
     for _ in 0..5 {
         run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
     }
-    // It replaces nothing of the first one's, and its session has no version yet. A log that keeps the greater of two
-    // versions would take the copy for older than what it is a copy of.
+    // It replaces nothing of the first one's, and its session has no version yet. A log that keeps
+    // the greater of two versions would take the copy for older than what it is a copy of.
     run(&mut second, |tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
         table.update(tx, &1, Item::COUNT.set(count))
@@ -62,7 +67,8 @@ fn a_commit_that_builds_on_another_has_the_greater_version() {
 #[test]
 fn a_row_never_has_the_same_version_twice() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
-    // The row that was read is replaced by a session that has no version yet, in the epoch in which the row was made.
+    // The row that was read is replaced by a session that has no version yet, in the epoch in which
+    // the row was made.
     let lost = first.run_with(ONCE(), |tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
         run(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
@@ -77,8 +83,9 @@ fn who_replaces_what_another_has_read_is_of_no_earlier_epoch() {
     let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
     versions_written(&db);
     let (inner, epochs) = (table.clone(), db.inner.engine.epochs.clone());
-    // The first one is about to lock row 0. The epoch changes, and the second one reads what row 0 still says: it comes
-    // before the first in any serial order. All commits up to the first one's epoch must not lack the second.
+    // The first one is about to lock row 0. The epoch changes, and the second one reads what row 0
+    // still says: it comes before the first in any serial order. All commits up to the first one's
+    // epoch must not lack the second.
     let meanwhile = move || {
         epochs.pass();
         run(&mut second, |tx| {
@@ -86,7 +93,9 @@ fn who_replaces_what_another_has_read_is_of_no_earlier_epoch() {
             inner.update(tx, &1, Item::COUNT.set(count + 1))
         });
     };
-    acting(Point::Unlocked, meanwhile, || run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1))));
+    acting(Point::Unlocked, meanwhile, || {
+        run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)))
+    });
     let epochs: Vec<_> = versions_written(&db).into_iter().map(Tid::epoch).collect();
     assert_eq!(epochs, [2, 2], "of the reader, and of who replaced what it had read");
 }
@@ -98,8 +107,9 @@ struct SearchedThenFilled;
 
 impl ForProtocol for SearchedThenFilled {
     fn run<P: Protocol>(&self) {
-        // A transaction has looked for what is not there, in a hash index, in an ordered one, and by scans of both; before it has taken
-        // note of where it looked, the rows come. It must not commit on their absence together with their traces.
+        // A transaction has looked for what is not there, in a hash index, in an ordered one, and
+        // by scans of both; before it has taken note of where it looked, the rows come. It must not
+        // commit on their absence together with their traces.
         let looks: [Look<P>; 4] = [
             |scene, _, tx| Ok(scene.table.get(tx, &9, Item::COUNT)?.is_some()),
             |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
@@ -109,7 +119,8 @@ impl ForProtocol for SearchedThenFilled {
         for (number, look) in looks.into_iter().enumerate() {
             let scene = scene::<P>();
             let parcels = scene.db.table::<Parcel>("parcels").unwrap();
-            let (rows, others, mut second) = (scene.table.clone(), parcels.clone(), scene.db.session().unwrap());
+            let (rows, others, mut second) =
+                (scene.table.clone(), parcels.clone(), scene.db.session().unwrap());
             let fill = move || {
                 run(&mut second, |tx| {
                     rows.insert(tx, Item::new(9, 1))?;
@@ -174,8 +185,11 @@ fn a_row_whose_words_are_being_stored_is_not_read() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     let (inner, seen) = (table.clone(), Rc::new(Cell::new(None)));
     let result = seen.clone();
-    let read = move || result.set(Some(second.run_with(ONCE(), |tx| inner.read(tx, &0, Item::COUNT))));
-    acting(Point::Installing, read, || run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1))));
+    let read =
+        move || result.set(Some(second.run_with(ONCE(), |tx| inner.read(tx, &0, Item::COUNT))));
+    acting(Point::Installing, read, || {
+        run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)))
+    });
     assert_eq!(seen.get(), Some(Err(Abort::AttemptsExhausted)));
     assert_eq!(run(&mut first, |tx| table.read(tx, &0, Item::COUNT)), 1);
 }
@@ -221,7 +235,8 @@ impl ForProtocol for LateFailures {
                     Ends::InAPanic => assert!(ended.is_err()),
                     Ends::Refusing => assert_eq!(ended.unwrap(), Err(Abort::Guard)),
                 }
-                let counts = run(&mut second, |tx| Ok([1, 2].map(|id| table.read(tx, &id, Item::COUNT))));
+                let counts =
+                    run(&mut second, |tx| Ok([1, 2].map(|id| table.read(tx, &id, Item::COUNT))));
                 assert_eq!(counts, [Ok(0), Ok(0)], "{end:?}");
             }
         }

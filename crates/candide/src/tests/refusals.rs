@@ -17,7 +17,10 @@ fn row(number: u16, code: u32) -> Parcel {
 fn two_rows<P: Protocol>() -> (Database<P>, Table<Parcel, P>) {
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
-    assert_eq!(db.run(|tx| parcels.insert_many(tx, [row(1, 100), row(2, 200)])), Ok::<_, Abort>(()));
+    assert_eq!(
+        db.run(|tx| parcels.insert_many(tx, [row(1, 100), row(2, 200)])),
+        Ok::<_, Abort>(())
+    );
     (db, parcels)
 }
 
@@ -40,9 +43,13 @@ impl Step {
     }
 }
 
-/// Tells that a change of the table's first index waits for transactions: by step 1 while the index is enforced, and by step 2 while it
-/// is not. That wait is not for transactions that begin from then on.
-pub(super) fn at_waits<P: Protocol>(parcels: &Table<Parcel, P>, waits: &Arc<Step>) -> impl FnMut(Point) + 'static {
+/// Tells that a change of the table's first index waits for transactions: by step 1 while the index
+/// is enforced, and by step 2 while it is not. That wait is not for transactions that begin from
+/// then on.
+pub(super) fn at_waits<P: Protocol>(
+    parcels: &Table<Parcel, P>,
+    waits: &Arc<Step>,
+) -> impl FnMut(Point) + 'static {
     let (parcels, waits) = (parcels.clone(), waits.clone());
     move |point| {
         let indexes = &parcels.core().indexes;
@@ -74,14 +81,20 @@ fn a_row_is_not_refused_for_a_key_of_its_own() {
             let hook = move |point| {
                 if point == Point::Installing {
                     let once = RunOptions::new().attempts_max(1);
-                    let inserted = second.run_with(once, |tx| own.insert(tx, Parcel::new(1, 7).into()));
+                    let inserted =
+                        second.run_with(once, |tx| own.insert(tx, Parcel::new(1, 7).into()));
                     noted.lock().unwrap().push(inserted);
                 }
             };
-            let inserted = with_hook(hook, || first.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())));
+            let inserted =
+                with_hook(hook, || first.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())));
             assert_eq!(inserted, Ok::<_, Abort>(()));
             let outcomes = outcomes.lock().unwrap();
-            assert!(outcomes.len() > 3 && !outcomes.contains(&Err(Abort::NotUnique)), "{}: {outcomes:?}", P::NAME);
+            assert!(
+                outcomes.len() > 3 && !outcomes.contains(&Err(Abort::NotUnique)),
+                "{}: {outcomes:?}",
+                P::NAME
+            );
         }
     }
     for_each_overlapping(&Twins);
@@ -94,8 +107,8 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
     let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
     let step = Arc::new(Step::default());
     thread::scope(|scope| {
-        // Two write row 1, one who does not know of the index and then one who does. The first commits last, so that the
-        // second's entry, of code 101, is wrong.
+        // Two write row 1, one who does not know of the index and then one who does. The first
+        // commits last, so that the second's entry, of code 101, is wrong.
         scope.spawn(|| {
             let put = db.session().unwrap().run(|tx| {
                 parcels.put(tx, row(1, 102))?;
@@ -108,7 +121,10 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
         scope.spawn(|| {
             step.wait_for(1);
             wait_until(|| indexes.kept().next().is_some());
-            let changed = db.session().unwrap().run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code = 101));
+            let changed = db
+                .session()
+                .unwrap()
+                .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code = 101));
             assert_eq!(changed, Ok::<_, Abort>(()));
             step.reach(2);
         });
@@ -137,13 +153,15 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
             }
         };
         let options = IndexOptions::hashed().unique();
-        let made = with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop));
+        let made =
+            with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop));
         assert!(made.is_ok(), "{made:?}");
     });
 }
 
-/// Inserts a row whose code row 2 has, waits, and lets row 2 take another code, if that is possible; asserts that this transaction sees
-/// no state in which it was refused for nothing. Others wait for `refused`; `waits` is of the change that gives the index up.
+/// Inserts a row whose code row 2 has, waits, and lets row 2 take another code, if that is
+/// possible; asserts that this transaction sees no state in which it was refused for nothing.
+/// Others wait for `refused`; `waits` is of the change that gives the index up.
 fn assert_refused_with_reason<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -163,8 +181,10 @@ fn assert_refused_with_reason<P: Protocol>(
                     Err(abort) => return Err(abort),
                 }
             }
-            let codes =
-                parcels.iter(tx, Parcel::CODE).map(|row| Ok::<_, Abort>(row?.1)).collect::<Result<Vec<_>, _>>()?;
+            let codes = parcels
+                .iter(tx, Parcel::CODE)
+                .map(|row| Ok::<_, Abort>(row?.1))
+                .collect::<Result<Vec<_>, _>>()?;
             Ok((inserted, codes))
         })
         .unwrap();
@@ -177,10 +197,13 @@ fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
     impl ForProtocol for Drops {
         fn run<P: Protocol>(&self) {
             let (db, parcels) = two_rows::<P>();
-            let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+            let by_code = parcels
+                .create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique())
+                .unwrap();
             let (step, waits) = (Step::default(), Arc::new(Step::default()));
             thread::scope(|scope| {
-                // Whoever drops it waits for this one, after it can be read no more; so who begins then is not waited for.
+                // Whoever drops it waits for this one, after it can be read no more; so who begins
+                // then is not waited for.
                 scope.spawn(|| {
                     let read = db.session().unwrap().run(|tx| {
                         parcels.read(tx, &(1, 1), Parcel::NOTE)?;
@@ -192,7 +215,8 @@ fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
                 });
                 scope.spawn(|| {
                     step.wait_for(1);
-                    with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
+                    with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code"))
+                        .unwrap();
                 });
                 waits.wait_for(1);
                 assert_eq!(db.run(|tx| by_code.get(tx, &100, Parcel::CODE)), Err(Abort::NoIndex));
@@ -234,7 +258,9 @@ fn an_index_that_could_not_be_made_is_kept_for_whom_it_has_refused() {
                         }
                     };
                     let options = IndexOptions::hashed().unique();
-                    let made = with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop));
+                    let made = with_hook(hook, || {
+                        parcels.create_index("by_code", Parcel::CODE, options).map(drop)
+                    });
                     assert!(matches!(made, Err(crate::Error::NotUnique { .. })), "{made:?}");
                 });
                 step.wait_for(1);

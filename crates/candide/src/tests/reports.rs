@@ -6,8 +6,8 @@ use super::{ForProtocol, for_each};
 use crate::protocol::{Occ, Protocol};
 use crate::sync::{AtomicBool, Ordering};
 use crate::{
-    Abort, Bytes, Column, Conflict, Database, Group, OldestPin, Record, Refused, RunOptions, Session, Stats,
-    TableOptions, Tx, Updater,
+    Abort, Bytes, Column, Conflict, Database, Group, OldestPin, Record, Refused, RunOptions,
+    Session, Stats, TableOptions, Tx, Updater,
 };
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,7 +60,8 @@ impl Record for Long {
 fn a_conflict_is_one_readable_line() {
     for splitting in [true, false] {
         let db = Database::<Occ>::builder().timestamp_splitting(splitting).build().unwrap();
-        let (items, longs) = (db.table::<Item>("accounts").unwrap(), db.table::<Long>("longs").unwrap());
+        let (items, longs) =
+            (db.table::<Item>("accounts").unwrap(), db.table::<Long>("longs").unwrap());
         let key = long_key();
         unwrap(db.run(|tx| {
             items.insert(tx, Item::new(7, 0))?;
@@ -85,7 +86,10 @@ fn a_conflict_is_one_readable_line() {
             db.run(|tx| longs.delete(tx, &key))
         });
         let group = if splitting { "all" } else { "*" };
-        assert_eq!(existence, format!(r#"existence on longs.{group}, key b"{}".."#, shown_bytes(4)));
+        assert_eq!(
+            existence,
+            format!(r#"existence on longs.{group}, key b"{}".."#, shown_bytes(4))
+        );
         let phantom = line(&|tx| {
             items.get(tx, &8, Item::COUNT)?;
             db.run(|tx| items.insert(tx, Item::new(8, 0)))?;
@@ -113,7 +117,9 @@ fn a_closure_sees_why_its_last_attempt_failed() {
             seen.push(tx.last_conflict());
             // Adapts: holds the row that changed.
             match tx.last_conflict() {
-                Some(conflict) if conflict.key == Some(vec![0]) => drop(table.read_for_update(tx, &0, Item::COUNT)?),
+                Some(conflict) if conflict.key == Some(vec![0]) => {
+                    drop(table.read_for_update(tx, &0, Item::COUNT)?)
+                }
                 _ => drop(table.read(tx, &0, Item::COUNT)?),
             }
             match tx.attempt() {
@@ -128,7 +134,10 @@ fn a_closure_sees_why_its_last_attempt_failed() {
             assert_eq!(tx.last_conflict(), *seen.last().unwrap());
             table.update(tx, &0, Item::OTHER.add(1))
         }));
-        let keys: Vec<_> = seen.iter().map(|seen| seen.as_ref().and_then(|conflict| conflict.key.clone())).collect();
+        let keys: Vec<_> = seen
+            .iter()
+            .map(|seen| seen.as_ref().and_then(|conflict| conflict.key.clone()))
+            .collect();
         assert_eq!(keys, [None, Some(vec![0]), Some(vec![1])]);
         // The session remembers; the next transaction begins without.
         assert_eq!(session.last_conflict().unwrap().key, Some(vec![1]));
@@ -151,7 +160,11 @@ fn a_conflict_names_the_key_however_the_table_keeps_it() {
         });
         assert_eq!(met, Err(Abort::AttemptsExhausted));
         let conflict = session.last_conflict().unwrap();
-        assert_eq!((conflict.key, conflict.key_is_longer), (Some(vec![3, 500]), false), "aware {aware}");
+        assert_eq!(
+            (conflict.key, conflict.key_is_longer),
+            (Some(vec![3, 500]), false),
+            "aware {aware}"
+        );
     }
 }
 
@@ -182,7 +195,11 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
             other.run(|tx| table.update(tx, &id, Item::COUNT.add(1)))?;
             table.update(tx, &id, Item::OTHER.add(1))
         };
-        let end = if cached { db.run_with(options, &mut body) } else { session.run_with(options, &mut body) };
+        let end = if cached {
+            db.run_with(options, &mut body)
+        } else {
+            session.run_with(options, &mut body)
+        };
         assert_eq!(end, Err(Abort::AttemptsExhausted));
         assert_eq!(told.take(), [[0], [1], [2]]);
         assert_eq!(unwrap(db.run(|tx| table.read(tx, &0, Item::COUNT))), 4);
@@ -213,7 +230,11 @@ fn limits_on_retrying_at_their_edges() {
         (none.deadline(past).attempts_max(1), 1, Abort::AttemptsExhausted),
         (none.deadline(far).attempts_max(3), 3, Abort::AttemptsExhausted),
         // The later word counts.
-        (none.attempts_max(7).attempts_max(2).deadline(past).deadline(far), 2, Abort::AttemptsExhausted),
+        (
+            none.attempts_max(7).attempts_max(2).deadline(past).deadline(far),
+            2,
+            Abort::AttemptsExhausted,
+        ),
     ];
     for (options, attempts, refusal) in cases {
         let mut made = 0;
@@ -224,7 +245,11 @@ fn limits_on_retrying_at_their_edges() {
             table.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!((hopeless, made), (Err(refusal), attempts), "{options:?}");
-        assert_eq!(session.run_with(options, |tx| Ok::<_, Abort>(tx.attempt())), Ok(1), "{options:?}");
+        assert_eq!(
+            session.run_with(options, |tx| Ok::<_, Abort>(tx.attempt())),
+            Ok(1),
+            "{options:?}"
+        );
     }
     // A deadline that passes inside the closure stops nothing but another attempt.
     let soon = || none.deadline(Instant::now() + Duration::from_millis(2));
@@ -248,7 +273,8 @@ fn limits_on_retrying_at_their_edges() {
     assert_eq!(late, Err(Abort::NotFound));
     // Giving way to the token counts as an attempt, and is not waited out beyond the limits.
     db.inner.engine.token.try_take(999);
-    let mut blocked = |options| session.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+    let mut blocked =
+        |options| session.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1)));
     assert_eq!(blocked(none.attempts_max(1)), Err(Abort::AttemptsExhausted));
     assert_eq!(blocked(none.deadline(past)), Err(Abort::DeadlinePassed));
     assert_eq!(blocked(none.deadline(far)), Ok(()), "nobody waits for the token for ever");
@@ -264,7 +290,10 @@ impl ForProtocol for Healthy {
         let pass = |count: u32| (0..count).for_each(|_| db.inner.engine.epochs.pass());
         pass(1);
         let health = db.health();
-        assert_eq!((health.epoch_lag_ms, health.oldest_pin, health.garbage, health.sessions), (0, None, 0, 0));
+        assert_eq!(
+            (health.epoch_lag_ms, health.oldest_pin, health.garbage, health.sessions),
+            (0, None, 0, 0)
+        );
         let mut session = db.session().unwrap();
         let number = session.number();
         unwrap(session.run(|tx| {
@@ -320,7 +349,8 @@ impl ForProtocol for TablesTellWhatTheyTake {
         let db = Database::<P>::builder().build().unwrap();
         assert_eq!(db.tables(), []);
         let small = db.table::<Item>("small").unwrap();
-        let large = db.table_with::<Item>("large", TableOptions::default().capacity(100_000)).unwrap();
+        let large =
+            db.table_with::<Item>("large", TableOptions::default().capacity(100_000)).unwrap();
         unwrap(db.run(|tx| (0..5_000).try_for_each(|id| large.insert(tx, Item::new(id, 0)))));
         assert_eq!(db.tables()[1].version_bytes, 0, "each row has one version");
         unwrap(db.run(|tx| large.update(tx, &1, Item::COUNT.add(1))));
@@ -328,11 +358,19 @@ impl ForProtocol for TablesTellWhatTheyTake {
         assert_eq!(tables[1].version_bytes > 0, P::VERSION_WORDS > 0);
         let names: Vec<_> = tables.iter().map(|table| &*table.name).collect();
         assert_eq!(names, ["small", "large"]);
-        for (table, described) in [(small.memory_bytes(), &tables[0]), (large.memory_bytes(), &tables[1])] {
-            assert_eq!(table, described.record_bytes + described.version_bytes + described.index_bytes);
+        for (table, described) in
+            [(small.memory_bytes(), &tables[0]), (large.memory_bytes(), &tables[1])]
+        {
+            assert_eq!(
+                table,
+                described.record_bytes + described.version_bytes + described.index_bytes
+            );
         }
         assert_eq!(tables[0].record_bytes, 0);
-        assert!(tables[1].record_bytes >= 5_000 * 4 * 8 && tables[1].index_bytes >= 100_000 * 8, "{tables:?}");
+        assert!(
+            tables[1].record_bytes >= 5_000 * 4 * 8 && tables[1].index_bytes >= 100_000 * 8,
+            "{tables:?}"
+        );
         let sum: usize = [small.memory_bytes(), large.memory_bytes()].iter().sum();
         assert!(sum <= db.health().reserved_bytes);
     }
@@ -353,7 +391,10 @@ fn a_row_is_shown_by_its_table_and_key() {
             (format!("{row:?}"), row.to_string()),
             (r#"Row { table: "rows", key: 7 }"#.into(), "rows[7]".into())
         );
-        assert_eq!(longs.find(tx, &long_key())?.to_string(), format!(r#"longs[b"{}"]"#, shown_bytes(5)));
+        assert_eq!(
+            longs.find(tx, &long_key())?.to_string(),
+            format!(r#"longs[b"{}"]"#, shown_bytes(5))
+        );
         Ok(())
     }));
 }
@@ -369,11 +410,16 @@ impl ForProtocol for ShownInALine {
         let shown = [format!("{db:?}"), format!("{session:?}"), format!("{items:?}")];
         let name = db.properties().name;
         assert!(
-            shown[0].starts_with(&format!(r#"Database {{ protocol: "{name}", tables: 1, sessions: 1, "#)),
+            shown[0].starts_with(&format!(
+                r#"Database {{ protocol: "{name}", tables: 1, sessions: 1, "#
+            )),
             "{shown:?}"
         );
         let number = session.number();
-        assert_eq!(shown[1], format!(r#"Session {{ protocol: "{name}", number: {number}, commits: 1, .. }}"#));
+        assert_eq!(
+            shown[1],
+            format!(r#"Session {{ protocol: "{name}", number: {number}, commits: 1, .. }}"#)
+        );
         assert_eq!(shown[2], r#"Table { name: "rows", row: "Item", .. }"#);
         assert!(shown.iter().all(|text| text.len() < 100 && !text.contains('\n')), "{shown:?}");
     }
@@ -385,7 +431,11 @@ fn databases_sessions_and_tables_are_shown_in_a_line() {
 }
 
 /// Runs something that ends in an abort, and says how often each cause is counted.
-fn causes(session: &mut Session<Occ>, expected: Abort, body: &dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>) -> Stats {
+fn causes(
+    session: &mut Session<Occ>,
+    expected: Abort,
+    body: &dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>,
+) -> Stats {
     let before = session.stats();
     let ended = session.run_with(RunOptions::new().attempts_max(2), body);
     assert_eq!(ended, Err(expected));
@@ -402,11 +452,13 @@ fn causes(session: &mut Session<Occ>, expected: Abort, body: &dyn Fn(&Tx<'_, Occ
 #[test]
 fn attempts_are_counted_by_what_they_ended_in() {
     let db = Database::<Occ>::builder().build().unwrap();
-    let (items, foreign) = (db.table::<Item>("items").unwrap(), Database::<Occ>::builder().build().unwrap());
+    let (items, foreign) =
+        (db.table::<Item>("items").unwrap(), Database::<Occ>::builder().build().unwrap());
     let foreign = foreign.table::<Item>("items").unwrap();
     unwrap(db.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
     let mut session = db.session().unwrap();
-    let counts = |stats: &Stats| stats.abort_reasons().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
+    let counts =
+        |stats: &Stats| stats.abort_reasons().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
 
     // Conflicts: two attempts, and one refusal to make a third.
     type Body<'a> = &'a dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>;
@@ -424,7 +476,10 @@ fn attempts_are_counted_by_what_they_ended_in() {
     for (cause, body) in [(Abort::ReadChanged, read_changed), (Abort::Phantom, phantom)] {
         let stats = causes(&mut session, Abort::AttemptsExhausted, body);
         assert_eq!(counts(&stats), [(cause.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
-        assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (2, 1, 0, 0));
+        assert_eq!(
+            (stats.total_aborts(), stats.retries, stats.commits, stats.user_errors),
+            (2, 1, 0, 0)
+        );
     }
     let locked = |session: &mut Session<Occ>, expected| {
         causes(session, expected, &|tx| items.update(tx, &1, Item::COUNT.add(1)))
@@ -434,28 +489,40 @@ fn attempts_are_counted_by_what_they_ended_in() {
         items.read_for_update(tx, &1, Item::COUNT)?;
         let other = || locked(&mut session, Abort::AttemptsExhausted);
         let stats = std::thread::scope(|scope| scope.spawn(other).join().unwrap());
-        assert_eq!(counts(&stats), [(Abort::Locked.name(), 2), (Abort::AttemptsExhausted.name(), 1)]);
+        assert_eq!(
+            counts(&stats),
+            [(Abort::Locked.name(), 2), (Abort::AttemptsExhausted.name(), 1)]
+        );
         // On the holder's thread it would wait for itself.
         let stats = locked(&mut session, Abort::Nested);
         assert_eq!(counts(&stats), [(Abort::Locked.name(), 1), (Abort::Nested.name(), 1)]);
         Ok(())
     }));
 
-    // Outcomes of updates are found by the engine; what a closure makes of any other abort is its own error.
+    // Outcomes of updates are found by the engine; what a closure makes of any other abort is its
+    // own error.
     let guard: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.sub(1).at_least(0));
     let overflow: Body<'_> = &|tx| items.update(tx, &1, Item::OTHER.sub(1_000));
     for (cause, body) in [(Abort::Guard, guard), (Abort::Overflow, overflow)] {
         let stats = causes(&mut session, cause, body);
         assert_eq!(counts(&stats), [(cause.name(), 1)]);
-        assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (0, 0, 0, 0));
+        assert_eq!(
+            (stats.total_aborts(), stats.retries, stats.commits, stats.user_errors),
+            (0, 0, 0, 0)
+        );
     }
     let duplicate: Body<'_> = &|tx| items.insert(tx, Item::new(1, 0));
     let absent: Body<'_> = &|tx| items.read(tx, &9_999, ());
     let elsewhere: Body<'_> = &|tx| foreign.read(tx, &1, ());
-    for (cause, body) in [(Abort::Duplicate, duplicate), (Abort::NotFound, absent), (Abort::ForeignTable, elsewhere)] {
+    for (cause, body) in
+        [(Abort::Duplicate, duplicate), (Abort::NotFound, absent), (Abort::ForeignTable, elsewhere)]
+    {
         let stats = causes(&mut session, cause, body);
         assert_eq!(counts(&stats), []);
-        assert_eq!((stats.total_aborts(), stats.retries, stats.commits, stats.user_errors), (0, 0, 0, 1));
+        assert_eq!(
+            (stats.total_aborts(), stats.retries, stats.commits, stats.user_errors),
+            (0, 0, 0, 1)
+        );
     }
 }
 
@@ -503,7 +570,8 @@ fn the_panic_of_an_updater_is_counted() {
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     unwrap(session.run(|tx| items.insert(tx, Item::new(1, 0))));
-    let ended = catch_unwind(AssertUnwindSafe(|| session.run(|tx| items.update_with(tx, &1, Boom))));
+    let ended =
+        catch_unwind(AssertUnwindSafe(|| session.run(|tx| items.update_with(tx, &1, Boom))));
     assert!(ended.is_err());
     assert_eq!((session.stats().commits, session.stats().user_errors), (1, 1));
 }

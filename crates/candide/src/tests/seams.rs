@@ -1,4 +1,5 @@
-//! What the layers above the protocols promise where they meet the user's code, each other, and a protocol's own order.
+//! What the layers above the protocols promise where they meet the user's code, each other, and a
+//! protocol's own order.
 
 use super::parcels::{Filed, Parcel};
 use super::patience::receive;
@@ -31,7 +32,8 @@ impl ForProtocol for GoneWhileModified {
         });
         assert_eq!(changed, Ok(()));
         let options = crate::RunOptions::new().attempts_max(3);
-        let found = session.run_with(options, |tx| filed.index(Filed::BY_CODE).get(tx, &5, Filed::NOTE));
+        let found =
+            session.run_with(options, |tx| filed.index(Filed::BY_CODE).get(tx, &5, Filed::NOTE));
         assert_eq!(found, Ok::<_, Abort>(None), "{}", P::NAME);
     }
 }
@@ -49,7 +51,8 @@ fn raw_iteration_within_raw_iteration_is_refused() {
         let parcels = db.table::<Parcel>("parcels").unwrap();
         assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok::<_, Abort>(()));
         let mut inner = None;
-        let outer = parcels.for_each_quiescent(|_| inner = Some(parcels.for_each_quiescent(|_| ())));
+        let outer =
+            parcels.for_each_quiescent(|_| inner = Some(parcels.for_each_quiescent(|_| ())));
         sender.send((outer.ok(), matches!(inner, Some(Err(Error::NotQuiescent))))).unwrap();
     });
     assert_eq!(receive("the outer iteration ends", &receiver), (Some(1), true));
@@ -95,15 +98,22 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
                         own.wait_for(2);
                     }
                 };
-                let note = |tx: &crate::Tx<'_>, number| parcels.update(tx, &(1, number), Parcel::NOTE.set(1));
-                let changed = with_hook(hook, || session.run(|tx| note(tx, 1).and_then(|()| note(tx, 2_000))));
+                let note = |tx: &crate::Tx<'_>, number| {
+                    parcels.update(tx, &(1, number), Parcel::NOTE.set(1))
+                };
+                let changed = with_hook(hook, || {
+                    session.run(|tx| note(tx, 1).and_then(|()| note(tx, 2_000)))
+                });
                 assert_eq!(changed, Ok(()));
             });
             step.wait_for(1);
         };
         let exported = parcels.export(&mut Slow { bytes: 0, meet: Some(&meet) });
         step.reach(2);
-        assert!(exported.is_err(), "it has row 1 from before and row 2000 from after: {exported:?}");
+        assert!(
+            exported.is_err(),
+            "it has row 1 from before and row 2000 from after: {exported:?}"
+        );
     });
 }
 
@@ -131,8 +141,9 @@ impl ForProtocol for ReadOnlyTellsNothing {
         let elsewhere = session.run_with(options, |tx| parcels.delete_if_present(tx, &(1, 9)));
         assert_eq!(elsewhere, Err(Abort::ReadOnly), "{}: whether or not it is there", P::NAME);
         for number in [8, 9] {
-            let held =
-                session.run_with(options, |tx| parcels.get_for_update(tx, &(1, number), Parcel::NUMBER).map(drop));
+            let held = session.run_with(options, |tx| {
+                parcels.get_for_update(tx, &(1, number), Parcel::NUMBER).map(drop)
+            });
             assert_eq!(held, Err(Abort::ReadOnly), "{}: whether or not it is there", P::NAME);
         }
     }
@@ -143,8 +154,8 @@ fn a_refusal_to_write_rests_on_nothing() {
     for_each_overlapping(&ReadOnlyTellsNothing);
 }
 
-/// One begins while the index is being filled, reads a row that another one changes along with an indexed column whose row has no
-/// entry yet, and then reads the index.
+/// One begins while the index is being filled, reads a row that another one changes along with an
+/// indexed column whose row has no entry yet, and then reads the index.
 struct EarlyReader;
 
 impl ForProtocol for EarlyReader {
@@ -154,7 +165,8 @@ impl ForProtocol for EarlyReader {
         let rows = (1..=100).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
         let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
-        let is_readable = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Readable));
+        let is_readable =
+            || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Readable));
         let by_code = || Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);
         thread::scope(|scope| {
             let own = step.clone();
@@ -167,7 +179,10 @@ impl ForProtocol for EarlyReader {
                     }
                 };
                 let options = IndexOptions::ordered();
-                with_hook(hook, || parcels.create_index("by_code", Parcel::CODE, options).map(drop)).unwrap();
+                with_hook(hook, || {
+                    parcels.create_index("by_code", Parcel::CODE, options).map(drop)
+                })
+                .unwrap();
             });
             step.wait_for(1);
             let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -187,7 +202,11 @@ impl ForProtocol for EarlyReader {
                 })
                 .unwrap();
             // Both changed together.
-            assert!([(0, Some(100)), (1, None)].contains(&(note, found)), "{}: {note} {found:?}", P::NAME);
+            assert!(
+                [(0, Some(100)), (1, None)].contains(&(note, found)),
+                "{}: {note} {found:?}",
+                P::NAME
+            );
         });
     }
 }
@@ -202,14 +221,20 @@ struct ForeignIndex;
 
 impl ForProtocol for ForeignIndex {
     fn run<P: Protocol>(&self) {
-        let (db, other) = (Database::<P>::builder().build().unwrap(), Database::<P>::builder().build().unwrap());
+        let (db, other) =
+            (Database::<P>::builder().build().unwrap(), Database::<P>::builder().build().unwrap());
         let parcels = other.table::<Parcel>("parcels").unwrap();
         for number in 1..10 {
-            assert_eq!(other.run(|tx| parcels.insert(tx, Parcel::new(1, number))), Ok::<_, Abort>(()));
+            assert_eq!(
+                other.run(|tx| parcels.insert(tx, Parcel::new(1, number))),
+                Ok::<_, Abort>(())
+            );
         }
-        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+        let by_code =
+            parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
         for options in [crate::RunOptions::new(), crate::RunOptions::new().read_only()] {
-            let found = db.run_with(options.attempts_max(3), |tx| by_code.get(tx, &1_001, Parcel::NUMBER));
+            let found =
+                db.run_with(options.attempts_max(3), |tx| by_code.get(tx, &1_001, Parcel::NUMBER));
             assert_eq!(found, Err(Abort::ForeignTable), "{}", P::NAME);
         }
     }
@@ -223,7 +248,10 @@ fn an_index_of_another_database_is_refused_as_such() {
 /// Has row 1 read up to a late time.
 fn read_until_late<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
     for note in 0..50 {
-        assert_eq!(db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))), Ok::<_, Abort>(()));
+        assert_eq!(
+            db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))),
+            Ok::<_, Abort>(())
+        );
     }
     let late = db.run(|tx| {
         parcels.read(tx, &(1, 1), Parcel::NOTE)?;
@@ -249,9 +277,14 @@ fn be_refused<P: Protocol>(
     })
 }
 
-/// Reads row 1 when the index is not enforced any more, but who has been refused is waited for; then, when it has gone and row 2 has
-/// got another code, that.
-fn look_in_between<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>, step: &Step, waits: &Step) -> (u64, u32) {
+/// Reads row 1 when the index is not enforced any more, but who has been refused is waited for;
+/// then, when it has gone and row 2 has got another code, that.
+fn look_in_between<P: Protocol>(
+    db: &Database<P>,
+    parcels: &Table<Parcel, P>,
+    step: &Step,
+    waits: &Step,
+) -> (u64, u32) {
     step.wait_for(2);
     waits.wait_for(2);
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -269,13 +302,18 @@ fn look_in_between<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>, st
     seen.unwrap()
 }
 
-/// Who was refused comes before the change of the code, which has been seen, but not the refused one's update.
+/// Who was refused comes before the change of the code, which has been seen, but not the refused
+/// one's update.
 fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen: (u64, u32)) {
-    assert!(!(refused == Ok(Err(Abort::NotUnique)) && seen == (0, 7)), "{}: {refused:?} {seen:?}", P::NAME);
+    assert!(
+        !(refused == Ok(Err(Abort::NotUnique)) && seen == (0, 7)),
+        "{}: {refused:?} {seen:?}",
+        P::NAME
+    );
 }
 
-/// Two are about to commit: one that a unique index has refused, and one that has read what the first one is about to change. Then
-/// the index goes, and the row that was in the way changes.
+/// Two are about to commit: one that a unique index has refused, and one that has read what the
+/// first one is about to change. Then the index goes, and the row that was in the way changes.
 struct RefusedByADroppedIndex;
 
 impl ForProtocol for RefusedByADroppedIndex {
@@ -284,7 +322,8 @@ impl ForProtocol for RefusedByADroppedIndex {
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=3).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        let by_code =
+            parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
         read_until_late(&db, &parcels);
         let (step, waits) = (Step::default(), Arc::new(Step::default()));
         thread::scope(|scope| {
@@ -335,13 +374,15 @@ const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)|
     0
 });
 
-/// As with an index that is dropped, of one that is never finished, since the user's code panics when it makes the last key.
+/// As with an index that is dropped, of one that is never finished, since the user's code panics
+/// when it makes the last key.
 struct RefusedByAnUnfinishedIndex;
 
 impl ForProtocol for RefusedByAnUnfinishedIndex {
     fn run<P: Protocol>(&self) {
         let db = Database::<P>::builder().passing_epochs().build().unwrap();
-        let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
+        let parcels =
+            db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
         let rows = (1..=LAST).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
         read_until_late(&db, &parcels);
@@ -356,7 +397,8 @@ impl ForProtocol for RefusedByAnUnfinishedIndex {
                     resume_unwind(Box::new("on purpose"))
                 })));
                 let options = IndexOptions::ordered().unique();
-                let create = || parcels.create_index("by_code", (Parcel::CODE, NOTHING), options).map(drop);
+                let create =
+                    || parcels.create_index("by_code", (Parcel::CODE, NOTHING), options).map(drop);
                 let (begun, mut at_waits) = (step.clone(), at_waits(parcels, waits));
                 let hook = move |point| {
                     // Not when it waits before the index is enforced.
@@ -388,20 +430,24 @@ impl ForProtocol for AloneWithIndexes {
     fn run<P: Protocol>(&self) {
         // The advancer would collect for a session whose thread the system has let wait.
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-        let (parcels, filed) = (db.table::<Parcel>("parcels").unwrap(), db.table::<Filed>("filed").unwrap());
+        let (parcels, filed) =
+            (db.table::<Parcel>("parcels").unwrap(), db.table::<Filed>("filed").unwrap());
         let by_place = filed.index(Filed::BY_PLACE);
         let mut session = db.session().unwrap();
         let mut seed = 7_u64;
         let mut below = move |limit: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % limit
         };
         for turn in 0..3_000 {
             if turn % 16 == 0 {
                 db.inner.engine.epochs.pass();
             }
-            let steps: Vec<[u64; 3]> =
-                (0..1 + below(12)).map(|_| [below(9), below(4), below((100 + turn).min(999))]).collect();
+            let steps: Vec<[u64; 3]> = (0..1 + below(12))
+                .map(|_| [below(9), below(4), below((100 + turn).min(999))])
+                .collect();
             let done = session.run_with(crate::RunOptions::new().attempts_max(1), |tx| {
                 for &[what, district, number] in &steps {
                     let (district, number) = (district as u8, number as u16);
@@ -449,12 +495,14 @@ fn rows_that_panic_are_not_asked_again() {
         Parcel::new((number / 1_000) as u8, number as u16)
     });
     let options = crate::LoadOptions::new().workers(std::num::NonZeroUsize::new(3).unwrap());
-    let loaded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| parcels.load(rows, options)));
+    let loaded =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| parcels.load(rows, options)));
     assert!(loaded.is_err());
     assert_eq!(asked.load(Ordering::SeqCst), 600);
 }
 
-/// As [`EarlyReader`], with one that does not know of the index and deletes a row before that is entered.
+/// As [`EarlyReader`], with one that does not know of the index and deletes a row before that is
+/// entered.
 struct UnawareDelete;
 
 // The row is the only one in the last batch.
@@ -464,7 +512,8 @@ impl ForProtocol for UnawareDelete {
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let rows = (1..=129).map(|number| Parcel::new(1, number));
         assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-        let (indexes, step, waits) = (&parcels.core().indexes, Step::default(), Arc::new(Step::default()));
+        let (indexes, step, waits) =
+            (&parcels.core().indexes, Step::default(), Arc::new(Step::default()));
         let is_at = |stage| indexes.get(0).is_some_and(|index| indexes.is_at(index, stage));
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -497,7 +546,11 @@ impl ForProtocol for UnawareDelete {
                     Ok::<_, Abort>((note, by_code.get(tx, &1_129, Parcel::NUMBER)?))
                 })
                 .unwrap();
-            assert!([(0, Some(129)), (1, None)].contains(&(note, found)), "{}: {note} {found:?}", P::NAME);
+            assert!(
+                [(0, Some(129)), (1, None)].contains(&(note, found)),
+                "{}: {note} {found:?}",
+                P::NAME
+            );
         });
     }
 }

@@ -40,8 +40,8 @@ pub(super) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
     (db, items, session)
 }
 
-/// Some threads change everything while others look, each by a snapshot of its own that it keeps for a while; all that they saw was
-/// so when the snapshot was made, or after that.
+/// Some threads change everything while others look, each by a snapshot of its own that it keeps
+/// for a while; all that they saw was so when the snapshot was made, or after that.
 #[test]
 fn histories_with_snapshots_are_strictly_serializable() {
     histories_with_snapshots_are_strictly_serializable_under::<Mvcc>();
@@ -57,13 +57,16 @@ fn histories_with_snapshots_are_strictly_serializable_under<P: Chained>() {
             .map(|thread| {
                 let mix = &mix;
                 scope.spawn(move || {
-                    let (mut session, mut random) = (mix.db.session().unwrap(), Random::seeded(thread));
+                    let (mut session, mut random) =
+                        (mix.db.session().unwrap(), Random::seeded(thread));
                     for _ in 0..300 {
                         if thread % 2 == 0 {
                             (0..10).for_each(|_| mix.step(&mut session, &mut random, 5));
                         } else {
                             let snapshot = mix.db.snapshot();
-                            (0..4).for_each(|_| mix.look_back(&mut session, &snapshot, &mut random, 6));
+                            (0..4).for_each(|_| {
+                                mix.look_back(&mut session, &snapshot, &mut random, 6)
+                            });
                         }
                     }
                 })
@@ -180,7 +183,10 @@ fn memory_is_flat_while_a_snapshot_is_kept_under<P: Chained>() {
     assert!((0..4).all(|id| count(&snapshot, &items, id) == Some(0)));
     drop(snapshot);
     collect(&db, &mut session);
-    assert_eq!(((0..4).map(|id| versions(&db, &items, id)).sum::<usize>(), db.memory().garbage), (4, 0));
+    assert_eq!(
+        ((0..4).map(|id| versions(&db, &items, id)).sum::<usize>(), db.memory().garbage),
+        (4, 0)
+    );
 }
 
 #[test]
@@ -200,7 +206,8 @@ fn deleted_rows_and_younger_ones_are_as_they_were_under<P: Chained>() {
     ok(session.run(|tx| items.delete(tx, &9)));
     collect(&db, &mut session);
     let rows = |snapshot: &Snapshot<P>| {
-        let mut rows = ok(snapshot.run(|tx| items.iter(tx, Item::COUNT).collect::<Result<Vec<_>, _>>()));
+        let mut rows =
+            ok(snapshot.run(|tx| items.iter(tx, Item::COUNT).collect::<Result<Vec<_>, _>>()));
         rows.sort_unstable();
         rows
     };
@@ -214,7 +221,10 @@ fn deleted_rows_and_younger_ones_are_as_they_were_under<P: Chained>() {
     drop(between);
     collect(&db, &mut session);
     // The key of row 9 has no record any more.
-    assert_eq!((versions(&db, &items, 9), versions(&db, &items, 1), db.memory().garbage), (0, 1, 0));
+    assert_eq!(
+        (versions(&db, &items, 9), versions(&db, &items, 1), db.memory().garbage),
+        (0, 1, 0)
+    );
 }
 
 #[test]
@@ -227,16 +237,20 @@ fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();
-    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-    ok(session.run(|tx| (0..1_000).try_for_each(|number| parcels.insert(tx, Parcel::new(1, number)))));
+    let by_code =
+        parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+    ok(session
+        .run(|tx| (0..1_000).try_for_each(|number| parcels.insert(tx, Parcel::new(1, number)))));
     let rows = ok(session.run(|tx| parcels.scan(tx, .., Whole).collect::<Result<Vec<_>, _>>()));
     let snapshot = db.snapshot();
-    let too_young = parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
+    let too_young =
+        parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
     for number in 0..1_000 {
         ok(session.run(|tx| match number % 3 {
             0 => parcels.delete(tx, &(1, number)),
             1 => parcels.modify(tx, &(1, number), Parcel::CODE, |code| *code += 1 << 20),
-            _ => parcels.insert(tx, Parcel { code: 1 << 21 | u32::from(number), ..Parcel::new(0, number) }),
+            _ => parcels
+                .insert(tx, Parcel { code: 1 << 21 | u32::from(number), ..Parcel::new(0, number) }),
         }));
         if number % 100 == 0 {
             db.inner.engine.epochs.pass();
@@ -250,12 +264,15 @@ fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
         seen.push((key, row));
     });
     assert_eq!((counted, seen == rows), (Ok(1_000), true));
-    let some = snapshot.for_each(&parcels, (1, 100)..(1, 700), (), |key, ()| assert!((100..700).contains(&key.1)));
+    let some = snapshot
+        .for_each(&parcels, (1, 100)..(1, 700), (), |key, ()| assert!((100..700).contains(&key.1)));
     assert_eq!(some, Ok(600));
     let mut back = Vec::new();
     let counted = snapshot.for_each_rev(&parcels, .., Whole, |key, row| back.push((key, row)));
     assert_eq!((counted, back.iter().rev().eq(&rows)), (Ok(1_000), true));
-    let some = snapshot.for_each_rev(&parcels, (1, 100)..(1, 700), (), |key, ()| assert!((100..700).contains(&key.1)));
+    let some = snapshot.for_each_rev(&parcels, (1, 100)..(1, 700), (), |key, ()| {
+        assert!((100..700).contains(&key.1))
+    });
     assert_eq!(some, Ok(600));
     ok(snapshot.run(|tx| {
         let back: Vec<_> = parcels.scan_rev(tx, .., Whole).collect::<Result<_, _>>()?;
@@ -269,7 +286,8 @@ fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
     }));
     // Who looks at the present finds rows by it.
     let colour = rows[1].1.colour;
-    let by_present = |tx: &crate::Tx<'_, P>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
+    let by_present =
+        |tx: &crate::Tx<'_, P>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
     let found = ok(db.run_read_only(by_present));
     assert!(!found.is_empty() && found == ok(db.run(by_present)));
 }
@@ -282,20 +300,26 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too() {
 
 fn rows_come_in_parts_under<P: Chained>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
-    let (parcels, items) = (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("items").unwrap());
+    let (parcels, items) =
+        (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("items").unwrap());
     let mut session = db.session().unwrap();
-    let by_shelf = parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
-    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique()).unwrap();
+    let by_shelf =
+        parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
+    let by_code =
+        parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique()).unwrap();
     // 600 rows of two shelves: a part ends between rows of the same shelf.
     ok(session.run(|tx| {
-        (0..600)
-            .try_for_each(|number| parcels.insert(tx, Parcel { shelf: (number % 2) as u8, ..Parcel::new(1, number) }))
+        (0..600).try_for_each(|number| {
+            parcels.insert(tx, Parcel { shelf: (number % 2) as u8, ..Parcel::new(1, number) })
+        })
     }));
     ok(session.run(|tx| (0..600).try_for_each(|id| items.insert(tx, Item::new(id, 1)))));
     let shelves = ok(session.run(|tx| by_shelf.scan(tx, .., Whole).collect::<Result<Vec<_>, _>>()));
-    let codes = ok(session.run(|tx| by_code.scan(tx, 10..500, Whole).collect::<Result<Vec<_>, _>>()));
+    let codes =
+        ok(session.run(|tx| by_code.scan(tx, 10..500, Whole).collect::<Result<Vec<_>, _>>()));
     let snapshot = db.snapshot();
-    let too_young = parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::ordered()).unwrap();
+    let too_young =
+        parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::ordered()).unwrap();
     for number in 0..600 {
         ok(session.run(|tx| match number % 3 {
             0 => parcels.delete(tx, &(1, number)),
@@ -323,9 +347,11 @@ fn rows_come_in_parts_under<P: Chained>() {
     let counted = snapshot.for_each_by(&by_code, 10..500, Whole, |key, row| seen.push((key, row)));
     assert_eq!((counted, seen == codes), (Ok(codes.len()), true));
     seen.clear();
-    let counted = snapshot.for_each_by_rev(&by_code, 10..500, Whole, |key, row| seen.push((key, row)));
+    let counted =
+        snapshot.for_each_by_rev(&by_code, 10..500, Whole, |key, row| seen.push((key, row)));
     assert_eq!((counted, seen.iter().rev().eq(&codes)), (Ok(codes.len()), true));
-    let refused = snapshot.for_each_by(&too_young, .., (), |_, ()| panic!("it is younger than the snapshot"));
+    let refused =
+        snapshot.for_each_by(&too_young, .., (), |_, ()| panic!("it is younger than the snapshot"));
     assert_eq!(refused, Err(Abort::NoIndex));
     let mut ids = Vec::new();
     let counted = snapshot.for_each_unordered(&items, Item::COUNT, |id, count| {
@@ -337,7 +363,8 @@ fn rows_come_in_parts_under<P: Chained>() {
     assert_eq!((counted, ids.into_iter().eq(0..600)), (Ok(600), true));
 }
 
-/// As long as `each` has the rows of a part, nobody waits for the snapshot: who goes through much holds no epochs back.
+/// As long as `each` has the rows of a part, nobody waits for the snapshot: who goes through much
+/// holds no epochs back.
 #[test]
 fn nothing_is_pinned_between_two_parts() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -402,9 +429,15 @@ fn health_tells_of_the_oldest_snapshot_under<P: Chained>() {
     add(&mut session, &items, 1);
     let young = db.snapshot();
     assert!(old.timestamp() < young.timestamp());
-    assert_eq!(db.health().oldest_snapshot, Some(OldestSnapshot { age_ms: 5, timestamp: old.timestamp() }));
+    assert_eq!(
+        db.health().oldest_snapshot,
+        Some(OldestSnapshot { age_ms: 5, timestamp: old.timestamp() })
+    );
     drop(old);
-    assert_eq!(db.health().oldest_snapshot, Some(OldestSnapshot { age_ms: 0, timestamp: young.timestamp() }));
+    assert_eq!(
+        db.health().oldest_snapshot,
+        Some(OldestSnapshot { age_ms: 0, timestamp: young.timestamp() })
+    );
     drop(young);
     assert_eq!(db.health().oldest_snapshot, None);
 }
@@ -433,8 +466,11 @@ fn what_is_moved_about_is_always_all_there_under<P: Chained>() {
                     // Rows go from table to table, and some of what is in them from row to row.
                     let (from, to) = (random.below(ROWS), random.below(ROWS));
                     ok(session.run(|tx| {
-                        let (here, there) =
-                            if left.get(tx, &from, ())?.is_some() { (left, right) } else { (right, left) };
+                        let (here, there) = if left.get(tx, &from, ())?.is_some() {
+                            (left, right)
+                        } else {
+                            (right, left)
+                        };
                         let row = here.read(tx, &from, Whole)?;
                         here.delete(tx, &from)?;
                         there.insert(tx, row)?;

@@ -1,4 +1,5 @@
-//! A long transaction among short ones that keep changing what it reads; and how others give way to who has failed too often.
+//! A long transaction among short ones that keep changing what it reads; and how others give way to
+//! who has failed too often.
 
 use super::parcels::Parcel;
 use super::patience::eventually_with;
@@ -14,8 +15,9 @@ use crate::{Abort, Database, RunOptions};
 const ROWS: u64 = 10_000;
 /// Threads that update them, more than there are cores.
 const WRITERS: u64 = 8;
-/// Attempts until a transaction asks for the token, to which new commits yield, and some more: for commits that were on
-/// their way, and for the token to be had. Writers wait for it for as long as it takes: how long that is, is up to the machine.
+/// Attempts until a transaction asks for the token, to which new commits yield, and some more: for
+/// commits that were on their way, and for the token to be had. Writers wait for it for as long as
+/// it takes: how long that is, is up to the machine.
 const ATTEMPTS_MAX: u32 = 32 + 64;
 /// How long a transaction that has the token gives others time to do what they must not.
 const PAUSE: Duration = Duration::from_millis(3);
@@ -40,7 +42,8 @@ impl ForProtocol for Starving {
                     let mut session = db.session().unwrap();
                     let mut random = Random::seeded(thread);
                     while !done.load(Ordering::Relaxed) {
-                        // Both groups: under every protocol, whoever has read the row has to notice.
+                        // Both groups: under every protocol, whoever has read the row has to
+                        // notice.
                         let key = random.below(ROWS);
                         let update = (Item::COUNT.add(1), Item::OTHER.add(1));
                         let updated = session.run(|tx| table.update(tx, &key, update));
@@ -81,8 +84,8 @@ impl ForProtocol for Starving {
     }
 }
 
-/// Waits until some rows have been updated, or writers wait because of the token: otherwise the long transaction might be over before
-/// the operating system lets the writers run.
+/// Waits until some rows have been updated, or writers wait because of the token: otherwise the
+/// long transaction might be over before the operating system lets the writers run.
 fn let_others_update<P: Protocol>(db: &Database<P>, updates: &AtomicU64) {
     let before = updates.load(Ordering::Relaxed);
     while updates.load(Ordering::Relaxed) < before + 10 {
@@ -116,7 +119,9 @@ impl ForProtocol for YieldsAmidAScan {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let mut session = db.session().unwrap();
-        run(&mut session, |tx| parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number))));
+        run(&mut session, |tx| {
+            parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number)))
+        });
         db.inner.engine.token.try_take(999);
         // Told outside: a panic of a doomed attempt is never seen.
         let mut told = Vec::new();
@@ -129,8 +134,16 @@ impl ForProtocol for YieldsAmidAScan {
         });
         db.inner.engine.token.release(999);
         let over = Some(Err(Abort::Yielded));
-        assert_eq!(told, [Some(Ok(())), over, over, None], "what it has at hand is not given out any more");
-        assert_eq!((yielded, parcels.len_estimate()), (CONFLICT, 10), "a link would disturb the token's holder");
+        assert_eq!(
+            told,
+            [Some(Ok(())), over, over, None],
+            "what it has at hand is not given out any more"
+        );
+        assert_eq!(
+            (yielded, parcels.len_estimate()),
+            (CONFLICT, 10),
+            "a link would disturb the token's holder"
+        );
     }
 }
 

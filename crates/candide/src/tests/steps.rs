@@ -11,7 +11,10 @@ pub(crate) const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attemp
 pub(crate) const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// Runs a transaction that nothing stands in the way of.
-pub(crate) fn run<T, P: Protocol>(session: &mut Session<P>, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
+pub(crate) fn run<T, P: Protocol>(
+    session: &mut Session<P>,
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+) -> T {
     session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{}: {e}", P::NAME))
 }
 

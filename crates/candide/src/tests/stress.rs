@@ -137,10 +137,17 @@ impl ForProtocol for Churn {
                 let key = random.below(KEYS);
                 if random.below(3) == 0 {
                     let found = session.run(|tx| {
-                        Ok::<_, Abort>((tables[0].get(tx, &key, Whole)?, tables[1].get(tx, &key, Item::OTHER)?))
+                        Ok::<_, Abort>((
+                            tables[0].get(tx, &key, Whole)?,
+                            tables[1].get(tx, &key, Item::OTHER)?,
+                        ))
                     });
                     let (left, right) = found.unwrap();
-                    assert_eq!(usize::from(left.is_some()) + usize::from(right.is_some()), 1, "key {key}");
+                    assert_eq!(
+                        usize::from(left.is_some()) + usize::from(right.is_some()),
+                        1,
+                        "key {key}"
+                    );
                 } else {
                     session
                         .run(|tx| {
@@ -179,7 +186,9 @@ impl ForProtocol for Growth {
             let mut random = Random::seeded(thread);
             for number in 0..PER_THREAD {
                 let key = number * THREADS + thread;
-                session.run(|tx| table.insert(tx, Item::new(key, key as i64))).unwrap_or_else(|e: Abort| panic!("{e}"));
+                session
+                    .run(|tx| table.insert(tx, Item::new(key, key as i64)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"));
                 inserted[thread as usize].store(number + 1, Ordering::Release);
                 // What someone has inserted is there, however the index is moving.
                 let other = random.below(THREADS);
@@ -193,7 +202,8 @@ impl ForProtocol for Growth {
             }
         });
         let mut count = 0;
-        let rows = table.for_each_quiescent(|row| count += u64::from(row.count as u64 == row.id)).unwrap();
+        let rows =
+            table.for_each_quiescent(|row| count += u64::from(row.count as u64 == row.id)).unwrap();
         assert_eq!((rows as u64, count), (PER_THREAD * THREADS, PER_THREAD * THREADS));
     }
 }
@@ -240,7 +250,8 @@ impl ForProtocol for LongAgainstShort {
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
         for id in 0..ROWS {
-            db.run(|tx| table.insert(tx, Item::new(id, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+            db.run(|tx| table.insert(tx, Item::new(id, 0)))
+                .unwrap_or_else(|e: Abort| panic!("{e}"));
         }
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -270,7 +281,8 @@ impl ForProtocol for LongAgainstShort {
                         table.update(tx, &0, Item::OTHER.set(sum as u64))
                     })
                     .unwrap_or_else(|e: Abort| panic!("{e}"));
-                // 32 attempts until it asks for the token; a few more for commits on their way and a late claim.
+                // 32 attempts until it asks for the token; a few more for commits on their way and
+                // a late claim.
                 assert!(attempts < 200, "{attempts} attempts");
             }
             done.store(true, Ordering::Relaxed);

@@ -1,8 +1,10 @@
-//! The whole of a table's operations against a map: scans that are held open, indexes, and all that goes on meanwhile.
+//! The whole of a table's operations against a map: scans that are held open, indexes, and all that
+//! goes on meanwhile.
 //!
-//! A script is a transaction. The map is given the script first, and says what each operation must show; a scan must show the
-//! rows as they were when it was made, whatever came between its making and its last row. All sequences of up to four operations are tried.
-//! With `CANDIDE_SHORT=1`, of up to three, and a fourth of the random scripts.
+//! A script is a transaction. The map is given the script first, and says what each operation must
+//! show; a scan must show the rows as they were when it was made, whatever came between its making
+//! and its last row. All sequences of up to four operations are tried. With `CANDIDE_SHORT=1`, of
+//! up to three, and a fourth of the random scripts.
 
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Parcel};
@@ -13,8 +15,9 @@ use crate::protocol::{Occ, Protocol};
 use crate::sync::Random;
 use crate::sync::size::{Sample, is_short};
 use crate::{
-    Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexKind, IndexOptions, IndexScan, Indexed,
-    Ordered, Prefix, Projection, Record, Refused, RunOptions, Scan, Session, Table, TableOptions, Tx, Updater, Whole,
+    Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexKind, IndexOptions,
+    IndexScan, Indexed, Ordered, Prefix, Projection, Record, Refused, RunOptions, Scan, Session,
+    Table, TableOptions, Tx, Updater, Whole,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -24,7 +27,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 type Key = (u8, u16);
 type Place = (u8, i8);
 
-/// The group of code, shelf and weight; of owner, colour and count; of the note. The indexes know the first two.
+/// The group of code, shelf and weight; of owner, colour and count; of the note. The indexes know
+/// the first two.
 const ROW: u8 = 1;
 const STATE: u8 = 2;
 const TEXT: u8 = 4;
@@ -47,7 +51,12 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
     type ByCode: IndexKind;
 
     /// An update of the code, if the type lets it be made.
-    fn set_code<P: Protocol>(_: &Table<Self, P>, _: &Tx<'_, P>, _: &Key, _: u32) -> Option<Result<(), Abort>> {
+    fn set_code<P: Protocol>(
+        _: &Table<Self, P>,
+        _: &Tx<'_, P>,
+        _: &Key,
+        _: u32,
+    ) -> Option<Result<(), Abort>> {
         None
     }
 
@@ -109,9 +118,15 @@ impl Goods for Parcel {
             (Source::Range(Bound::Included(lower), Bound::Excluded(upper)), Direction::Forward) => {
                 Some(table.scan(tx, lower..upper, projection))
             }
-            (Source::Range(lower, upper), Direction::Forward) => Some(table.scan(tx, (lower, upper), projection)),
-            (Source::Range(lower, upper), Direction::Reverse) => Some(table.scan_rev(tx, (lower, upper), projection)),
-            (Source::District(district), Direction::Forward) => Some(table.scan(tx, Prefix((district,)), projection)),
+            (Source::Range(lower, upper), Direction::Forward) => {
+                Some(table.scan(tx, (lower, upper), projection))
+            }
+            (Source::Range(lower, upper), Direction::Reverse) => {
+                Some(table.scan_rev(tx, (lower, upper), projection))
+            }
+            (Source::District(district), Direction::Forward) => {
+                Some(table.scan(tx, Prefix((district,)), projection))
+            }
             (Source::District(district), Direction::Reverse) => {
                 Some(table.scan_rev(tx, Prefix((district,)), projection))
             }
@@ -133,8 +148,13 @@ impl Goods for Parcel {
     }
 
     fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error> {
-        let by_place = table.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())?;
-        let by_code = table.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique())?;
+        let by_place = table.create_index(
+            "by_place",
+            (Parcel::SHELF, Parcel::OWNER),
+            IndexOptions::ordered(),
+        )?;
+        let by_code =
+            table.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique())?;
         let by_colour = table.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed())?;
         Ok(Indexes { by_code, by_place, by_colour })
     }
@@ -178,8 +198,15 @@ enum Look {
     Nothing,
 }
 
-const LOOKS: [Look; 7] =
-    [Look::Whole, Look::Weight, Look::Count, Look::Note, Look::CodeAndNote, Look::Indexed, Look::Nothing];
+const LOOKS: [Look; 7] = [
+    Look::Whole,
+    Look::Weight,
+    Look::Count,
+    Look::Note,
+    Look::CodeAndNote,
+    Look::Indexed,
+    Look::Nothing,
+];
 
 /// What was read.
 type Seen = [i64; 7];
@@ -228,10 +255,13 @@ impl Look {
             Look::Weight => what.with(G::WEIGHT, |weight| some(weight, 0)),
             Look::Count => what.with(G::COUNT, |count| some(count.into(), 0)),
             Look::Note => what.with(G::NOTE, |note| some(note as i64, 0)),
-            Look::CodeAndNote => what.with((G::CODE, G::NOTE), |(code, note)| some(code.into(), note as i64)),
-            Look::Indexed => what.with((G::CODE, (G::SHELF, G::OWNER), G::COLOUR), |(code, (shelf, owner), colour)| {
-                indexed(code, shelf, owner, colour)
-            }),
+            Look::CodeAndNote => {
+                what.with((G::CODE, G::NOTE), |(code, note)| some(code.into(), note as i64))
+            }
+            Look::Indexed => what.with(
+                (G::CODE, (G::SHELF, G::OWNER), G::COLOUR),
+                |(code, (shelf, owner), colour)| indexed(code, shelf, owner, colour),
+            ),
             Look::Nothing => what.with((), |()| some(0, 0)),
         }
     }
@@ -241,7 +271,11 @@ impl Look {
 trait WithProjection<G: Goods> {
     type Output;
 
-    fn with<Pr: Projection<G> + 'static>(self, projection: Pr, see: fn(Pr::Value) -> Seen) -> Self::Output;
+    fn with<Pr: Projection<G> + 'static>(
+        self,
+        projection: Pr,
+        see: fn(Pr::Value) -> Seen,
+    ) -> Self::Output;
 }
 
 /// Where the rows of a scan come from.
@@ -312,7 +346,9 @@ impl Change {
             Change::Place(shelf, owner) => (row.shelf, row.owner) = (shelf, owner),
             Change::Colour(colour) => row.colour = colour,
             Change::CodeAndNote(code, note) => (row.code, row.note) = (code, note),
-            Change::Whole(other) => row = Parcel { district: row.district, number: row.number, ..other },
+            Change::Whole(other) => {
+                row = Parcel { district: row.district, number: row.number, ..other }
+            }
         }
         row
     }
@@ -328,7 +364,8 @@ enum Operation {
     Put(Parcel),
     Upsert(Parcel, Blind),
     Update(Key, Blind),
-    /// A blind update of the weight and of the code: refused as a whole while an index keeps the code.
+    /// A blind update of the weight and of the code: refused as a whole while an index keeps the
+    /// code.
     UpdateCode(Key, u32),
     UpdateIfPresent(Key, Blind),
     Modify(Key, Change),
@@ -341,7 +378,8 @@ enum Operation {
     Clear,
     /// Some rows of a scan.
     Take(Reading, usize),
-    /// A scan that goes on beside the operations after it, and is gone through to its end after them all.
+    /// A scan that goes on beside the operations after it, and is gone through to its end after
+    /// them all.
     Open(Reading),
     /// Some more rows of a scan that is open.
     Step(usize, usize),
@@ -385,7 +423,8 @@ impl Expected {
             (Expected::Rows { rows, in_order: false, at_most }, Shown::Rows(shown)) => {
                 let mut left = rows.clone();
                 let are_rows = shown.iter().all(|shown| {
-                    let found = left.iter().position(|&(key, seen)| seen.map(|seen| (key, seen)) == *shown);
+                    let found =
+                        left.iter().position(|&(key, seen)| seen.map(|seen| (key, seen)) == *shown);
                     found.map(|found| left.swap_remove(found)).is_some()
                 });
                 let refused = shown.iter().position(|shown| shown.is_err());
@@ -458,7 +497,9 @@ fn is_present(result: Result<(), Abort>) -> Result<bool, Abort> {
 impl Model {
     /// What reading these groups of a row fails with.
     fn failure(&self, rules: Rules, key: Key, groups: u8) -> Result<(), Abort> {
-        let of = |groups: u8| self.failed.iter().find(|failed| failed.0 == key && failed.1 & groups != 0);
+        let of = |groups: u8| {
+            self.failed.iter().find(|failed| failed.0 == key && failed.1 & groups != 0)
+        };
         let failed = if rules.split {
             [ROW, STATE, TEXT].into_iter().find_map(|group| of(group & groups))
         } else {
@@ -483,7 +524,11 @@ impl Model {
     }
 
     fn insert(&mut self, rules: Rules, row: Parcel) -> Result<bool, Abort> {
-        if self.rows.contains_key(&row.key()) { Ok(false) } else { self.place(rules, row).map(|()| true) }
+        if self.rows.contains_key(&row.key()) {
+            Ok(false)
+        } else {
+            self.place(rules, row).map(|()| true)
+        }
     }
 
     fn update(&mut self, key: Key, blind: Blind) -> Result<(), Abort> {
@@ -556,12 +601,14 @@ impl Model {
             }
             Operation::Insert(row) => {
                 let inserted = self.insert(rules, row);
-                done(inserted.and_then(|is_new| if is_new { Ok(()) } else { Err(Abort::Duplicate) }))
+                done(
+                    inserted.and_then(|is_new| if is_new { Ok(()) } else { Err(Abort::Duplicate) }),
+                )
             }
             Operation::InsertIfAbsent(row) => whether(self.insert(rules, row)),
-            Operation::InsertMany(ref rows) => done(
-                rows.iter().try_for_each(|&row| if self.insert(rules, row)? { Ok(()) } else { Err(Abort::Duplicate) }),
-            ),
+            Operation::InsertMany(ref rows) => done(rows.iter().try_for_each(|&row| {
+                if self.insert(rules, row)? { Ok(()) } else { Err(Abort::Duplicate) }
+            })),
             Operation::Put(row) => {
                 let is_readable = match self.rows.contains_key(&row.key()) && rules.indexed {
                     true => self.failure(rules, row.key(), INDEXED),
@@ -577,7 +624,8 @@ impl Model {
             Operation::UpdateIfPresent(key, blind) => whether(is_present(self.update(key, blind))),
             Operation::UpdateCode(..) if rules.names_indexes => Expected::LeftOut,
             Operation::UpdateCode(key, code) => {
-                let refusals = [Shown::Done(Err(Abort::Indexed)), Shown::Done(Err(Abort::NotFound))];
+                let refusals =
+                    [Shown::Done(Err(Abort::Indexed)), Shown::Done(Err(Abort::NotFound))];
                 match self.rows.get_mut(&key) {
                     // Which of the two depends on whether there is a record.
                     None if rules.indexed => Expected::OneOf(refusals),
@@ -590,8 +638,12 @@ impl Model {
                 }
             }
             Operation::Modify(key, change) => done(self.modify(rules, key, change)),
-            Operation::ModifyIfPresent(key, change) => whether(is_present(self.modify(rules, key, change))),
-            Operation::ModifyByCode(..) | Operation::GetByCode(..) if !rules.indexed => Expected::LeftOut,
+            Operation::ModifyIfPresent(key, change) => {
+                whether(is_present(self.modify(rules, key, change)))
+            }
+            Operation::ModifyByCode(..) | Operation::GetByCode(..) if !rules.indexed => {
+                Expected::LeftOut
+            }
             Operation::ModifyByCode(code, change) => {
                 let found = self.rows.values().find(|row| row.code == code).map(|row| row.key());
                 done(found.ok_or(Abort::NotFound).and_then(|key| self.modify(rules, key, change)))
@@ -604,7 +656,9 @@ impl Model {
             Operation::DeleteIfPresent(key) => whether(is_present(self.delete(rules, key))),
             // How far it came would depend on the order.
             Operation::Clear if !self.failed.is_empty() => Expected::LeftOut,
-            Operation::Clear => Expected::This(Shown::Number(Ok(std::mem::take(&mut self.rows).len()))),
+            Operation::Clear => {
+                Expected::This(Shown::Number(Ok(std::mem::take(&mut self.rows).len())))
+            }
             Operation::Take(reading, at_most) => self.reading(rules, reading, at_most),
             Operation::Open(reading) => {
                 let expected = self.reading(rules, reading, usize::MAX);
@@ -718,22 +772,33 @@ struct OpenScan<'a, 't, G: Goods, P: Protocol> {
 impl<'t, G: Goods, P: Protocol> WithProjection<G> for OpenScan<'_, 't, G, P> {
     type Output = Open<'t>;
 
-    fn with<Pr: Projection<G> + 'static>(self, projection: Pr, see: fn(Pr::Value) -> Seen) -> Open<'t> {
+    fn with<Pr: Projection<G> + 'static>(
+        self,
+        projection: Pr,
+        see: fn(Pr::Value) -> Seen,
+    ) -> Open<'t> {
         let OpenScan { stage: &Stage { table, indexes, tx, .. }, source, direction } = self;
-        let see = move |row: Result<(Key, Pr::Value), Abort>| row.map(|(key, value)| (key, see(value)));
+        let see =
+            move |row: Result<(Key, Pr::Value), Abort>| row.map(|(key, value)| (key, see(value)));
         let indexes = || indexes.expect("no others are read then");
         match (source, direction) {
             (Source::All, _) => Box::new(table.iter(tx, projection).map(see)),
-            (Source::Code(code), _) => Box::new(indexes().by_code.rows(tx, &code, projection).map(see)),
+            (Source::Code(code), _) => {
+                Box::new(indexes().by_code.rows(tx, &code, projection).map(see))
+            }
             (Source::Codes(lower, upper), _) => {
                 let scan = G::codes(&indexes().by_code, tx, (lower, upper), direction, projection);
                 Box::new(scan.expect("is ordered").map(see))
             }
-            (Source::Colour(colour), _) => Box::new(indexes().by_colour.rows(tx, &colour, projection).map(see)),
+            (Source::Colour(colour), _) => {
+                Box::new(indexes().by_colour.rows(tx, &colour, projection).map(see))
+            }
             (Source::Place(place), Direction::Forward) => {
                 Box::new(indexes().by_place.rows(tx, &place, projection).map(see))
             }
-            (Source::Place(place), _) => Box::new(indexes().by_place.scan_rev(tx, place..=place, projection).map(see)),
+            (Source::Place(place), _) => {
+                Box::new(indexes().by_place.scan_rev(tx, place..=place, projection).map(see))
+            }
             (Source::Places(lower, upper), Direction::Forward) => {
                 Box::new(indexes().by_place.scan(tx, (lower, upper), projection).map(see))
             }
@@ -746,9 +811,9 @@ impl<'t, G: Goods, P: Protocol> WithProjection<G> for OpenScan<'_, 't, G, P> {
             (Source::Shelf(shelf), _) => {
                 Box::new(indexes().by_place.scan_rev(tx, Prefix((shelf,)), projection).map(see))
             }
-            (Source::Range(..) | Source::District(_), _) => {
-                Box::new(G::range(table, tx, &source, direction, projection).expect("has ranges").map(see))
-            }
+            (Source::Range(..) | Source::District(_), _) => Box::new(
+                G::range(table, tx, &source, direction, projection).expect("has ranges").map(see),
+            ),
         }
     }
 }
@@ -766,9 +831,13 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Blind::Guarded(weight) => table.update(tx, key, G::WEIGHT.sub(weight).at_least(0)),
             Blind::Count(count) => table.update(tx, key, G::COUNT.add(count)),
             Blind::Note(note) => table.update(tx, key, G::NOTE.max(note)),
-            Blind::Three(weight, note) => table.update(tx, key, (G::WEIGHT.add(weight), G::NOTE.set(note))),
+            Blind::Three(weight, note) => {
+                table.update(tx, key, (G::WEIGHT.add(weight), G::NOTE.set(note)))
+            }
             Blind::Double => table.update_with(tx, key, Double(PhantomData)),
-            Blind::Scale(factor, summand) => table.update_with(tx, key, Scale(factor, summand, PhantomData)),
+            Blind::Scale(factor, summand) => {
+                table.update_with(tx, key, Scale(factor, summand, PhantomData))
+            }
         }
     }
 
@@ -776,10 +845,14 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
         let Stage { table, tx, .. } = *self;
         match blind {
             Blind::Weight(weight) => table.update_if_present(tx, key, G::WEIGHT.add(weight)),
-            Blind::Guarded(weight) => table.update_if_present(tx, key, G::WEIGHT.sub(weight).at_least(0)),
+            Blind::Guarded(weight) => {
+                table.update_if_present(tx, key, G::WEIGHT.sub(weight).at_least(0))
+            }
             Blind::Count(count) => table.update_if_present(tx, key, G::COUNT.add(count)),
             Blind::Note(note) => table.update_if_present(tx, key, G::NOTE.max(note)),
-            Blind::Three(weight, note) => table.update_if_present(tx, key, (G::WEIGHT.add(weight), G::NOTE.set(note))),
+            Blind::Three(weight, note) => {
+                table.update_if_present(tx, key, (G::WEIGHT.add(weight), G::NOTE.set(note)))
+            }
             Blind::Double | Blind::Scale(..) => is_present(self.update(key, blind)),
         }
     }
@@ -789,7 +862,9 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
         match blind {
             Blind::Weight(weight) => table.upsert(tx, row, G::WEIGHT.add(weight)),
             Blind::Note(note) => table.upsert(tx, row, G::NOTE.max(note)),
-            Blind::Three(weight, note) => table.upsert(tx, row, (G::WEIGHT.add(weight), G::NOTE.set(note))),
+            Blind::Three(weight, note) => {
+                table.upsert(tx, row, (G::WEIGHT.add(weight), G::NOTE.set(note)))
+            }
             Blind::Guarded(weight) => table.upsert(tx, row, G::WEIGHT.sub(weight).at_least(0)),
             Blind::Count(count) => table.upsert(tx, row, G::COUNT.add(count)),
             Blind::Double | Blind::Scale(..) => {
@@ -806,9 +881,13 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
         match change {
             Change::Weight(more) => row.modify(G::WEIGHT, |weight| *weight += more),
             Change::Code(new) => row.modify(G::CODE, |code| *code = new),
-            Change::Place(shelf, owner) => row.modify((G::SHELF, G::OWNER), |place| *place = (shelf, owner)),
+            Change::Place(shelf, owner) => {
+                row.modify((G::SHELF, G::OWNER), |place| *place = (shelf, owner))
+            }
             Change::Colour(new) => row.modify(G::COLOUR, |colour| *colour = new),
-            Change::CodeAndNote(code, note) => row.modify((G::CODE, G::NOTE), |both| *both = (code, note)),
+            Change::CodeAndNote(code, note) => {
+                row.modify((G::CODE, G::NOTE), |both| *both = (code, note))
+            }
             Change::Whole(_) => row.modify(Whole, |row| *row = change.of(&(*row).into()).into()),
         }
     }
@@ -816,16 +895,23 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
     fn modify_if_present(&self, key: &Key, change: Change) -> Result<bool, Abort> {
         let Stage { table, tx, .. } = *self;
         let done = match change {
-            Change::Weight(more) => table.modify_if_present(tx, key, G::WEIGHT, |weight| *weight += more),
+            Change::Weight(more) => {
+                table.modify_if_present(tx, key, G::WEIGHT, |weight| *weight += more)
+            }
             Change::Code(new) => table.modify_if_present(tx, key, G::CODE, |code| *code = new),
             Change::Place(shelf, owner) => {
-                table.modify_if_present(tx, key, (G::SHELF, G::OWNER), |place| *place = (shelf, owner))
+                table.modify_if_present(tx, key, (G::SHELF, G::OWNER), |place| {
+                    *place = (shelf, owner)
+                })
             }
-            Change::Colour(new) => table.modify_if_present(tx, key, G::COLOUR, |colour| *colour = new),
+            Change::Colour(new) => {
+                table.modify_if_present(tx, key, G::COLOUR, |colour| *colour = new)
+            }
             Change::CodeAndNote(code, note) => {
                 table.modify_if_present(tx, key, (G::CODE, G::NOTE), |both| *both = (code, note))
             }
-            Change::Whole(_) => table.modify_if_present(tx, key, Whole, |row| *row = change.of(&(*row).into()).into()),
+            Change::Whole(_) => table
+                .modify_if_present(tx, key, Whole, |row| *row = change.of(&(*row).into()).into()),
         };
         done.map(|done| done.is_some())
     }
@@ -833,32 +919,48 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
     fn perform(&mut self, operation: &Operation) -> Shown {
         let Stage { table, tx, .. } = *self;
         match *operation {
-            Operation::Get(key, look) => Shown::Row(look.with(Get { stage: self, key, for_update: false })),
-            Operation::GetForUpdate(key, look) => Shown::Row(look.with(Get { stage: self, key, for_update: true })),
+            Operation::Get(key, look) => {
+                Shown::Row(look.with(Get { stage: self, key, for_update: false }))
+            }
+            Operation::GetForUpdate(key, look) => {
+                Shown::Row(look.with(Get { stage: self, key, for_update: true }))
+            }
             Operation::Insert(row) => Shown::Done(table.insert(tx, row.into())),
-            Operation::InsertIfAbsent(row) => Shown::Whether(table.insert_if_absent(tx, row.into())),
-            Operation::InsertMany(ref rows) => Shown::Done(table.insert_many(tx, rows.iter().map(|&row| G::from(row)))),
+            Operation::InsertIfAbsent(row) => {
+                Shown::Whether(table.insert_if_absent(tx, row.into()))
+            }
+            Operation::InsertMany(ref rows) => {
+                Shown::Done(table.insert_many(tx, rows.iter().map(|&row| G::from(row))))
+            }
             Operation::Put(row) => Shown::Done(table.put(tx, row.into())),
             Operation::Upsert(row, blind) => Shown::Whether(self.upsert(row.into(), blind)),
             Operation::Update(key, blind) => Shown::Done(self.update(&key, blind)),
-            Operation::UpdateIfPresent(key, blind) => Shown::Whether(self.update_if_present(&key, blind)),
+            Operation::UpdateIfPresent(key, blind) => {
+                Shown::Whether(self.update_if_present(&key, blind))
+            }
             Operation::UpdateCode(key, code) => {
                 Shown::Done(G::set_code(table, tx, &key, code).expect("left out otherwise"))
             }
             Operation::Modify(key, change) => {
                 Shown::Done(table.find(tx, &key).and_then(|row| Self::modify(&row, change)))
             }
-            Operation::ModifyIfPresent(key, change) => Shown::Whether(self.modify_if_present(&key, change)),
+            Operation::ModifyIfPresent(key, change) => {
+                Shown::Whether(self.modify_if_present(&key, change))
+            }
             Operation::ModifyByCode(code, change) => {
                 let by_code = &self.indexes.expect("left out otherwise").by_code;
                 let found = by_code.find(tx, &code).and_then(|row| row.ok_or(Abort::NotFound));
                 Shown::Done(found.and_then(|row| Self::modify(&row, change)))
             }
-            Operation::GetByCode(code, look) => Shown::Row(look.with(GetByCode { stage: self, code })),
+            Operation::GetByCode(code, look) => {
+                Shown::Row(look.with(GetByCode { stage: self, code }))
+            }
             Operation::Delete(key) => Shown::Done(table.delete(tx, &key)),
             Operation::DeleteIfPresent(key) => Shown::Whether(table.delete_if_present(tx, &key)),
             Operation::Clear => Shown::Number(table.clear(tx)),
-            Operation::Take(reading, at_most) => Shown::Rows(self.scan(reading).take(at_most).collect()),
+            Operation::Take(reading, at_most) => {
+                Shown::Rows(self.scan(reading).take(at_most).collect())
+            }
             Operation::Open(reading) => {
                 let scan = self.scan(reading);
                 self.open.push(Held { scan, shown: Vec::new() });
@@ -930,14 +1032,16 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
     fn run(&mut self, script: &[Operation], ending: Ending) {
         let Bench { table, indexes, rules, model, .. } = self;
         let before = model.rows.clone();
-        let mut expected: Vec<Expected> = script.iter().map(|operation| model.apply(*rules, operation)).collect();
+        let mut expected: Vec<Expected> =
+            script.iter().map(|operation| model.apply(*rules, operation)).collect();
         let failed = std::mem::take(&mut model.failed).first().map(|failed| failed.2);
         if failed.is_some() || ending != Ending::Commit {
             model.rows = before;
         }
         let mut shown = Vec::new();
         let session = self.session.as_mut().expect("taken only for a change of the indexes");
-        // Nobody else is there to be in conflict with. Only a hash index that grows changes what has been observed, once.
+        // Nobody else is there to be in conflict with. Only a hash index that grows changes what
+        // has been observed, once.
         let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
         let result = catch_unwind(AssertUnwindSafe(|| {
             session.run_with(RunOptions::new().attempts_max(attempts_max), |tx| {
@@ -945,7 +1049,11 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
                 let mut stage = Stage { table, indexes: indexes.as_ref(), tx, open: Vec::new() };
                 for (operation, expected) in script.iter().zip(&expected) {
                     let is_left_out = *expected == Expected::LeftOut;
-                    shown.push(if is_left_out { Shown::Done(Ok(())) } else { stage.perform(operation) });
+                    shown.push(if is_left_out {
+                        Shown::Done(Ok(()))
+                    } else {
+                        stage.perform(operation)
+                    });
                 }
                 for Held { scan, shown: mut rows } in stage.open {
                     rows.extend(scan);
@@ -969,7 +1077,9 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         match (failed, ending, result) {
             (Some(abort), _, Ok(result)) => assert_eq!(result, Err(abort), "{}", context()),
             (None, Ending::Commit, Ok(result)) => assert_eq!(result, Ok(()), "{}", context()),
-            (None, Ending::Error, Ok(result)) => assert_eq!(result, Err(Abort::NotFound), "{}", context()),
+            (None, Ending::Error, Ok(result)) => {
+                assert_eq!(result, Err(Abort::NotFound), "{}", context())
+            }
             (_, Ending::Panic, Err(_)) => {}
             (failed, ending, result) => panic!("{failed:?} {ending:?} {result:?}; {}", context()),
         }
@@ -978,15 +1088,26 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
     /// Demands that records, single reads, entries and model agree.
     fn check(&mut self) {
         let mut rows = BTreeMap::new();
-        self.table.for_each_quiescent(|&row| assert_eq!(rows.insert(row.key(), row.into()), None)).unwrap();
+        self.table
+            .for_each_quiescent(|&row| assert_eq!(rows.insert(row.key(), row.into()), None))
+            .unwrap();
         assert_eq!(rows, self.model.rows);
         let session = self.session.as_mut().expect("as in `run`");
-        for key in (0..3).flat_map(|district| (0..40).step_by(3).map(move |number| (district, number))) {
+        for key in
+            (0..3).flat_map(|district| (0..40).step_by(3).map(move |number| (district, number)))
+        {
             let row = rows.get(&key);
             let state = self.table.get_now(session, &key, (G::OWNER, G::COUNT));
             assert_eq!(state, Ok(row.map(|row| (row.owner, row.count))), "{key:?}");
-            assert_eq!(self.table.get_now(session, &key, G::NOTE), Ok(row.map(|row| row.note)), "{key:?}");
-            assert_eq!(self.table.get_now(session, &key, Whole).map(|row| row.map(Into::into)), Ok(row.copied()));
+            assert_eq!(
+                self.table.get_now(session, &key, G::NOTE),
+                Ok(row.map(|row| row.note)),
+                "{key:?}"
+            );
+            assert_eq!(
+                self.table.get_now(session, &key, Whole).map(|row| row.map(Into::into)),
+                Ok(row.copied())
+            );
         }
         assert_entries_match_rows(session, &self.table);
     }
@@ -1027,8 +1148,10 @@ fn a_key(random: &mut Random) -> Key {
 fn a_row(random: &mut Random, (district, number): Key) -> Parcel {
     let own = Parcel::new(district, number);
     let code = if random.below(8) == 0 { random.below(20) as u32 } else { own.code };
-    let (shelf, owner, colour) = (random.below(3) as u8, random.below(4) as i8 - 2, random.below(3) as u8);
-    let (weight, count, note) = (random.below(20) as i64, random.below(500) as i16, random.below(100));
+    let (shelf, owner, colour) =
+        (random.below(3) as u8, random.below(4) as i8 - 2, random.below(3) as u8);
+    let (weight, count, note) =
+        (random.below(20) as i64, random.below(500) as i16, random.below(100));
     Parcel { code, shelf, owner, colour, weight, count, note, ..own }
 }
 
@@ -1075,7 +1198,9 @@ fn a_reading(random: &mut Random, rules: Rules) -> Reading {
         }
     };
     let source = match source {
-        Source::Range(..) | Source::District(_) | Source::Codes(..) if !rules.has_ranges => Source::All,
+        Source::Range(..) | Source::District(_) | Source::Codes(..) if !rules.has_ranges => {
+            Source::All
+        }
         source => source,
     };
     let is_one_way = matches!(source, Source::All | Source::Code(_) | Source::Colour(_));
@@ -1174,7 +1299,16 @@ fn for_each_setting(run: impl Fn(Setting, u64)) {
     for number in 0..32 {
         let bit = |bit: u64| number >> bit & 1 != 0;
         let (splitting, commit_time_updates) = (bit(0), bit(1));
-        run(Setting { splitting, commit_time_updates, packed: bit(2), ordered: bit(3), indexed: bit(4) }, number);
+        run(
+            Setting {
+                splitting,
+                commit_time_updates,
+                packed: bit(2),
+                ordered: bit(3),
+                indexed: bit(4),
+            },
+            number,
+        );
     }
 }
 
@@ -1216,12 +1350,16 @@ impl ForProtocol for AllShortSequences {
         let less = u32::from(is_short());
         all_short_sequences::<Parcel, P>(setting(true, true), 4 - less);
         all_short_sequences::<Parcel, P>(setting(false, true), 3 - less);
-        all_short_sequences::<Parcel, P>(Setting { indexed: false, ..setting(true, false) }, 3 - less);
+        all_short_sequences::<Parcel, P>(
+            Setting { indexed: false, ..setting(true, false) },
+            3 - less,
+        );
         all_short_sequences::<Filed, P>(setting(true, true), 3 - less);
     }
 }
 
-/// Runs all sequences of operations on one row, from both initial states, with scans opened at one moment of each.
+/// Runs all sequences of operations on one row, from both initial states, with scans opened at one
+/// moment of each.
 fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
     let row = Parcel::new(1, 1);
     let neighbour = Parcel::new(1, 2);
@@ -1244,7 +1382,11 @@ fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
     ];
     let mut bench = Bench::<G, P>::new(setting);
     let open = |source, reverse, look| Operation::Open(Reading { source, reverse, look });
-    let all = if G::NAMES_INDEXES { Source::All } else { Source::Range(Bound::Unbounded, Bound::Unbounded) };
+    let all = if G::NAMES_INDEXES {
+        Source::All
+    } else {
+        Source::Range(Bound::Unbounded, Bound::Unbounded)
+    };
     let mut scans = vec![open(all, false, Look::Whole)];
     if setting.indexed {
         scans.push(open(Source::Places(Bound::Unbounded, Bound::Unbounded), true, Look::Count));

@@ -1,5 +1,6 @@
-//! Users' updaters that are declared total, where updates are put off: which of them are, that they come out of their words as they went
-//! in, and what becomes of those that break their word when there is nobody left to tell.
+//! Users' updaters that are declared total, where updates are put off: which of them are, that they
+//! come out of their words as they went in, and what becomes of those that break their word when
+//! there is nobody left to tell.
 
 use super::deltas::{Items, Scene, await_one_version, chain, chain_of, scene};
 use super::rows::Item;
@@ -24,7 +25,9 @@ impl Scene {
     }
 
     fn row(&self) -> Item {
-        self.db.run(|tx| self.items.read(tx, &1, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"))
+        self.db
+            .run(|tx| self.items.read(tx, &1, Whole))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"))
     }
 }
 
@@ -152,7 +155,8 @@ fn what_there_is_no_room_for_is_applied_by_the_commit() {
 fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked() {
     for point in [Point::Unlocked, Point::Locked, Point::Validated] {
         let Scene { db, items, mut first, mut second } = scene();
-        // The first has drawn its timestamp; the second draws a later one and is done before it. Neither has to start over.
+        // The first has drawn its timestamp; the second draws a later one and is done before it.
+        // Neither has to start over.
         let rows = items.clone();
         let meanwhile = move || {
             run(&mut second, |tx| rows.update_with(tx, &1, Linear(3, 1)));
@@ -202,7 +206,10 @@ fn a_row_is_not_deleted_below_a_total_updater() {
     assert_eq!(chain(&items), [true, false]);
     run(&mut first, delete);
     assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(None));
-    assert_eq!(first.run_with(ONCE(), |tx| items.update_with(tx, &1, Double)), Err(Abort::NotFound));
+    assert_eq!(
+        first.run_with(ONCE(), |tx| items.update_with(tx, &1, Double)),
+        Err(Abort::NotFound)
+    );
     // And comes back, also when nothing is left of what was below.
     for _ in 0..2 {
         run(&mut first, |tx| items.put(tx, Item::new(1, 1)));
@@ -229,7 +236,9 @@ fn snapshots_among_total_updaters_see_their_own() {
         }
     }
     let look = |scene: &Scene, snapshot: &crate::Snapshot<Mvto>| {
-        snapshot.run(|tx| scene.items.read(tx, &1, Item::COUNT)).unwrap_or_else(|abort: Abort| panic!("{abort}"))
+        snapshot
+            .run(|tx| scene.items.read(tx, &1, Item::COUNT))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"))
     };
     for (snapshot, wanted) in snapshots.iter().rev().step_by(2) {
         assert_eq!(look(&scene, snapshot), *wanted);
@@ -238,7 +247,11 @@ fn snapshots_among_total_updaters_see_their_own() {
     for (snapshot, wanted) in &snapshots {
         assert_eq!(look(&scene, snapshot), *wanted);
     }
-    assert_eq!(chain(&scene.items).len(), snapshots.len() + 1, "what the snapshots see, and the newest");
+    assert_eq!(
+        chain(&scene.items).len(),
+        snapshots.len() + 1,
+        "what the snapshots see, and the newest"
+    );
     drop(snapshots);
     scene.collect();
     assert_eq!(chain(&scene.items), [false]);
@@ -324,7 +337,10 @@ struct Pointing {
 
 impl Shelving for Pointing {
     fn shelve(&self, _: u16, goods: &mut [u64; 6]) {
-        goods.iter_mut().zip(self.table).for_each(|(of, &more)| *of = (self.by)(*of).wrapping_add(more));
+        goods
+            .iter_mut()
+            .zip(self.table)
+            .for_each(|(of, &more)| *of = (self.by)(*of).wrapping_add(more));
     }
 }
 
@@ -341,7 +357,8 @@ impl Updater<Shelf> for Stamp {
     }
 
     fn apply(&self, (shop, state, number): &mut (u16, u64, u16)) -> Result<(), Refused> {
-        *state = *state << 40 | u64::from(*shop) << 24 | u64::from(*number) << 8 | u64::from(self.0);
+        *state =
+            *state << 40 | u64::from(*shop) << 24 | u64::from(*number) << 8 | u64::from(self.0);
         Ok(())
     }
 }
@@ -354,13 +371,19 @@ fn updaters_come_out_of_their_words_as_they_went_in() {
     let pointing = Pointing { table: &TABLE, by: |number| number.rotate_left(9) };
     let six = [1, u64::MAX, 0, 1 << 63, 7, 0x55];
     for (splits, packs) in [(true, true), (true, false), (false, true), (false, false)] {
-        let db = Database::<Mvto>::builder().manual_epochs(10).timestamp_splitting(splits).build().unwrap();
+        let db = Database::<Mvto>::builder()
+            .manual_epochs(10)
+            .timestamp_splitting(splits)
+            .build()
+            .unwrap();
         let options = TableOptions::default().contention_aware_keys(!packs);
         let shelves = db.table_with::<Shelf>("shelves", options).unwrap();
         assert_eq!(shelves.core().layout.packing::<(u16, u16)>().is_some(), packs);
         let mut session = db.session().unwrap();
         let mut goods = [1, 2, 3, 4, 5, 6];
-        run(&mut session, |tx| shelves.insert(tx, Shelf { shop: key.0, number: key.1, goods, state: 1 }));
+        run(&mut session, |tx| {
+            shelves.insert(tx, Shelf { shop: key.0, number: key.1, goods, state: 1 })
+        });
         run(&mut session, |tx| shelves.update_with(tx, &key, Shelve(six)));
         run(&mut session, |tx| shelves.update_with(tx, &key, Shelve(Numbered)));
         run(&mut session, |tx| {
@@ -375,11 +398,18 @@ fn updaters_come_out_of_their_words_as_they_went_in() {
         let deltas = if splits { vec![(0, 3), (1, 1)] } else { vec![(0, 4)] };
         for (group, deltas) in deltas {
             let chain = chain_of(&shelves, key, group);
-            assert_eq!((chain.len(), chain.iter().filter(|&&is_delta| is_delta).count()), (deltas + 1, deltas));
+            assert_eq!(
+                (chain.len(), chain.iter().filter(|&&is_delta| is_delta).count()),
+                (deltas + 1, deltas)
+            );
         }
         let row = db.run(|tx| shelves.read(tx, &key, Whole));
         let state = 1 << 40 | 3 << 24 | 0x1234 << 8 | 0xab;
-        assert_eq!(row, Ok::<_, Abort>(Shelf { shop: key.0, number: key.1, goods, state }), "{splits} {packs}");
+        assert_eq!(
+            row,
+            Ok::<_, Abort>(Shelf { shop: key.0, number: key.1, goods, state }),
+            "{splits} {packs}"
+        );
     }
 }
 
@@ -446,7 +476,9 @@ fn an_updater_that_breaks_its_word_has_no_effect_whoever_comes_to_know() {
             assert_eq!(scene.db.snapshot().run(read), Ok::<_, Abort>(32));
         }),
         ("one who has to look at the row to change it", |scene| {
-            run(&mut scene.second, |tx| scene.items.update(tx, &1, Item::COUNT.sub(0).at_least(32)));
+            run(&mut scene.second, |tx| {
+                scene.items.update(tx, &1, Item::COUNT.sub(0).at_least(32))
+            });
         }),
         ("one who changes what is there", |scene| {
             let Scene { items, second, .. } = scene;
@@ -476,7 +508,8 @@ fn an_updater_that_breaks_its_word_has_no_effect_whoever_comes_to_know() {
             assert_eq!((chain(items), BROKEN.get()), (vec![true, true, true, false], 0));
             finds(&mut scene);
             assert_eq!(BROKEN.get(), 1, "{how:?}, {who}");
-            // Nobody has kept the cell, the row is as if that had never been, and nobody tries again.
+            // Nobody has kept the cell, the row is as if that had never been, and nobody tries
+            // again.
             for _ in 0..2 {
                 assert_eq!(scene.row(), Item { flag: true, ..Item::new(1, 32) }, "{how:?}, {who}");
             }
@@ -499,7 +532,8 @@ fn an_updater_whose_transaction_can_be_told_fails_that() {
         let mut scene = scene();
         let Scene { items, first, .. } = &mut scene;
         let ends: [Step; 3] = [
-            // It reads what it has changed, or there is something that may fail, or not enough room.
+            // It reads what it has changed, or there is something that may fail, or not enough
+            // room.
             |tx, items| items.read(tx, &1, Item::COUNT).map(drop),
             |tx, items| items.update(tx, &1, Item::COUNT.add(1)),
             |tx, items| items.update_with(tx, &1, Sum([1, 2, 3])),
@@ -591,7 +625,10 @@ fn who_collects_in_the_background_survives_a_broken_word() {
                 items.update(tx, &1, Item::OTHER.wrapping_add(1))
             });
             assert_eq!(done, Ok(()));
-            assert_eq!(session.run(|tx| items.update_with(tx, &1, Linear(1, 1))), Ok::<_, Abort>(()));
+            assert_eq!(
+                session.run(|tx| items.update_with(tx, &1, Linear(1, 1))),
+                Ok::<_, Abort>(())
+            );
         }
         // The sessions are gone; there is nobody else.
         await_one_version(&db, &items);
@@ -617,11 +654,16 @@ fn total_updaters_of_many_threads_lose_nothing() {
                     let mut add = |breaks: bool| {
                         let added = session.run(|tx| {
                             items.update_with(tx, &1, Sum([1]))?;
-                            if breaks { items.update_with(tx, &1, Breaks(How::Panics)) } else { Ok(()) }
+                            if breaks {
+                                items.update_with(tx, &1, Breaks(How::Panics))
+                            } else {
+                                Ok(())
+                            }
                         });
                         added.unwrap_or_else(|abort: Abort| panic!("{abort}"));
                     };
-                    // Where there are many already, it is not put off, and nothing of its transaction happens.
+                    // Where there are many already, it is not put off, and nothing of its
+                    // transaction happens.
                     if round % 16 != 0 {
                         add(false);
                     } else if let Err(panic) = catch_unwind(AssertUnwindSafe(|| add(true))) {

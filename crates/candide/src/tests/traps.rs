@@ -1,7 +1,7 @@
 //! Ways to get concurrency control subtly wrong, each with the interleaving that shows it.
 //!
-//! Most need no threads: a session's closure runs another session's whole transaction inside itself, or at a named point
-//! of its commit.
+//! Most need no threads: a session's closure runs another session's whole transaction inside
+//! itself, or at a named point of its commit.
 
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
@@ -24,12 +24,14 @@ struct Scene<P: Protocol> {
 fn scene<P: Protocol>() -> Scene<P> {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
 }
 
-/// Runs a test under the protocols that certify in the order of commits: there, whoever read what has been replaced fails.
+/// Runs a test under the protocols that certify in the order of commits: there, whoever read what
+/// has been replaced fails.
 fn for_each_in_commit_order(test: &impl ForProtocol) {
     test.run::<Occ>();
 }
@@ -62,14 +64,16 @@ struct OtherCommitsBetweenLockAndValidation;
 
 impl ForProtocol for OtherCommitsBetweenLockAndValidation {
     fn run<P: Protocol>(&self) {
-        // Both have read what the other is about to write; the first has locked when the second commits.
+        // Both have read what the other is about to write; the first has locked when the second
+        // commits.
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         let (inner_table, inner) = (table.clone(), Rc::new(Cell::new(Ok(()))));
         let inner_result = inner.clone();
         let outer = with_hook(
             move |point| {
                 if point == Point::Locked {
-                    // Reads row 1, which the first has locked; or writes row 0, which the first has read.
+                    // Reads row 1, which the first has locked; or writes row 0, which the first has
+                    // read.
                     inner_result.set(second.run_with(ONCE(), |tx| {
                         let one = inner_table.read(tx, &1, Item::COUNT)?;
                         inner_table.update(tx, &0, Item::COUNT.set(one + 1))
@@ -92,13 +96,15 @@ fn a_lock_between_locking_and_validating_is_respected() {
     for_each_overlapping(&OtherCommitsBetweenLockAndValidation);
 }
 
-/// Validation that ignores others' locks: two committers stop each other between locking and validating.
+/// Validation that ignores others' locks: two committers stop each other between locking and
+/// validating.
 #[test]
 fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
     for _ in 0..200 {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
         let (locked, read) = (Arc::new(Barrier::new(2)), Barrier::new(2));
-        // Commits that have validated, or failed: nobody installs before both have, or that would be noticed instead.
+        // Commits that have validated, or failed: nobody installs before both have, or that would
+        // be noticed instead.
         let settled = Arc::new(AtomicU64::new(0));
         let commit = |session: &mut Session<Occ>, mine: u64, others: u64| {
             let (locked, validated) = (locked.clone(), settled.clone());
@@ -140,7 +146,8 @@ struct OwnInsertIntoOwnAbsentRead;
 impl ForProtocol for OwnInsertIntoOwnAbsentRead {
     fn run<P: Protocol>(&self) {
         let Scene { table, mut first, mut second, .. } = scene::<P>();
-        // Own inserts do not spoil own absent reads, of the same key or of another in the same bucket.
+        // Own inserts do not spoil own absent reads, of the same key or of another in the same
+        // bucket.
         first
             .run_with(ONCE(), |tx| {
                 for key in 100..130 {
@@ -149,7 +156,8 @@ impl ForProtocol for OwnInsertIntoOwnAbsentRead {
                 (100..130).try_for_each(|key| table.insert(tx, Item::new(key, 1)))
             })
             .unwrap();
-        // But others' commits of a key that was read absent do, even if its record is the first one's own.
+        // But others' commits of a key that was read absent do, even if its record is the first
+        // one's own.
         let overwritten = first.run_with(ONCE(), |tx| {
             assert_eq!(table.get(tx, &200, Item::COUNT)?, None);
             table.put(tx, Item::new(200, 1))?;
@@ -170,7 +178,8 @@ struct PhantomThroughUncommittedRecord;
 impl ForProtocol for PhantomThroughUncommittedRecord {
     fn run<P: Protocol>(&self) {
         let Scene { table, mut first, mut second, db } = scene::<P>();
-        // A inserts k (its record is linked); B sees no k and writes z; A, which read the old z, must not commit as well.
+        // A inserts k (its record is linked); B sees no k and writes z; A, which read the old z,
+        // must not commit as well.
         let mut inner = Ok(());
         let outer = first.run_with(ONCE(), |tx| {
             table.insert(tx, Item::new(50, 1))?;
@@ -290,7 +299,9 @@ impl ForProtocol for InsertWhileItIsBuried {
         (0..3).for_each(|_| db.inner.engine.epochs.pass());
         let (told, rows) = (Rc::new(Cell::new(None)), table.clone());
         let inserted = told.clone();
-        let insert = move || inserted.set(Some(second.run_with(ONCE(), |tx| rows.insert(tx, Item::new(1, 7)))));
+        let insert = move || {
+            inserted.set(Some(second.run_with(ONCE(), |tx| rows.insert(tx, Item::new(1, 7)))))
+        };
         acting(Point::Burying, insert, || run(&mut first, |_| Ok(())));
         let is_there = run(&mut first, |tx| Ok(table.get(tx, &1, ())?.is_some()));
         assert_eq!(told.get().map(|told| told.is_ok()), Some(is_there), "{}: {told:?}", P::NAME);
@@ -314,7 +325,8 @@ struct UpdateOfARowThatGoes;
 
 impl ForProtocol for UpdateOfARowThatGoes {
     fn run<P: Protocol>(&self) {
-        // A blind update observes nothing, but its row must be there when it commits, and the other way round.
+        // A blind update observes nothing, but its row must be there when it commits, and the other
+        // way round.
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         let outer = first.run_with(ONCE(), |tx| {
             table.update(tx, &0, Item::COUNT.add(1))?;
@@ -341,7 +353,8 @@ struct ErrorsAreValidated;
 impl ForProtocol for ErrorsAreValidated {
     fn run<P: Protocol>(&self) {
         let Scene { table, mut first, mut second, .. } = scene::<P>();
-        // An error, a panic, a missing row, based on two reads of different times, never reach the caller.
+        // An error, a panic, a missing row, based on two reads of different times, never reach the
+        // caller.
         for kind in 0..3 {
             let attempts = Cell::new(0);
             let result = first.run(|tx| {
@@ -395,7 +408,8 @@ struct LoopOnInconsistentValues;
 impl ForProtocol for LoopOnInconsistentValues {
     fn run<P: Protocol>(&self) {
         let Scene { table, mut first, mut second, .. } = scene::<P>();
-        // The first attempt sees rows 0 and 1 differ for ever; looking at the read set now and then ends it.
+        // The first attempt sees rows 0 and 1 differ for ever; looking at the read set now and then
+        // ends it.
         first
             .run(|tx| {
                 let zero = table.read(tx, &0, Item::COUNT)?;
@@ -478,7 +492,8 @@ struct EvaluatedUnderTheLock;
 
 impl ForProtocol for EvaluatedUnderTheLock {
     fn run<P: Protocol>(&self) {
-        // Updates are evaluated on the row as it is when it is locked, not as it was when they were made.
+        // Updates are evaluated on the row as it is when it is locked, not as it was when they were
+        // made.
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         let (inner_table, other) = (table.clone(), RefCell::new(Some(())));
         first

@@ -1,4 +1,5 @@
-//! What commits put aside: whichever parts of a row they change, and whoever looks on, all of it is what it was for who looks back.
+//! What commits put aside: whichever parts of a row they change, and whoever looks on, all of it is
+//! what it was for who looks back.
 
 use super::patience::receive;
 use super::rows::Item;
@@ -37,7 +38,15 @@ struct Wide {
 
 impl Wide {
     fn new(id: u64, value: u64) -> Wide {
-        Wide { id, one: value, few: [value; 3], many: [value; 16], narrow: value as u8, flag: false, rest: [value; 2] }
+        Wide {
+            id,
+            one: value,
+            few: [value; 3],
+            many: [value; 16],
+            narrow: value as u8,
+            flag: false,
+            rest: [value; 2],
+        }
     }
 }
 
@@ -69,11 +78,22 @@ impl<P: Chained> Walk<P> {
     const ROWS: u64 = 2;
 
     fn new(seed: u64) -> Walk<P> {
-        let db =
-            Database::<P>::builder().manual_epochs(10).timestamp_splitting(seed.is_multiple_of(2)).build().unwrap();
+        let db = Database::<P>::builder()
+            .manual_epochs(10)
+            .timestamp_splitting(seed.is_multiple_of(2))
+            .build()
+            .unwrap();
         let rows = db.table::<Wide>("rows").unwrap();
         let sessions = (0..3).map(|_| db.session().unwrap()).collect();
-        Walk { seed, random: Random::seeded(seed), db, rows, sessions, model: BTreeMap::new(), open: Vec::new() }
+        Walk {
+            seed,
+            random: Random::seeded(seed),
+            db,
+            rows,
+            sessions,
+            model: BTreeMap::new(),
+            open: Vec::new(),
+        }
     }
 
     fn run(&mut self) {
@@ -98,7 +118,9 @@ impl<P: Chained> Walk<P> {
                 let deleted = ok(self.sessions[who].run(|tx| self.rows.delete_if_present(tx, &id)));
                 assert_eq!(deleted, self.model.remove(&id).is_some());
             }
-            12 | 13 if self.open.len() < 5 => self.open.push((self.db.snapshot(), self.model.clone())),
+            12 | 13 if self.open.len() < 5 => {
+                self.open.push((self.db.snapshot(), self.model.clone()))
+            }
             12..=14 if !self.open.is_empty() => {
                 let place = self.random.below(self.open.len() as u64) as usize;
                 self.open.remove(place);
@@ -126,7 +148,9 @@ impl<P: Chained> Walk<P> {
                     0 | 1 => rows.update(tx, &id, Wide::ONE.set(value))?,
                     2 => rows.update(tx, &id, Wide::FEW.set([value; 3]))?,
                     3 => rows.update(tx, &id, Wide::MANY.set(many))?,
-                    4 => rows.update(tx, &id, (Wide::NARROW.set(value as u8), Wide::ONE.set(value)))?,
+                    4 => {
+                        rows.update(tx, &id, (Wide::NARROW.set(value as u8), Wide::ONE.set(value)))?
+                    }
                     5 => rows.update(tx, &id, Wide::FLAG.set(value.is_multiple_of(2)))?,
                     6 => rows.update(tx, &id, Wide::REST.set([value; 2]))?,
                     _ => rows.put(tx, Wide::new(id, value))?,
@@ -170,7 +194,11 @@ impl<P: Chained> Walk<P> {
             let Found::Record(record) = core.index.find(&[id]) else { continue };
             for at in core.layout.cells(record) {
                 let (found, open) = (P::versions(&self.db.inner.engine.clock, at), self.open.len());
-                assert!(found <= open + 1, "seed {}: {found} versions, {open} snapshots", self.seed);
+                assert!(
+                    found <= open + 1,
+                    "seed {}: {found} versions, {open} snapshots",
+                    self.seed
+                );
             }
         }
     }
@@ -251,7 +279,8 @@ fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
     });
 }
 
-/// One session thins a chain, for a snapshot that closes meanwhile. Another one has an entry of the same chain, and knows no snapshot.
+/// One session thins a chain, for a snapshot that closes meanwhile. Another one has an entry of the
+/// same chain, and knows no snapshot.
 #[test]
 fn what_somebody_walks_over_is_not_freed() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -302,7 +331,8 @@ fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// Rows and entries of indexes that come and go leave nothing behind, though a snapshot is open: it has never seen them.
+/// Rows and entries of indexes that come and go leave nothing behind, though a snapshot is open: it
+/// has never seen them.
 #[test]
 fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it() {
     what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under::<Mvcc>();
@@ -331,7 +361,8 @@ fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under<P: Chai
     assert_eq!((db.memory().garbage, versions(&db, &items, 1)), (0, 0));
 }
 
-/// Somebody asks for a table while a chain is thinned by who has no block at hand for what it puts in the place of another.
+/// Somebody asks for a table while a chain is thinned by who has no block at hand for what it puts
+/// in the place of another.
 #[test]
 fn who_thins_a_chain_does_not_wait_for_who_waits_for_the_list_of_tables() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -354,7 +385,8 @@ fn who_thins_a_chain_does_not_wait_for_who_waits_for_the_list_of_tables() {
     assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
 }
 
-/// A row is written while somebody thins its chain, who has seen in its cell when it was written before that.
+/// A row is written while somebody thins its chain, who has seen in its cell when it was written
+/// before that.
 #[test]
 fn what_is_replaced_while_its_chain_is_thinned_stays() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -375,7 +407,8 @@ fn what_is_replaced_while_its_chain_is_thinned_stays() {
     assert_eq!(counts, [Some(0), Some(3), Some(4)]);
 }
 
-/// However often a transaction changes many words of a row, it is one version that has to be put aside.
+/// However often a transaction changes many words of a row, it is one version that has to be put
+/// aside.
 #[test]
 fn room_is_made_for_each_unit_once() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -394,7 +427,8 @@ fn room_is_made_for_each_unit_once() {
     assert_eq!(updates(20_000), few);
 }
 
-/// Many rows come and go at once: records wait until what was put aside of them has had its turn, and not for the snapshot.
+/// Many rows come and go at once: records wait until what was put aside of them has had its turn,
+/// and not for the snapshot.
 #[test]
 fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
     const ROWS: std::ops::Range<u64> = 10..9_000;
@@ -403,7 +437,8 @@ fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
     ok(session.run(|tx| ROWS.into_iter().try_for_each(|id| items.insert(tx, Item::new(id, 1)))));
     ok(session.run(|tx| ROWS.into_iter().try_for_each(|id| items.delete(tx, &id))));
     (0..10).for_each(|_| collect(&db, &mut session));
-    let linked = ROWS.filter(|&id| matches!(items.core().index.find(&[id]), Found::Record(_))).count();
+    let linked =
+        ROWS.filter(|&id| matches!(items.core().index.find(&[id]), Found::Record(_))).count();
     assert_eq!((linked, count(&snapshot, &items, 10)), (0, None));
     assert_eq!(db.memory().garbage, 0);
 }
@@ -422,7 +457,8 @@ fn what_has_come_together_is_thinned_at_once() {
     assert_eq!(db.memory().garbage, 1);
 }
 
-/// A row whose parts change one after another is kept in three pieces for a snapshot, however many there are.
+/// A row whose parts change one after another is kept in three pieces for a snapshot, however many
+/// there are.
 #[test]
 fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -445,7 +481,8 @@ fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// While rows are held, their chains are gone through once in a collection, however much of them is due.
+/// While rows are held, their chains are gone through once in a collection, however much of them is
+/// due.
 #[test]
 fn what_is_in_the_way_is_not_tried_again_and_again() {
     let (db, items, mut session) = by_hand::<Mvcc>();

@@ -5,7 +5,9 @@ use crate::index::Found;
 use crate::protocol::{Mvcc, Mvto};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Point, with_hook};
-use crate::{Abort, Column, Database, Factor, Group, Hashed, Record, RunOptions, Session, Table, Tx, Whole};
+use crate::{
+    Abort, Column, Database, Factor, Group, Hashed, Record, RunOptions, Session, Table, Tx, Whole,
+};
 use std::sync::{Arc, Barrier};
 
 /// A row with two groups, the second of which is larger.
@@ -49,7 +51,11 @@ type Items = Table<Item, Mvcc>;
 
 /// A database with rows 1 and 2, which count 0.
 fn database(splitting: bool) -> (Database<Mvcc>, Items) {
-    let db = Database::<Mvcc>::builder().timestamp_splitting(splitting).factors([Factor::NoBackoff]).build().unwrap();
+    let db = Database::<Mvcc>::builder()
+        .timestamp_splitting(splitting)
+        .factors([Factor::NoBackoff])
+        .build()
+        .unwrap();
     let items = db.table::<Item>("items").unwrap();
     let filled = db.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
     assert_eq!(filled, Ok::<_, Abort>(()));
@@ -59,12 +65,13 @@ fn database(splitting: bool) -> (Database<Mvcc>, Items) {
 /// The rows' counts.
 fn counts(db: &Database<Mvcc>, items: &Items) -> [Option<i64>; 2] {
     let mut session = db.session().unwrap();
-    let read = session.run(|tx| Ok([items.get(tx, &1, Item::COUNT)?, items.get(tx, &2, Item::COUNT)?]));
+    let read =
+        session.run(|tx| Ok([items.get(tx, &1, Item::COUNT)?, items.get(tx, &2, Item::COUNT)?]));
     read.unwrap_or_else(|abort: Abort| panic!("{abort}"))
 }
 
-/// Runs a transaction whose first attempt is overtaken by another session's, right before it goes on with `late`; gives
-/// the number of its attempts.
+/// Runs a transaction whose first attempt is overtaken by another session's, right before it goes
+/// on with `late`; gives the number of its attempts.
 fn overtaken<T>(
     db: &Database<Mvcc>,
     early: impl Fn(&Tx<'_, Mvcc>) -> Result<(), Abort>,
@@ -94,7 +101,10 @@ fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
-    assert_eq!(session.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0)))), Ok::<_, Abort>(()));
+    assert_eq!(
+        session.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0)))),
+        Ok::<_, Abort>(())
+    );
     (db, items, session)
 }
 
@@ -113,7 +123,9 @@ fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
 #[test]
 fn who_only_reads_sees_the_time_it_began_and_never_fails() {
     let (db, items) = database(true);
-    let both = |tx: &Tx<'_, Mvcc>| Ok((items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?));
+    let both = |tx: &Tx<'_, Mvcc>| {
+        Ok((items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?))
+    };
     let (attempts, seen) = overtaken(
         &db,
         |tx| both(tx).map(drop),
@@ -130,7 +142,12 @@ fn who_only_reads_sees_the_time_it_began_and_never_fails() {
             assert_eq!(other.run(|tx| items.insert(tx, Item::new(3, 3))), Ok::<_, Abort>(()));
             add(other, &items, 2);
         },
-        |tx| items.iter(tx, Whole).map(|row| Ok((row?.0, ()))).collect::<Result<std::collections::BTreeMap<_, _>, _>>(),
+        |tx| {
+            items
+                .iter(tx, Whole)
+                .map(|row| Ok((row?.0, ())))
+                .collect::<Result<std::collections::BTreeMap<_, _>, _>>()
+        },
     );
     assert_eq!((attempts, seen.into_keys().collect::<Vec<_>>()), (1, vec![1, 2]));
     assert_eq!(counts(&db, &items), [None, Some(6)]);
@@ -163,7 +180,8 @@ fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
 fn an_attempt_that_writes_takes_a_newer_time_when_all_it_has_read_permits() {
     for staged_before in [false, true] {
         let (db, items) = database(true);
-        let add_to_second = |tx: &Tx<'_, Mvcc>| items.modify(tx, &2, Item::COUNT, |count| *count += 1);
+        let add_to_second =
+            |tx: &Tx<'_, Mvcc>| items.modify(tx, &2, Item::COUNT, |count| *count += 1);
         let early = |tx: &Tx<'_, Mvcc>| {
             items.read(tx, &1, Item::COUNT)?;
             if staged_before { items.update(tx, &1, Item::FIRST.set(7)) } else { Ok(()) }
@@ -209,7 +227,8 @@ fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
 #[test]
 fn who_has_read_much_and_then_something_old_starts_over_when_it_writes() {
     let (db, items) = database(true);
-    let read = |tx: &Tx<'_, Mvcc>| (0..100).try_for_each(|_| items.read(tx, &1, Item::COUNT).map(drop));
+    let read =
+        |tx: &Tx<'_, Mvcc>| (0..100).try_for_each(|_| items.read(tx, &1, Item::COUNT).map(drop));
     let (attempts, ()) = overtaken(
         &db,
         read,
@@ -249,9 +268,15 @@ fn a_commit_stops_who_might_have_to_see_it_and_nobody_else() {
         if point == Point::Validated {
             let once = RunOptions::new().attempts_max(1);
             let read = later.run_with(once, |tx| own.read(tx, &1, Item::COUNT).map(drop));
-            assert_eq!((read, later.last_conflict().unwrap().cause), (Err(Abort::AttemptsExhausted), Abort::Locked));
+            assert_eq!(
+                (read, later.last_conflict().unwrap().cause),
+                (Err(Abort::AttemptsExhausted), Abort::Locked)
+            );
             let write = later.run_with(once, |tx| own.update(tx, &1, Item::COUNT.add(1)));
-            assert_eq!((write, later.last_conflict().unwrap().cause), (Err(Abort::AttemptsExhausted), Abort::Locked));
+            assert_eq!(
+                (write, later.last_conflict().unwrap().cause),
+                (Err(Abort::AttemptsExhausted), Abort::Locked)
+            );
             assert_eq!(later.run_with(once, |tx| own.read(tx, &1, Item::FIRST)), Ok::<_, Abort>(1));
         }
     };
@@ -267,7 +292,8 @@ fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
     let (mut reader, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (own, mut moves) = (items.clone(), 0);
     let mut add_to = move |ids: &[u64]| {
-        let added = other.run(|tx| ids.iter().try_for_each(|id| own.update(tx, id, Item::COUNT.add(1))));
+        let added =
+            other.run(|tx| ids.iter().try_for_each(|id| own.update(tx, id, Item::COUNT.add(1))));
         assert_eq!(added, Ok::<_, Abort>(()));
     };
     let mut first = db.session().unwrap();
@@ -275,7 +301,8 @@ fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
         move |point| {
             if point == Point::MovedOn {
                 moves += 1;
-                // First what it can still move on to; then what it cannot, since it has read the first row.
+                // First what it can still move on to; then what it cannot, since it has read the
+                // first row.
                 match moves {
                     1 => add_to(&[2, 3]),
                     2 => add_to(&[1, 2, 3]),
@@ -287,9 +314,15 @@ fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
             reader.run(|tx| {
                 let one = items.read(tx, &1, Item::COUNT)?;
                 if tx.attempt() == 1 {
-                    first.run(|tx| [2, 3].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.add(1))))?;
+                    first.run(|tx| {
+                        [2, 3].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.add(1)))
+                    })?;
                 }
-                Ok::<_, Abort>((one, items.read(tx, &2, Item::COUNT)?, items.read(tx, &3, Item::COUNT)?))
+                Ok::<_, Abort>((
+                    one,
+                    items.read(tx, &2, Item::COUNT)?,
+                    items.read(tx, &3, Item::COUNT)?,
+                ))
             })
         },
     );
@@ -300,7 +333,8 @@ fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
 fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
     let (db, items) = database(true);
     assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok::<_, Abort>(()));
-    let (mut session, mut first, mut second) = (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
+    let (mut session, mut first, mut second) =
+        (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
     let (own, mut is_first) = (items.clone(), true);
     let hook = move |point| {
         // Row 1 is gone by the new time, and comes back before it is looked at.
@@ -408,7 +442,11 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
 #[test]
 fn a_deleted_row_is_buried_when_nobody_can_come_to_see_it() {
     for splitting in [true, false] {
-        let db = Database::<Mvcc>::builder().manual_epochs(10).timestamp_splitting(splitting).build().unwrap();
+        let db = Database::<Mvcc>::builder()
+            .manual_epochs(10)
+            .timestamp_splitting(splitting)
+            .build()
+            .unwrap();
         let items = db.table::<Item>("items").unwrap();
         let (mut session, mut reader) = (db.session().unwrap(), db.session().unwrap());
         assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 5))), Ok::<_, Abort>(()));

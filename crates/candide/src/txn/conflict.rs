@@ -15,17 +15,20 @@ use std::fmt;
 pub struct Conflict {
     /// What kind of conflict it was.
     pub cause: Abort,
-    /// The table's name; `None` if the conflict was about no table: the transaction gave way to one that had failed too often.
+    /// The table's name; `None` if the conflict was about no table: the transaction gave way to one
+    /// that had failed too often.
     pub table: Option<String>,
-    /// The column group, if the conflict was about a row rather than an absent key; `"*"` without splitting.
+    /// The column group, if the conflict was about a row rather than an absent key; `"*"` without
+    /// splitting.
     pub group: Option<&'static str>,
-    /// The first words of the row's key, as [`Key::words`](crate::Key::words) gives them: four at most, or what parts of a key that
-    /// the table [packs](crate::TableOptions::contention_aware_keys) lie in its first four words.
+    /// The first words of the row's key, as [`Key::words`](crate::Key::words) gives them: four at
+    /// most, or what parts of a key that the table
+    /// [packs](crate::TableOptions::contention_aware_keys) lie in its first four words.
     pub key: Option<Vec<u64>>,
     /// Whether the key has more words than these.
     pub key_is_longer: bool,
-    /// The key as [`Key::show`](crate::Key::show) writes it, as far as these words go: `-7`, `(3, "Smith"..)`. Of an entry of a secondary
-    /// index, the key in that index.
+    /// The key as [`Key::show`](crate::Key::show) writes it, as far as these words go: `-7`, `(3,
+    /// "Smith"..)`. Of an entry of a secondary index, the key in that index.
     pub key_text: Option<String>,
 }
 
@@ -35,9 +38,18 @@ impl Conflict {
     pub(crate) fn named(engine: &Common, note: ConflictNote) -> Conflict {
         let ConflictNote { cause, table, unit, key, .. } = note;
         let Some(table) = table.map(|number| engine.table(number)) else {
-            return Conflict { cause, table: None, group: None, key: None, key_is_longer: false, key_text: None };
+            return Conflict {
+                cause,
+                table: None,
+                group: None,
+                key: None,
+                key_is_longer: false,
+                key_text: None,
+            };
         };
-        let group = |unit: u8| if engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" };
+        let group = |unit: u8| {
+            if engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" }
+        };
         let (key, key_is_longer) = unit.map(|_| table.layout.key_from_prefix(&key)).unzip();
         let key_text = key.as_ref().map(|words| Shown { words, show: table.show_key }.to_string());
         Conflict {

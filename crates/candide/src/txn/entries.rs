@@ -13,8 +13,8 @@ use crate::sync::{Mutant, Ordering, mutant};
 /// What the entries of rows are worked out with; kept from operation to operation.
 #[derive(Debug, Default)]
 pub(crate) struct Workbench {
-    /// The words of a row outside its key, as they are and as they will be. Of the row as it is, only the groups that matter to
-    /// an index are filled in.
+    /// The words of a row outside its key, as they are and as they will be. Of the row as it is,
+    /// only the groups that matter to an index are filled in.
     before: Vec<u64>,
     after: Vec<u64>,
     /// Entry keys, one after another.
@@ -51,28 +51,49 @@ impl<P: Protocol> State<P> {
         let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
             let Workbench { keys, changes, .. } = bench;
-            state.change_entries(engine, table, primary.as_slice(), (None, Some(image)), keys, changes)
+            state.change_entries(
+                engine,
+                table,
+                primary.as_slice(),
+                (None, Some(image)),
+                keys,
+                changes,
+            )
         })
     }
 
     /// Stages what the removal of a row, if it exists, means for the indexes of its table.
     #[inline(never)]
-    pub(crate) fn leave_row(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<(), Abort> {
+    pub(crate) fn leave_row(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
         let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
             if !state.read_indexed(engine, table, record, &mut bench.before)? {
                 return Ok(());
             }
             let Workbench { before, keys, changes, .. } = bench;
-            state.change_entries(engine, table, primary.as_slice(), (Some(before), None), keys, changes)
+            state.change_entries(
+                engine,
+                table,
+                primary.as_slice(),
+                (Some(before), None),
+                keys,
+                changes,
+            )
         })
     }
 
-    /// Stages what a change of a row's words means for the indexes of its table. `change` is given the words that matter to
-    /// an index, or zeros if there is no row, and makes them what they will be.
+    /// Stages what a change of a row's words means for the indexes of its table. `change` is given
+    /// the words that matter to an index, or zeros if there is no row, and makes them what they
+    /// will be.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if it `must_exist` and does not, and [`Abort::NotUnique`], before anything is staged.
+    /// [`Abort::NotFound`] if it `must_exist` and does not, and [`Abort::NotUnique`], before
+    /// anything is staged.
     #[inline(never)]
     pub(crate) fn change_row(
         &mut self,
@@ -95,14 +116,18 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    fn on_workbench(&mut self, work: impl FnOnce(&mut Self, &mut Workbench) -> Result<(), Abort>) -> Result<(), Abort> {
+    fn on_workbench(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Workbench) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
         let mut bench = std::mem::take(&mut self.workbench);
         let result = work(self, &mut bench);
         self.workbench = bench;
         result
     }
 
-    /// Reads the groups of a row that matter to an index, as the transaction sees them; false if there is no row.
+    /// Reads the groups of a row that matter to an index, as the transaction sees them; false if
+    /// there is no row.
     fn read_indexed(
         &mut self,
         engine: &Engine<P>,
@@ -114,7 +139,8 @@ impl<P: Protocol> State<P> {
         image.resize(Unit::ROW.image_range(table.groups).1, 0);
         for unit in table.layout.units_of(table.indexes.groups()) {
             let (start, count) = unit.image_range(table.groups);
-            let copy = |words: Words<'_>| words.copy(0, count, |word, value| image[start + word] = value);
+            let copy =
+                |words: Words<'_>| words.copy(0, count, |word, value| image[start + word] = value);
             if !self.read(engine, table.layout.at(record, unit), copy)? {
                 return Ok(false);
             }
@@ -134,7 +160,8 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         keys.clear();
         changes.clear();
-        // First everything that can be refused: linking may meet the memory limit, and a unique key may be taken.
+        // First everything that can be refused: linking may meet the memory limit, and a unique key
+        // may be taken.
         for index in table.indexes.kept() {
             let mut key = |image: &[u64]| {
                 let begin = keys.len();
@@ -148,7 +175,9 @@ impl<P: Protocol> State<P> {
                 continue;
             }
             let new = match new {
-                Some((begin, end)) => Some(self.place_entry(engine, table, index, &keys[begin..end])?),
+                Some((begin, end)) => {
+                    Some(self.place_entry(engine, table, index, &keys[begin..end])?)
+                }
                 None => None,
             };
             changes.push(Change { number: index.number, old, new });
@@ -179,7 +208,8 @@ impl<P: Protocol> State<P> {
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
             if !mutant(Mutant::RefusedEarly) {
-                // Before that an entry may be wrong. Relaxed: it was noted before the index came to be enforced (E18).
+                // Before that an entry may be wrong. Relaxed: it was noted before the index came to
+                // be enforced (E18).
                 self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
             }
             if !is_new && !self.can_insert(engine, first)? {
@@ -192,8 +222,8 @@ impl<P: Protocol> State<P> {
         Ok(record)
     }
 
-    /// Stages the end of an entry of the row with key `primary`, if there is one. (Only in an index that cannot be read yet can
-    /// it be missing, or be another row's.)
+    /// Stages the end of an entry of the row with key `primary`, if there is one. (Only in an index
+    /// that cannot be read yet can it be missing, or be another row's.)
     fn delete_entry(
         &mut self,
         engine: &Engine<P>,
@@ -205,8 +235,12 @@ impl<P: Protocol> State<P> {
         let record = match self.find(engine, &index.entries, key)? {
             Found::Record(record) => record,
             Found::Nothing { node, version } => {
-                // Observed: who builds the index may be about to enter the row, which it sees as it was.
-                return self.absent(engine, Missing { table: index.entries.number, key: Some(key), node, version });
+                // Observed: who builds the index may be about to enter the row, which it sees as it
+                // was.
+                return self.absent(
+                    engine,
+                    Missing { table: index.entries.number, key: Some(key), node, version },
+                );
             }
         };
         let at = index.entries.layout.at(record, Unit::ROW);
@@ -227,7 +261,11 @@ impl<P: Protocol> State<P> {
 
     /// Stages the end of a unit's row, if it is there.
     pub(crate) fn delete_unit(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
-        if self.can_delete(engine, at)? { self.stage(engine, at, Intent::Delete, Op::DELETE) } else { Ok(()) }
+        if self.can_delete(engine, at)? {
+            self.stage(engine, at, Intent::Delete, Op::DELETE)
+        } else {
+            Ok(())
+        }
     }
 
     /// Observes the groups of a row that matter to an index.
@@ -280,7 +318,8 @@ impl<P: Protocol> State<P> {
         let at = index.entries.layout.at(entry, Unit::ROW);
         let mut is_own = !index.unique;
         let compare = |words: Words<'_>| {
-            is_own |= index.unique && primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
+            is_own |= index.unique
+                && primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
         };
         match self.read(engine, at, compare)? {
             false => {

@@ -1,33 +1,41 @@
-//! What transactions leave behind: absent records to bury, old versions to collect, and unlinked memory to free.
+//! What transactions leave behind: absent records to bury, old versions to collect, and unlinked
+//! memory to free.
 
 #![forbid(unsafe_code)]
 
 use crate::epoch::{Epoch, Slot};
-use crate::protocol::{Burial, Context, Due, Engine, Fate, Local, Protocol, PutAside, Retired, TableCore};
+use crate::protocol::{
+    Burial, Context, Due, Engine, Fate, Local, Protocol, PutAside, Retired, TableCore,
+};
 use crate::record::CellAt;
 use crate::sync::{Mutant, Point, mutant, pass};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Records looked at in one collection, beside twice as many as have been added since the last: few enough not to be
-/// felt, more than come in.
+/// Records looked at in one collection, beside twice as many as have been added since the last: few
+/// enough not to be felt, more than come in.
 const BUDGET_MIN: usize = 256;
 
-/// So much is looked at in one collection of what was put aside, or more if more came in, and of what a snapshot has kept that has closed. The
-/// rest has its turn after the next transaction.
+/// So much is looked at in one collection of what was put aside, or more if more came in, and of
+/// what a snapshot has kept that has closed. The rest has its turn after the next transaction.
 const ASIDE_AT_ONCE: usize = 4_096;
 
-/// Records that are looked at one after another, once all of them have been asked for: as many as a core waits for at a time.
+/// Records that are looked at one after another, once all of them have been asked for: as many as a
+/// core waits for at a time.
 const TOGETHER: usize = 16;
 
-/// A session's garbage, which its session collects while it is active and the advancer when it is not, or in a long report.
+/// A session's garbage, which its session collects while it is active and the advancer when it is
+/// not, or in a long report.
 ///
-/// Queues are in the order of their epochs, so a collection ends at the first entry that is too young.
+/// Queues are in the order of their epochs, so a collection ends at the first entry that is too
+/// young.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
-    /// Absent records by their first unit, and units with old versions; each is in one queue of the database.
+    /// Absent records by their first unit, and units with old versions; each is in one queue of the
+    /// database.
     burials: VecDeque<Due>,
-    /// The same, of which nothing is left to do while a snapshot is open, by its timestamp. They cost nothing until then.
+    /// The same, of which nothing is left to do while a snapshot is open, by its timestamp. They
+    /// cost nothing until then.
     parked: BTreeMap<u64, Parked>,
     /// Those whose snapshot has closed.
     released: VecDeque<Parked>,
@@ -99,7 +107,8 @@ impl Aside {
         self.released.extend(released);
     }
 
-    /// How many have come before an epoch, and the latest timestamp of the commits that put them aside.
+    /// How many have come before an epoch, and the latest timestamp of the commits that put them
+    /// aside.
     fn due(&self, before: Epoch) -> (usize, u64) {
         let due = self.came.iter().take_while(|came| came.epoch < before);
         due.fold((0, 0), |(count, until), came| (count + came.count, until.max(came.until)))
@@ -132,7 +141,8 @@ impl Aside {
         put
     }
 
-    /// Has what snapshots have seen looked at again that are not among these, which are in falling order.
+    /// Has what snapshots have seen looked at again that are not among these, which are in falling
+    /// order.
     fn release(&mut self, open: &[u64]) {
         let released = &mut self.released;
         self.kept.retain(|snapshot, kept| {
@@ -189,11 +199,13 @@ impl Garbage {
     }
 
     pub(crate) fn len(&self) -> usize {
-        let parked: usize = self.parked.values().chain(&self.released).map(|parked| parked.units.len()).sum();
+        let parked: usize =
+            self.parked.values().chain(&self.released).map(|parked| parked.units.len()).sum();
         self.burials.len() + parked + self.retired.len() + self.aside.len()
     }
 
-    /// Takes over what a session has put aside. The caller is still pinned, or has unlinked nothing.
+    /// Takes over what a session has put aside. The caller is still pinned, or has unlinked
+    /// nothing.
     pub(crate) fn take_from<P: Protocol>(&mut self, engine: &Engine<P>, local: &mut Local) {
         self.added += local.burials.len() + local.parked.len() + local.put_aside.len();
         if !local.put_aside.is_empty() {
@@ -204,13 +216,17 @@ impl Garbage {
             let due = |at| Due { at, queued, time, note: 0, is_parked: false };
             self.burials.extend(local.burials.drain(..).map(due));
             if !local.parked.is_empty() {
-                local.parked.drain(..).for_each(|(snapshot, at)| self.park(snapshot, at, (queued, time)));
+                local
+                    .parked
+                    .drain(..)
+                    .for_each(|(snapshot, at)| self.park(snapshot, at, (queued, time)));
             }
         }
         self.stamp_retired(engine, &mut local.retired);
     }
 
-    /// Takes over what a session has left behind: as much work as that is, whatever there is already.
+    /// Takes over what a session has left behind: as much work as that is, whatever there is
+    /// already.
     ///
     /// Entries of the session come behind younger ones here, which then hold them up until they are
     /// due themselves: within an epoch or two, since none is younger than this.
@@ -234,8 +250,9 @@ impl Garbage {
         }
     }
 
-    /// Buries and frees what can be, but not much more than came in since the last time; of what is for all, what was queued before
-    /// `hot_before`. The caller is pinned, and nothing that it has read is looked at any more.
+    /// Buries and frees what can be, but not much more than came in since the last time; of what is
+    /// for all, what was queued before `hot_before`. The caller is pinned, and nothing that it has
+    /// read is looked at any more.
     pub(crate) fn collect<P: Protocol>(
         &mut self,
         engine: &Engine<P>,
@@ -244,7 +261,8 @@ impl Garbage {
         hot_before: Epoch,
     ) {
         let budget = BUDGET_MIN + 2 * std::mem::take(&mut self.added);
-        // Before the open snapshots are listed: of what was queued before it, nobody's time is later than that (`look_at`).
+        // Before the open snapshots are listed: of what was queued before it, nobody's time is
+        // later than that (`look_at`).
         let horizon = engine.epochs.horizon();
         let tables = engine.tables.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tables: &[Arc<TableCore>] = &tables;
@@ -255,14 +273,21 @@ impl Garbage {
             let (_, retired) = self.retired.pop_front().expect("it has just been seen");
             retired.free(tables, &mut local.caches);
         }
-        let (due, until) = self.aside.due(if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon });
+        let (due, until) =
+            self.aside.due(if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon });
         if due == 0 && !self.aside.has_kept() && self.has_no_entries() && engine.hot.is_empty() {
             return;
         }
-        // That of all that are due, though not all have their turn now: who looks through a chain takes out all that goes, once.
+        // That of all that are due, though not all have their turn now: who looks through a chain
+        // takes out all that goes, once.
         P::begin_collecting(&mut Context::new(engine, local), until);
         self.release(&local.snapshots);
-        self.look_at_aside(engine, local, tables, (due.min(ASIDE_AT_ONCE.max(budget)), ASIDE_AT_ONCE));
+        self.look_at_aside(
+            engine,
+            local,
+            tables,
+            (due.min(ASIDE_AT_ONCE.max(budget)), ASIDE_AT_ONCE),
+        );
         // Each has a budget of its own, so that none waits behind the others.
         self.look_at(engine, local, (slot, tables), (Of::Burials, horizon), budget);
         if !self.released.is_empty() {
@@ -274,9 +299,12 @@ impl Garbage {
         self.stamp_retired(engine, &mut local.retired);
     }
 
-    /// Whether something waits for nothing any more: more than a collection has been willing to look at.
+    /// Whether something waits for nothing any more: more than a collection has been willing to
+    /// look at.
     pub(crate) fn has_more<P: Protocol>(&self, engine: &Engine<P>) -> bool {
-        self.has_free(engine) || !self.aside.released.is_empty() || self.aside.is_due(engine.epochs.horizon())
+        self.has_free(engine)
+            || !self.aside.released.is_empty()
+            || self.aside.is_due(engine.epochs.horizon())
     }
 
     /// Whether there is memory that nobody can look at any more.
@@ -284,7 +312,8 @@ impl Garbage {
         self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
     }
 
-    /// Looks at the first `due` entries of what was put aside, and at so many of those that a snapshot has seen that has closed.
+    /// Looks at the first `due` entries of what was put aside, and at so many of those that a
+    /// snapshot has seen that has closed.
     fn look_at_aside<P: Protocol>(
         &mut self,
         engine: &Engine<P>,
@@ -298,7 +327,8 @@ impl Garbage {
             let next = if number < due { self.aside.pop() } else { self.aside.pop_released() };
             let Some(put) = next else { break };
             pass(Point::Collecting);
-            let block = Retired::Version { table: put.at.table(), size: put.size, block: put.block };
+            let block =
+                Retired::Version { table: put.at.table(), size: put.size, block: put.block };
             let table = &tables[usize::from(put.at.table())];
             match P::look_at(&mut Context::new(engine, local), &put, table) {
                 Fate::Free => block.free(tables, &mut local.caches),
@@ -314,7 +344,8 @@ impl Garbage {
         P::end_looking(&mut Context::new(engine, local));
     }
 
-    /// Has what was parked looked at again if its snapshot is not among those that are open, which are in falling order.
+    /// Has what was parked looked at again if its snapshot is not among those that are open, which
+    /// are in falling order.
     fn release(&mut self, open: &[u64]) {
         let released = &mut self.released;
         self.parked.retain(|snapshot, parked| {
@@ -326,8 +357,9 @@ impl Garbage {
         });
     }
 
-    /// Looks at so many entries that were queued before an epoch: no later one than the horizon was before the open snapshots were listed.
-    /// Otherwise a snapshot that is younger than the list could see what an entry of another session's, of a still later time, takes away.
+    /// Looks at so many entries that were queued before an epoch: no later one than the horizon was
+    /// before the open snapshots were listed. Otherwise a snapshot that is younger than the list
+    /// could see what an entry of another session's, of a still later time, takes away.
     fn look_at<P: Protocol>(
         &mut self,
         engine: &Engine<P>,
@@ -343,33 +375,52 @@ impl Garbage {
         loop {
             let most = left.min(TOGETHER);
             match of {
-                Of::Burials => next.extend(std::iter::from_fn(|| self.next_burial(before)).take(most)),
-                Of::Released => next.extend(std::iter::from_fn(|| self.next_released(before)).take(most)),
-                Of::Hot if mutant(Mutant::HotByOldList) => engine.hot.take(engine.epochs.horizon(), most, &mut next),
+                Of::Burials => {
+                    next.extend(std::iter::from_fn(|| self.next_burial(before)).take(most))
+                }
+                Of::Released => {
+                    next.extend(std::iter::from_fn(|| self.next_released(before)).take(most))
+                }
+                Of::Hot if mutant(Mutant::HotByOldList) => {
+                    engine.hot.take(engine.epochs.horizon(), most, &mut next)
+                }
                 Of::Hot => engine.hot.take(before, most, &mut next),
             }
             if next.is_empty() {
                 break;
             }
             left -= next.len();
-            // Chains may be long, and what others have to collect would wait for as long as all of them take together. Not only for memory:
-            // nobody shall collect meanwhile what is queued from here on.
+            // Chains may be long, and what others have to collect would wait for as long as all of
+            // them take together. Not only for memory: nobody shall collect meanwhile what is
+            // queued from here on.
             engine.epochs.pin(slot);
             P::begin_burying(&mut Context::new(engine, local));
             P::approach(&engine.clock, next.iter().map(|due: &Due| due.at));
             for mut due in next.drain(..) {
                 let table = &tables[usize::from(due.at.table())];
                 units.clear();
-                units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
+                units.extend(
+                    table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)),
+                );
                 pass(Point::Collecting);
                 let noted = due.note;
-                let burial = match P::bury(&mut Context::new(engine, local), &mut due, table, &units, before) {
+                let burial = match P::bury(
+                    &mut Context::new(engine, local),
+                    &mut due,
+                    table,
+                    &units,
+                    before,
+                ) {
                     Burial::Stow(snapshot) if P::STOWS => {
                         let is_settled = Context::new(engine, local).stow(
                             due.at.record(),
                             table,
                             |context| P::stow(context, &due, table, &units),
-                            |node| units.iter().for_each(|&unit| P::bequeath(&engine.clock, node, unit)),
+                            |node| {
+                                units
+                                    .iter()
+                                    .for_each(|&unit| P::bequeath(&engine.clock, node, unit))
+                            },
                         );
                         if is_settled { Burial::Kept(snapshot) } else { Burial::NotYet }
                     }
@@ -387,15 +438,23 @@ impl Garbage {
                         // Written again since its last look; other entries wait for something else.
                         let is_hot = noted != 0 && due.note != noted;
                         let due = Due { queued: engine.epochs.now(), time, ..due };
-                        if is_hot && !mutant(Mutant::HotKept) { hot.push(due) } else { self.burials.push_back(due) }
+                        if is_hot && !mutant(Mutant::HotKept) {
+                            hot.push(due)
+                        } else {
+                            self.burials.push_back(due)
+                        }
                     }
                     Burial::Kept(snapshot) | Burial::Stow(snapshot) => {
                         self.park(snapshot, due.at, (engine.epochs.now(), time));
                     }
-                    Burial::Forgotten => Context::new(engine, local).clear_out(due.at.record(), table),
-                    Burial::Dead => Context::new(engine, local).unlink(due.at.record(), table, |node| {
-                        units.iter().for_each(|&unit| P::bequeath(&engine.clock, node, unit));
-                    }),
+                    Burial::Forgotten => {
+                        Context::new(engine, local).clear_out(due.at.record(), table)
+                    }
+                    Burial::Dead => {
+                        Context::new(engine, local).unlink(due.at.record(), table, |node| {
+                            units.iter().for_each(|&unit| P::bequeath(&engine.clock, node, unit));
+                        })
+                    }
                 }
             }
             P::end_looking(&mut Context::new(engine, local));
@@ -417,8 +476,15 @@ impl Garbage {
 
     #[cold]
     fn next_released(&mut self, before: Epoch) -> Option<Due> {
-        let Parked { queued, time, units } = self.released.front_mut().filter(|parked| parked.queued < before)?;
-        let due = units.pop().map(|at| Due { at, queued: *queued, time: *time, note: 0, is_parked: true });
+        let Parked { queued, time, units } =
+            self.released.front_mut().filter(|parked| parked.queued < before)?;
+        let due = units.pop().map(|at| Due {
+            at,
+            queued: *queued,
+            time: *time,
+            note: 0,
+            is_parked: true,
+        });
         if units.is_empty() {
             self.released.pop_front();
         }

@@ -1,4 +1,5 @@
-//! Transactions: what an operation means given what the transaction has done before, whatever the protocol.
+//! Transactions: what an operation means given what the transaction has done before, whatever the
+//! protocol.
 
 #![forbid(unsafe_code)]
 
@@ -24,8 +25,9 @@ use std::cell::RefCell;
 
 /// A running transaction: what the closure of [`Session::run`](crate::Session::run) works with.
 ///
-/// It belongs to its thread (it is neither `Send` nor `Sync`, so it cannot be held across an `.await`) and to its attempt.
-/// Every operation takes it by shared reference; none of its internals are borrowed while user code runs.
+/// It belongs to its thread (it is neither `Send` nor `Sync`, so it cannot be held across an
+/// `.await`) and to its attempt. Every operation takes it by shared reference; none of its
+/// internals are borrowed while user code runs.
 pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     pub(crate) engine: &'s Engine<P>,
     pub(crate) state: &'s RefCell<State<P>>,
@@ -54,7 +56,11 @@ impl Effects {
 
 impl<'s, P: Protocol> Tx<'s, P> {
     #[inline(always)]
-    pub(crate) fn new(engine: &'s Engine<P>, state: &'s RefCell<State<P>>, effects: &'s Effects) -> Tx<'s, P> {
+    pub(crate) fn new(
+        engine: &'s Engine<P>,
+        state: &'s RefCell<State<P>>,
+        effects: &'s Effects,
+    ) -> Tx<'s, P> {
         Tx { engine, state, effects }
     }
 
@@ -64,8 +70,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     }
 
     /// Where the attempt before this one met a conflict, so that a closure can adapt: read a row
-    /// [for update](crate::Table::get_for_update) that others keep changing, say, or do its work in another order. `None` in
-    /// the first attempt of each [`run`](crate::Session::run).
+    /// [for update](crate::Table::get_for_update) that others keep changing, say, or do its work in
+    /// another order. `None` in the first attempt of each [`run`](crate::Session::run).
     pub fn last_conflict(&self) -> Option<Conflict> {
         let state = self.state.borrow();
         // A later attempt is made only after a conflict, which was noted.
@@ -74,9 +80,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
         Some(Conflict::named(self.engine, note))
     }
 
-    /// Makes sure that all that the attempt has read up to now is of one moment, and was so until now: what a closure asks before it
-    /// does something that must not rest on what never was. Under an [opaque](crate::Protocol::OPAQUE) protocol all that a closure
-    /// sees is of one moment anyway; then this says whether it is still so.
+    /// Makes sure that all that the attempt has read up to now is of one moment, and was so until
+    /// now: what a closure asks before it does something that must not rest on what never was.
+    /// Under an [opaque](crate::Protocol::OPAQUE) protocol all that a closure sees is of one moment
+    /// anyway; then this says whether it is still so.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, TicToc};
@@ -95,14 +102,15 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// ```
     ///
     /// # Errors
-    /// A conflict, if something that was read has changed, or a row that is to be written has come or gone. Hand it on: the attempt
-    /// is repeated.
+    /// A conflict, if something that was read has changed, or a row that is to be written has come
+    /// or gone. Hand it on: the attempt is repeated.
     pub fn validate(&self) -> Result<(), Abort> {
         self.state.borrow_mut().validate(self.engine)
     }
 
-    /// Has `effect` run after this attempt has committed, outside the transaction, in the order of the calls. If the
-    /// attempt does not commit, or an earlier effect panics, `effect` is dropped unrun.
+    /// Has `effect` run after this attempt has committed, outside the transaction, in the order of
+    /// the calls. If the attempt does not commit, or an earlier effect panics, `effect` is dropped
+    /// unrun.
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
         self.effects.0.borrow_mut().push(Box::new(effect));
     }

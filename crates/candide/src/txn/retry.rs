@@ -14,8 +14,8 @@ use crate::protocol::{Common, Context, Engine, Local, LookBack, Protocol, TableC
 use crate::record::{PlacedUnit, Words};
 use crate::stats::Counters;
 use crate::sync::{
-    Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Turns, Wait, Waited, Wish, lock, pass, patience,
-    sleep, thread,
+    Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Turns, Wait, Waited, Wish,
+    lock, pass, patience, sleep, thread,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -23,18 +23,21 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// Failed attempts in a row after which a session asks for the token. By then backoff has had its chance.
+/// Failed attempts in a row after which a session asks for the token. By then backoff has had its
+/// chance.
 const TOKEN_ATTEMPTS: u32 = 32;
-/// The longest a transaction waits for the holder of the token, who may be stuck in its closure, or waiting for this very
-/// transaction.
+/// The longest a transaction waits for the holder of the token, who may be stuck in its closure, or
+/// waiting for this very transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
-/// Backoff: the first pause is below this, each following bound is twice the one before, up to the largest.
+/// Backoff: the first pause is below this, each following bound is twice the one before, up to the
+/// largest.
 const BACKOFF_FIRST: Duration = Duration::from_micros(1);
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// Pauses up to this long are spun; a system call would take longer.
 const SPUN_MAX: Duration = Duration::from_micros(20);
 
-/// How to run a transaction: limits on retrying, whom to tell of conflicts, and whether it only reads.
+/// How to run a transaction: limits on retrying, whom to tell of conflicts, and whether it only
+/// reads.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
     attempts_max: Option<u32>,
@@ -59,11 +62,13 @@ impl<'a> RunOptions<'a> {
         RunOptions { attempts_max: None, deadline: None, on_conflict: None, read_only: false }
     }
 
-    /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or lock. Under protocols with
-    /// [versions](crate::Versioned) it sees the database as it was when it began, runs once, and meets no conflict. If it takes
-    /// longer than some milliseconds, what it sees is kept like what a [`Snapshot`](crate::Snapshot) sees, and
-    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of it; memory that others free waits until it is over, so for
-    /// long reports a snapshot is better, read in parts. Under the other protocols it is repeated as any transaction is.
+    /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or
+    /// lock. Under protocols with [versions](crate::Versioned) it sees the database as it was when
+    /// it began, runs once, and meets no conflict. If it takes longer than some milliseconds, what
+    /// it sees is kept like what a [`Snapshot`](crate::Snapshot) sees, and
+    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of it; memory that others
+    /// free waits until it is over, so for long reports a snapshot is better, read in parts. Under
+    /// the other protocols it is repeated as any transaction is.
     ///
     /// ```
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
@@ -88,27 +93,30 @@ impl<'a> RunOptions<'a> {
         if self.read_only { LookBack::Now } else { LookBack::No }
     }
 
-    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One is always made: zero
-    /// means one.
+    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One
+    /// is always made: zero means one.
     #[must_use]
     pub fn attempts_max(self, attempts: u32) -> RunOptions<'a> {
         RunOptions { attempts_max: Some(attempts), ..self }
     }
 
-    /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`, and as soon as it passes while a global
-    /// lock is waited for. A running attempt is not interrupted, and commits if it can, however late; one is made even if the deadline
-    /// has passed already, unless another transaction has the global lock. An attempt waits for one row for 10 ms at most. Where
-    /// the limit on attempts is reached as well, that is what is reported.
+    /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`,
+    /// and as soon as it passes while a global lock is waited for. A running attempt is not
+    /// interrupted, and commits if it can, however late; one is made even if the deadline has
+    /// passed already, unless another transaction has the global lock. An attempt waits for one row
+    /// for 10 ms at most. Where the limit on attempts is reached as well, that is what is reported.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
         RunOptions { deadline: Some(deadline), ..self }
     }
 
-    /// Calls `tell` after every attempt that has met a conflict, the last one included, at once: before the pause, and before
-    /// limits are looked at. Nothing is locked or pinned meanwhile, so `tell` may use the database, but not this session (for
-    /// [`Database::run`](crate::Database::run), which would need it, that is [`Abort::Nested`]). If it panics, the transaction
-    /// ends in that panic, without effect. It had better be short: after 32 conflicts of a transaction others give way to it,
-    /// for 100 ms at most, also meanwhile. Where there are no conflicts this costs nothing.
+    /// Calls `tell` after every attempt that has met a conflict, the last one included, at once:
+    /// before the pause, and before limits are looked at. Nothing is locked or pinned meanwhile, so
+    /// `tell` may use the database, but not this session (for
+    /// [`Database::run`](crate::Database::run), which would need it, that is [`Abort::Nested`]). If
+    /// it panics, the transaction ends in that panic, without effect. It had better be short: after
+    /// 32 conflicts of a transaction others give way to it, for 100 ms at most, also meanwhile.
+    /// Where there are no conflicts this costs nothing.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, RunOptions};
@@ -164,7 +172,8 @@ pub(crate) struct Core<P: Protocol> {
     pub(crate) state: RefCell<State<P>>,
     pub(crate) public: Arc<Public>,
     has_garbage: bool,
-    /// How far epochs were at the last collection ([`Epochs::progress`](crate::epoch::Epochs::progress)); there is nothing new to collect
+    /// How far epochs were at the last collection
+    /// ([`Epochs::progress`](crate::epoch::Epochs::progress)); there is nothing new to collect
     /// until they move.
     collected_at: u64,
 }
@@ -188,12 +197,14 @@ type Ended<T, E> = (Verdict, Result<Result<T, E>, Panic>);
 
 impl<P: Protocol> Core<P> {
     pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<Public>) -> Core<P> {
-        let state = RefCell::new(State::new(engine, Local::new(engine.id, id, public.slot.clone())));
+        let state =
+            RefCell::new(State::new(engine, Local::new(engine.id, id, public.slot.clone())));
         Core { state, public, has_garbage: false, collected_at: 0 }
     }
 
-    /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects of that attempt, if it has committed,
-    /// are the caller's to run, when the session is free again.
+    /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects
+    /// of that attempt, if it has committed, are the caller's to run, when the session is free
+    /// again.
     #[inline]
     pub(crate) fn run<T, E: From<Abort>>(
         &mut self,
@@ -206,27 +217,32 @@ impl<P: Protocol> Core<P> {
         let local = &mut self.state.get_mut().local;
         (local.has_yielded, local.look_back) = (false, look_back);
         local.wanted.clear();
-        let mut starvation = Starvation { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
+        let mut starvation =
+            Starvation { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
         let mut failed = 0;
         loop {
-            let (verdict, result) = match self.attempt(engine, options, failed + 1, effects, &mut body) {
-                Ok(value) => return Ok(value),
-                Err(ended) => ended,
-            };
+            let (verdict, result) =
+                match self.attempt(engine, options, failed + 1, effects, &mut body) {
+                    Ok(value) => return Ok(value),
+                    Err(ended) => ended,
+                };
             let cause = match settle(verdict, result, effects) {
                 ControlFlow::Continue(cause) => cause,
                 ControlFlow::Break(result) => return result,
             };
             failed += 1;
-            if let Some(refusal) = self.after_conflict(engine, options, cause, failed, &mut starvation) {
+            if let Some(refusal) =
+                self.after_conflict(engine, options, cause, failed, &mut starvation)
+            {
                 return Err(refusal.into());
             }
         }
     }
 
-    /// Reads a unit of the record with this key, as a transaction of that one read would, if that takes nothing else: whether the row
-    /// exists. Nothing, and nothing is left behind, if it has to be a transaction, which is also the one to collect garbage. What
-    /// `copy` has done then means nothing.
+    /// Reads a unit of the record with this key, as a transaction of that one read would, if that
+    /// takes nothing else: whether the row exists. Nothing, and nothing is left behind, if it has
+    /// to be a transaction, which is also the one to collect garbage. What `copy` has done then
+    /// means nothing.
     #[inline(always)]
     pub(crate) fn read_alone(
         &mut self,
@@ -255,7 +271,8 @@ impl<P: Protocol> Core<P> {
         seen.map(|seen| seen.present)
     }
 
-    /// What is due when the `failed`th attempt has ended in a conflict: notes, events and calls, and a refusal or a pause.
+    /// What is due when the `failed`th attempt has ended in a conflict: notes, events and calls,
+    /// and a refusal or a pause.
     #[cold]
     #[inline(never)]
     fn after_conflict<'e>(
@@ -305,17 +322,20 @@ impl<P: Protocol> Core<P> {
         None
     }
 
-    /// Whether what an attempt has met is a transaction in whose closure this one runs: that goes on when this one has ended.
+    /// Whether what an attempt has met is a transaction in whose closure this one runs: that goes
+    /// on when this one has ended.
     fn waits_for_itself(&mut self, engine: &Engine<P>, cause: Abort) -> bool {
         match cause {
             Abort::Yielded => Held::Token(engine.id).is_own_threads(),
-            Abort::Locked => self.state.get_mut().last_conflict.is_some_and(|note| note.is_own_threads),
+            Abort::Locked => {
+                self.state.get_mut().last_conflict.is_some_and(|note| note.is_own_threads)
+            }
             _ => false,
         }
     }
 
-    /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and lets no panic of theirs
-    /// escape before it has cleaned up.
+    /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and
+    /// lets no panic of theirs escape before it has cleaned up.
     #[inline]
     fn attempt<T, E>(
         &mut self,
@@ -332,7 +352,9 @@ impl<P: Protocol> Core<P> {
         }
         let state = self.state.get_mut();
         match state.local.look_back {
-            LookBack::To(_) if P::VERSION_WORDS > 0 => engine.epochs.pin_for_memory(&state.local.slot),
+            LookBack::To(_) if P::VERSION_WORDS > 0 => {
+                engine.epochs.pin_for_memory(&state.local.slot)
+            }
             _ => engine.epochs.pin(&state.local.slot),
         }
         state.attempt_number = number;
@@ -355,7 +377,8 @@ impl<P: Protocol> Core<P> {
                 }
                 verdict => (verdict, Ok(Ok(value))),
             },
-            // An error or a panic may come of values that do not belong together; then it never happened.
+            // An error or a panic may come of values that do not belong together; then it never
+            // happened.
             result => (commit_error(state, engine), result),
         };
         self.end_otherwise(engine, &ended.0);
@@ -374,7 +397,8 @@ impl<P: Protocol> Core<P> {
         pass(Point::Unpinned);
     }
 
-    /// As [`Core::end`], of an attempt that has not committed. Apart, so that the way of those that have is short.
+    /// As [`Core::end`], of an attempt that has not committed. Apart, so that the way of those that
+    /// have is short.
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
@@ -384,14 +408,16 @@ impl<P: Protocol> Core<P> {
         });
     }
 
-    /// Whether there is garbage of the session's or everybody's, and epochs have moved on since it looked. Asked in this order, what a
-    /// session without garbage does is always the same.
+    /// Whether there is garbage of the session's or everybody's, and epochs have moved on since it
+    /// looked. Asked in this order, what a session without garbage does is always the same.
     #[inline(always)]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
-        (self.has_garbage || !engine.hot.is_empty()) && engine.epochs.progress() != self.collected_at
+        (self.has_garbage || !engine.hot.is_empty())
+            && engine.epochs.progress() != self.collected_at
     }
 
-    /// Hands garbage over, and collects some of it when epochs have moved on. The attempt is over, but for its pin.
+    /// Hands garbage over, and collects some of it when epochs have moved on. The attempt is over,
+    /// but for its pin.
     #[inline(always)]
     fn collect_garbage(&mut self, engine: &Engine<P>) {
         if self.state.get_mut().local.leaves_some() || self.has_to_collect(engine) {
@@ -407,7 +433,8 @@ impl<P: Protocol> Core<P> {
         let progress = engine.epochs.progress();
         if progress != self.collected_at {
             garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
-            // After somebody's long report there is much at once. It does not wait for epochs, of which the next may be long in coming.
+            // After somebody's long report there is much at once. It does not wait for epochs, of
+            // which the next may be long in coming.
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();
@@ -416,7 +443,8 @@ impl<P: Protocol> Core<P> {
     /// Waits, unpinned, until nobody has the token; not for ever.
     fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
         let id = self.state.get_mut().local.id;
-        let left = options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left =
+            options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let longest = patience(TOKEN_WAIT_MAX).min(left.unwrap_or(Duration::MAX));
         let patience = Patience::Lasting(longest);
         let mut wait = Wait::new(&engine.parking, engine.token.address(), Wish::Look, patience);
@@ -436,7 +464,8 @@ fn settle<T, E: From<Abort>>(
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Abort> {
     let unwanted = effects.take_back();
-    // What is the user's is dropped first: a panic of that, while another one is passed on, would end the process.
+    // What is the user's is dropped first: a panic of that, while another one is passed on, would
+    // end the process.
     match verdict {
         Verdict::Conflict(cause) => {
             drop(result);
@@ -460,8 +489,8 @@ fn settle<T, E: From<Abort>>(
     }
 }
 
-/// Counts a transaction's conflicts, and holds the token once they are too many; gives it back when the transaction is
-/// over, however it ends.
+/// Counts a transaction's conflicts, and holds the token once they are too many; gives it back when
+/// the transaction is over, however it ends.
 struct Starvation<'a> {
     engine: &'a Common,
     session: u64,
@@ -470,8 +499,8 @@ struct Starvation<'a> {
 }
 
 impl Starvation<'_> {
-    /// Waits for the turn of those that have failed on a row, unless it is that of a transaction around this one, which goes on when this one
-    /// has ended.
+    /// Waits for the turn of those that have failed on a row, unless it is that of a transaction
+    /// around this one, which goes on when this one has ended.
     fn wait_for_turn(&mut self, row: u64) {
         let number = Turns::number(row);
         let held = Held::Turn(self.engine.id, number);

@@ -7,8 +7,8 @@ use crate::access::Intent;
 use crate::error::Abort;
 use crate::protocol::{Engine, Indexes, Protocol, TableCore};
 use crate::record::{
-    Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink, Updater, UserUpdate,
-    store_in,
+    Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, RecordAt, Sink,
+    Updater, UserUpdate, store_in,
 };
 use crate::sync::{Mutant, mutant};
 use std::marker::PhantomData;
@@ -23,10 +23,15 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
 }
 
 impl<R: Record, P: Protocol> Stager<'_, R, P> {
-    /// Stages an update of the columns at `place`, if the row exists. The caller has seen to the indexes, once for the whole
-    /// operation: one may come at any time.
+    /// Stages an update of the columns at `place`, if the row exists. The caller has seen to the
+    /// indexes, once for the whole operation: one may come at any time.
     #[inline(always)]
-    fn stage(&mut self, place: Place, op: Op, push: impl FnOnce(&mut State<P>) -> u32) -> Result<(), Abort> {
+    fn stage(
+        &mut self,
+        place: Place,
+        op: Op,
+        push: impl FnOnce(&mut State<P>) -> u32,
+    ) -> Result<(), Abort> {
         let unit = self.table.layout.unit_of(place.group);
         let at = self.table.layout.at(self.record, unit);
         self.state.admit_update(self.engine, at)?;
@@ -52,7 +57,8 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         let at = self.table.layout.at(self.record, unit);
         self.state.admit_update(self.engine, at)?;
         let is_packed = self.table.layout.packing::<R::Key>().is_some();
-        let operand = self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, is_packed));
+        let operand =
+            self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, is_packed));
         let op = Op { code: Code::User, operand, ..Op::set_words(0, words) };
         self.state.stage(self.engine, at, Intent::Update, op)
     }
@@ -99,8 +105,8 @@ impl<P: Protocol> State<P> {
         image: &[u64],
     ) -> Result<bool, Abort> {
         let entered = self.enter_row(engine, table, record, image);
-        // That it is not there was not observed, since the commit asks for it anyway. This outcome may be the last, and the key that
-        // is taken may be by this very row.
+        // That it is not there was not observed, since the commit asks for it anyway. This outcome
+        // may be the last, and the key that is taken may be by this very row.
         let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
         if is_refused && self.is_there(engine, table.layout.first_of(record))? {
             return Ok(false);
@@ -141,14 +147,22 @@ impl<P: Protocol> State<P> {
         let first = self.writes.push_operands(image.iter().copied());
         for unit in table.layout.placed_units() {
             let at = unit.of(record);
-            let op = Op { operand: first + unit.start() as u32, ..Op::set_words(0, at.payload_words() as u16) };
+            let op = Op {
+                operand: first + unit.start() as u32,
+                ..Op::set_words(0, at.payload_words() as u16)
+            };
             self.stage(engine, at, intent, op)?;
         }
         Ok(())
     }
 
     /// Stages the removal of the row of a record, if it exists, and of its entries.
-    pub(crate) fn delete_row(&mut self, engine: &Engine<P>, table: &TableCore, record: RecordAt) -> Result<(), Abort> {
+    pub(crate) fn delete_row(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
         if !table.indexes.is_empty() {
             self.leave_row(engine, table, record)?;
         }
@@ -189,11 +203,14 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
     #[inline(always)]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
         if place.mask != u64::MAX {
-            let arithmetic = Arithmetic { code: Code::Set, operand: word(0), at_least: None, at_most: None };
+            let arithmetic =
+                Arithmetic { code: Code::Set, operand: word(0), at_least: None, at_most: None };
             return self.compute(place, false, arithmetic);
         }
         let words = (0..usize::from(place.words)).map(word);
-        self.stage(place, Op::set_words(place.word, place.words), |state| state.writes.push_operands(words))
+        self.stage(place, Op::set_words(place.word, place.words), |state| {
+            state.writes.push_operands(words)
+        })
     }
 
     #[inline(always)]
@@ -208,7 +225,8 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
             mask: place.mask,
             ..Op::set_words(place.word, place.words)
         };
-        let operands: [u64; NUMBER_OPERANDS] = [operand, at_least.unwrap_or(0), at_most.unwrap_or(0)];
+        let operands: [u64; NUMBER_OPERANDS] =
+            [operand, at_least.unwrap_or(0), at_most.unwrap_or(0)];
         self.stage(place, op, |state| state.writes.push_operands(operands.into_iter()))
     }
 }

@@ -7,8 +7,8 @@
 //! | inserted or put | its own image | append | `Duplicate` | replace | mark deleted |
 //! | deleted | absent | `NotFound` | present again | present again | `NotFound` |
 //!
-//! *Blind* means that only the row's existence is assumed, and checked at commit. A pending update whose guard fails makes
-//! every later read of its unit, and the commit, fail with that outcome.
+//! *Blind* means that only the row's existence is assumed, and checked at commit. A pending update
+//! whose guard fails makes every later read of its unit, and the commit, fail with that outcome.
 
 #![forbid(unsafe_code)]
 
@@ -20,17 +20,20 @@ use crate::factor::Factor;
 use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
 use crate::protocol::own_thread::{self, Held};
-use crate::protocol::{Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore};
+use crate::protocol::{
+    Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore,
+};
 use crate::record::{CellAt, KeyPacking, Op, RecordAt, Unit, Units, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Observations after which a running transaction is first looked over; then after twice as many, and so on, so that
-/// looking costs a constant share.
+/// Observations after which a running transaction is first looked over; then after twice as many,
+/// and so on, so that looking costs a constant share.
 const FIRST_REVALIDATION: u32 = 64;
 
-/// Epochs after which what a transaction sees that only reads is kept like a snapshot: that takes a lock, and few take so long.
+/// Epochs after which what a transaction sees that only reads is kept like a snapshot: that takes a
+/// lock, and few take so long.
 const KEPT_AFTER: Epoch = 8;
 
 /// What a session's transactions work with, kept from attempt to attempt.
@@ -49,7 +52,8 @@ pub(crate) struct State<P: Protocol> {
     pub(super) workbench: Workbench,
     /// Operations that the attempt will have done when it is next looked over.
     operations: u32,
-    /// Those of them that are still to come; one if the attempt is doomed, so that each further operation is told.
+    /// Those of them that are still to come; one if the attempt is doomed, so that each further
+    /// operation is told.
     until_look: u32,
     /// How many units the attempt has noted that it holds.
     held: u32,
@@ -64,8 +68,8 @@ pub(super) struct Unwound(pub(super) Abort);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Home {
     pub(crate) record: RecordAt,
-    /// Whether the transaction has just linked it: then it has not written it, there is no row, and the record has room for one.
-    /// Otherwise who writes makes room before.
+    /// Whether the transaction has just linked it: then it has not written it, there is no row, and
+    /// the record has room for one. Otherwise who writes makes room before.
     pub(crate) is_new: bool,
 }
 
@@ -114,7 +118,8 @@ impl<P: Protocol> State<P> {
         abort
     }
 
-    /// Leaves whatever is running because of a conflict, if that is how it is done and nothing is being left already.
+    /// Leaves whatever is running because of a conflict, if that is how it is done and nothing is
+    /// being left already.
     pub(super) fn unwind(&self, abort: Abort) {
         if self.unwinds && !thread::panicking() {
             resume_unwind(Box::new(Unwound(abort)));
@@ -130,7 +135,8 @@ impl<P: Protocol> State<P> {
         Err(abort)
     }
 
-    /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over now and then.
+    /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over
+    /// now and then.
     #[inline(always)]
     pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         self.until_look -= 1;
@@ -161,7 +167,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Looks whether all that has been read is as it was, and all rows that are to be written are there, or not, as expected.
+    /// Looks whether all that has been read is as it was, and all rows that are to be written are
+    /// there, or not, as expected.
     fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.local);
         // Not with the own writes, whose locks a commit excuses: what is only staged is not locked.
@@ -176,7 +183,12 @@ impl<P: Protocol> State<P> {
 
     /// Observes a unit in the database, whatever the transaction has done to it.
     #[inline(always)]
-    fn observe(&mut self, engine: &Engine<P>, at: CellAt, copy: impl FnMut(Words<'_>)) -> Result<bool, Abort> {
+    fn observe(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<bool, Abort> {
         let context = &mut Context::new(engine, &mut self.local);
         match P::read(context, &mut self.attempt, at, copy) {
             Ok(seen) => Ok(seen.present),
@@ -184,8 +196,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Has what an attempt sees that only reads, and has been running for long, kept as by a snapshot, so that it holds back no more than
-    /// that.
+    /// Has what an attempt sees that only reads, and has been running for long, kept as by a
+    /// snapshot, so that it holds back no more than that.
     fn keep_seen(&mut self, engine: &Engine<P>) {
         let Local { slot, kept, .. } = &mut self.local;
         let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
@@ -206,8 +218,9 @@ impl<P: Protocol> State<P> {
         P::let_go(&engine.clock, time, since);
     }
 
-    /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether the row exists. Nothing, and nothing
-    /// has been observed, if it has to be read by [`State::read`] or [`State::read_at_mark`]. Whoever uses this has entered.
+    /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether
+    /// the row exists. Nothing, and nothing has been observed, if it has to be read by
+    /// [`State::read`] or [`State::read_at_mark`]. Whoever uses this has entered.
     #[inline(always)]
     pub(crate) fn read_at_once(&mut self, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<bool> {
         if self.writes.find(at).is_some() || mutant(Mutant::AbsentSkippedByScan) {
@@ -240,7 +253,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit as the transaction sees it; false if the row does not exist. Whoever uses this has entered.
+    /// Reads a unit as the transaction sees it; false if the row does not exist. Whoever uses this
+    /// has entered.
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
@@ -284,22 +298,27 @@ impl<P: Protocol> State<P> {
         copy: &mut dyn FnMut(Unit, Words<'_>),
     ) -> Result<bool, Abort> {
         for unit in units {
-            if !self.read_for_update(engine, table.layout.at(record, unit), |from| copy(unit, from))? {
+            if !self
+                .read_for_update(engine, table.layout.at(record, unit), |from| copy(unit, from))?
+            {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// As [`State::read`], having locked the unit if the protocol can; whoever uses this has been admitted to write. Where the transaction's
-    /// own writes say what the unit will be, whatever it is now, there is nothing to lock before they are committed.
+    /// As [`State::read`], having locked the unit if the protocol can; whoever uses this has been
+    /// admitted to write. Where the transaction's own writes say what the unit will be, whatever it
+    /// is now, there is nothing to lock before they are committed.
     fn read_for_update(
         &mut self,
         engine: &Engine<P>,
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
-        let Some(item) = self.writes.find(at) else { return self.observe_for_update(engine, at, copy) };
+        let Some(item) = self.writes.find(at) else {
+            return self.observe_for_update(engine, at, copy);
+        };
         if !self.writes.items()[item].present {
             return Ok(false);
         }
@@ -333,8 +352,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit of a row that the transaction has written: the image below its operations, and those before the mark
-    /// applied. Apart, so that reads of other rows are short.
+    /// Reads a unit of a row that the transaction has written: the image below its operations, and
+    /// those before the mark applied. Apart, so that reads of other rows are short.
     #[cold]
     #[inline(never)]
     fn read_own(
@@ -351,7 +370,9 @@ impl<P: Protocol> State<P> {
         let mut below = Ok(true);
         if !self.writes.replaces_unit(index) {
             let count = image.len();
-            below = self.observe(engine, item.at, |words| words.copy(0, count, |word, value| image[word] = value));
+            below = self.observe(engine, item.at, |words| {
+                words.copy(0, count, |word, value| image[word] = value)
+            });
             if let Ok(present) = below
                 && !item.accepts(present)
             {
@@ -389,7 +410,12 @@ impl<P: Protocol> State<P> {
     }
 
     /// Makes sure that the attempt sees what there was at a time of the protocol's.
-    pub(crate) fn reach(&mut self, engine: &Engine<P>, table: &TableCore, time: u64) -> Result<(), Abort> {
+    pub(crate) fn reach(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        time: u64,
+    ) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.local);
         P::reach(context, &mut self.attempt, time, table.number).map_err(|abort| self.doom(abort))
     }
@@ -400,8 +426,9 @@ impl<P: Protocol> State<P> {
         if self.local.look_back != LookBack::No { Err(Abort::ReadOnly) } else { Ok(()) }
     }
 
-    /// Whether the attempt sees what has been put out of the way of all but snapshots. (What it only reads, and is not kept like one of
-    /// those, nobody has put out of its way: its pin keeps it.) To be asked when it has been admitted, in which it may come to be kept.
+    /// Whether the attempt sees what has been put out of the way of all but snapshots. (What it
+    /// only reads, and is not kept like one of those, nobody has put out of its way: its pin keeps
+    /// it.) To be asked when it has been admitted, in which it may come to be kept.
     #[inline(always)]
     pub(crate) fn needs_attic(&self) -> bool {
         P::STOWS
@@ -412,9 +439,12 @@ impl<P: Protocol> State<P> {
             }
     }
 
-    /// Whether a scan may go on where what it has gone through has changed for good: it does not rest on that.
+    /// Whether a scan may go on where what it has gone through has changed for good: it does not
+    /// rest on that.
     pub(crate) fn is_looking_back(&self, engine: &Engine<P>) -> bool {
-        P::VERSION_WORDS > 0 && engine.properties.version_words > 0 && self.local.look_back != LookBack::No
+        P::VERSION_WORDS > 0
+            && engine.properties.version_words > 0
+            && self.local.look_back != LookBack::No
     }
 
     /// Now, as something that a scan can look back to.
@@ -424,7 +454,12 @@ impl<P: Protocol> State<P> {
 
     /// Takes note of where a scan has got to.
     #[inline(always)]
-    pub(crate) fn scanned(&mut self, engine: &Engine<P>, scan: usize, to: impl FnOnce() -> Option<CellAt>) {
+    pub(crate) fn scanned(
+        &mut self,
+        engine: &Engine<P>,
+        scan: usize,
+        to: impl FnOnce() -> Option<CellAt>,
+    ) {
         P::scanned(&Context::new(engine, &mut self.local), &mut self.attempt, scan, to);
     }
 
@@ -441,7 +476,11 @@ impl<P: Protocol> State<P> {
         if let Some(item) = self.writes.find(at)
             && let Some(present) = self.writes.present_at(item, mark.writes)
         {
-            return if present { self.read_own(engine, item, mark.writes, &mut copy) } else { Ok(false) };
+            return if present {
+                self.read_own(engine, item, mark.writes, &mut copy)
+            } else {
+                Ok(false)
+            };
         }
         if mutant(Mutant::AbsentSkippedByScan) && !P::peek(&self.attempt, at) {
             return Ok(false);
@@ -465,7 +504,9 @@ impl<P: Protocol> State<P> {
         copy: &mut dyn FnMut(Unit, Words<'_>),
     ) -> Result<bool, Abort> {
         for unit in units {
-            if !self.read_at_mark(engine, table.layout.at(record, unit), mark, |from| copy(unit, from))? {
+            if !self.read_at_mark(engine, table.layout.at(record, unit), mark, |from| {
+                copy(unit, from)
+            })? {
                 return Ok(false);
             }
         }
@@ -479,7 +520,11 @@ impl<P: Protocol> State<P> {
         if let Some(item) = self.writes.find(at) {
             return Ok(self.writes.items()[item].present);
         }
-        if self.assumes(engine, at, expected)? { Ok(expected) } else { self.observe_existence(engine, at) }
+        if self.assumes(engine, at, expected)? {
+            Ok(expected)
+        } else {
+            self.observe_existence(engine, at)
+        }
     }
 
     /// Whether the closure may be told that the row exists, or does not, without observing it.
@@ -513,7 +558,12 @@ impl<P: Protocol> State<P> {
     /// The rest of [`State::admit_update`], for a unit that this item is of, or that has to be
     /// observed.
     #[inline(never)]
-    fn look_before_update(&mut self, engine: &Engine<P>, at: CellAt, own: Option<usize>) -> Result<(), Abort> {
+    fn look_before_update(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        own: Option<usize>,
+    ) -> Result<(), Abort> {
         let exists = match own {
             Some(item) => self.writes.items()[item].present,
             None => self.observe_existence(engine, at)?,
@@ -531,7 +581,8 @@ impl<P: Protocol> State<P> {
         self.exists(engine, first, false).map(|exists| !exists)
     }
 
-    /// Whether the row with this first unit exists as the transaction sees it, observed whatever comes of it.
+    /// Whether the row with this first unit exists as the transaction sees it, observed whatever
+    /// comes of it.
     #[cold]
     pub(crate) fn is_there(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
         match self.writes.find(first) {
@@ -542,14 +593,21 @@ impl<P: Protocol> State<P> {
 
     /// Takes note of one write.
     #[inline(always)]
-    pub(crate) fn stage(&mut self, engine: &Engine<P>, at: CellAt, intent: Intent, op: Op) -> Result<(), Abort> {
+    pub(crate) fn stage(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
         self.admit_write()?;
         let context = &mut Context::new(engine, &mut self.local);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
         staged.map_err(|abort| self.fail_to_stage(abort))
     }
 
-    /// Takes note of the insertion of a row whose record has just been linked, with its words among the operands from here on.
+    /// Takes note of the insertion of a row whose record has just been linked, with its words among
+    /// the operands from here on.
     #[inline(always)]
     pub(crate) fn stage_new(
         &mut self,
@@ -569,7 +627,8 @@ impl<P: Protocol> State<P> {
         if abort.is_conflict() {
             self.doom(abort)
         } else {
-            // Part of an operation has been staged; the transaction must not commit without the rest.
+            // Part of an operation has been staged; the transaction must not commit without the
+            // rest.
             *self.failed.get_or_insert(abort)
         }
     }
@@ -585,7 +644,12 @@ impl<P: Protocol> State<P> {
 
     /// Looks a key up, without observing anything.
     #[inline(always)]
-    pub(crate) fn find(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Found, Abort> {
+    pub(crate) fn find(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+    ) -> Result<Found, Abort> {
         self.admit(engine, table)?;
         table.check_key(key);
         if P::STOWS && self.local.look_back != LookBack::No {
@@ -606,8 +670,8 @@ impl<P: Protocol> State<P> {
         self.find(engine, table, packing.pack(words).as_slice())
     }
 
-    /// The record of a key, which had none a moment ago; none, and the absence observed, if it still
-    /// has none.
+    /// The record of a key, which had none a moment ago; none, and the absence observed, if it
+    /// still has none.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_again(
@@ -619,7 +683,10 @@ impl<P: Protocol> State<P> {
         match self.find(engine, table, key)? {
             Found::Record(record) => Ok(Some(record)),
             Found::Nothing { node, version } => {
-                self.absent(engine, Missing { table: table.number, key: Some(key), node, version })?;
+                self.absent(
+                    engine,
+                    Missing { table: table.number, key: Some(key), node, version },
+                )?;
                 Ok(None)
             }
         }
@@ -632,8 +699,8 @@ impl<P: Protocol> State<P> {
         self.look_back(table, key, table.index.find(key))
     }
 
-    /// What there is of a key for who may look back, and has found this in the table's index: the record in the attic, if that was the row's
-    /// then.
+    /// What there is of a key for who may look back, and has found this in the table's index: the
+    /// record in the attic, if that was the row's then.
     pub(crate) fn look_back(&self, table: &TableCore, key: &[u64], found: Found) -> Found {
         if !self.needs_attic() {
             return found;
@@ -645,15 +712,19 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Whether who looks back does so to before the deletion of a row that is in the attic. Then there is no other record of its key that
-    /// says what there was.
+    /// Whether who looks back does so to before the deletion of a row that is in the attic. Then
+    /// there is no other record of its key that says what there was.
     pub(crate) fn is_older(&self, table: &TableCore, record: RecordAt) -> bool {
         mutant(Mutant::AtticPreferred) || P::is_older(&self.attempt, table.layout.first_of(record))
     }
 
     /// Observes that a key has no record.
     #[inline(always)]
-    pub(crate) fn absent(&mut self, engine: &Engine<P>, mut missing: Missing<'_>) -> Result<(), Abort> {
+    pub(crate) fn absent(
+        &mut self,
+        engine: &Engine<P>,
+        mut missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         pass(Point::Searched);
         if mutant(Mutant::NodeObservedLate) {
             missing.version = missing.node.version();
@@ -663,7 +734,12 @@ impl<P: Protocol> State<P> {
     }
 
     /// The record of a key, linked absent if there was none.
-    pub(crate) fn record_for(&mut self, engine: &Engine<P>, table: &TableCore, key: &[u64]) -> Result<Home, Abort> {
+    pub(crate) fn record_for(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+    ) -> Result<Home, Abort> {
         self.admit(engine, table)?;
         self.admit_write()?;
         table.check_key(key);
@@ -674,13 +750,15 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Makes sure that there is room for writing a row of a table as a whole, while that can be refused without a trace.
+    /// Makes sure that there is room for writing a row of a table as a whole, while that can be
+    /// refused without a trace.
     pub(crate) fn make_room(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.local);
         P::make_room(context, &self.attempt, table)
     }
 
-    /// The record for a key that has none, linked absent, if possible where the last one was; or the one that there is after all.
+    /// The record for a key that has none, linked absent, if possible where the last one was; or
+    /// the one that there is after all.
     #[inline(always)]
     pub(crate) fn link(
         &mut self,
@@ -695,7 +773,8 @@ impl<P: Protocol> State<P> {
         let context = Context::new(engine, &mut self.local);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;
         let local = &mut self.local;
-        let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches) else {
+        let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches)
+        else {
             // Whoever has tried to link first does not know yet whether that is needed.
             return match table.index.find(key) {
                 Found::Record(record) => Ok(Home { record, is_new: false }),
@@ -704,7 +783,9 @@ impl<P: Protocol> State<P> {
         };
         let cells = table.layout.cells(record);
         cells.clone().for_each(|at| P::unborn(&engine.clock, at));
-        match place.link_near(record, key, &mut |node| cells.clone().for_each(|at| P::born(&engine.clock, node, at))) {
+        match place.link_near(record, key, &mut |node| {
+            cells.clone().for_each(|at| P::born(&engine.clock, node, at))
+        }) {
             Ok(linked) => Ok(self.note_link(table, record, linked)),
             Err(start) => self.link_afar(engine, table, (record, key), place, start),
         }
@@ -734,9 +815,13 @@ impl<P: Protocol> State<P> {
         start: Start,
     ) -> Result<Home, Abort> {
         let local = &mut self.local;
-        let born = |node| table.layout.cells(record).for_each(|at| P::born(&engine.clock, node, at));
-        let mut supplies =
-            Supplies { caches: &mut local.caches, retired: &mut local.retired_parts, changes: &mut local.divided };
+        let born =
+            |node| table.layout.cells(record).for_each(|at| P::born(&engine.clock, node, at));
+        let mut supplies = Supplies {
+            caches: &mut local.caches,
+            retired: &mut local.retired_parts,
+            changes: &mut local.divided,
+        };
         let linked = table.index.link(record, key, (place, start), &mut supplies, born);
         local.retire_parts(table.number);
         local.divided.iter().for_each(|change| P::divided(&mut self.attempt, change));
@@ -767,12 +852,14 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Commits an attempt of which nothing is known but that its closure was content, and that has staged nothing (so it has written
-    /// nothing, or its protocol has applied that at once): no code of the user's runs. `None` if there is more to it than that, and
-    /// [`State::commit`] has to do it.
+    /// Commits an attempt of which nothing is known but that its closure was content, and that has
+    /// staged nothing (so it has written nothing, or its protocol has applied that at once): no
+    /// code of the user's runs. `None` if there is more to it than that, and [`State::commit`] has
+    /// to do it.
     #[inline(always)]
     pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
-        let has_failed = self.doomed.is_some() || self.failed.is_some() || P::has_failed(&self.attempt);
+        let has_failed =
+            self.doomed.is_some() || self.failed.is_some() || P::has_failed(&self.attempt);
         let is_simple = self.writes.is_empty() && !has_failed;
         is_simple.then(|| {
             let context = &mut Context::new(engine, &mut self.local);
@@ -790,8 +877,8 @@ impl<P: Protocol> State<P> {
         P::commit(context, &mut self.attempt, &mut self.writes)
     }
 
-    /// Ends without effect, after making sure that what the closure saw was true: gives the outcome that came before
-    /// the closure's error, if one did.
+    /// Ends without effect, after making sure that what the closure saw was true: gives the outcome
+    /// that came before the closure's error, if one did.
     ///
     /// # Errors
     /// A conflict: the closure must run again.
@@ -821,7 +908,8 @@ impl<P: Protocol> State<P> {
         P::abort(&mut Context::new(engine, &mut self.local), &mut self.attempt, &mut self.writes);
     }
 
-    /// Locks what earlier attempts of the transaction wanted, as far as it is still there and can be locked.
+    /// Locks what earlier attempts of the transaction wanted, as far as it is still there and can
+    /// be locked.
     #[cold]
     #[inline(never)]
     pub(crate) fn lock_wanted(&mut self, engine: &Engine<P>) {
@@ -840,8 +928,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Has the attempt end in a conflict, and the next ones take no locks ahead, if one of these has
-    /// refused another session's transaction in the closure, which has not asked for that lock.
+    /// Has the attempt end in a conflict, and the next ones take no locks ahead, if one of these
+    /// has refused another session's transaction in the closure, which has not asked for that lock.
     #[cold]
     #[inline(never)]
     pub(crate) fn check_locked_ahead(&mut self) {
@@ -859,7 +947,8 @@ impl<P: Protocol> State<P> {
         self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
     }
 
-    /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to be buried.
+    /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to
+    /// be buried.
     #[inline(always)]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
         if P::VERSION_WORDS > 0 && self.local.kept.is_some() {

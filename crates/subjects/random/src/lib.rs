@@ -1,4 +1,5 @@
-//! Random transactions, and clients that note what they are told, under every protocol: what is only checked.
+//! Random transactions, and clients that note what they are told, under every protocol: what is
+//! only checked.
 //!
 //! No function here is inlined: a caller that it is inlined in compiles its workload once more.
 

@@ -24,7 +24,10 @@ const CAUSES_DRAWN: usize = 6;
 /// The charts, or a sentence if there is nothing to draw.
 pub(crate) fn charts(subject: &Subject<'_>) -> String {
     if subject.entries.iter().all(|entry| entry.result.aborted == 0) {
-        return format!("<p class=\"none\">{}: no attempt was aborted.</p>\n", escape(&subject.title));
+        return format!(
+            "<p class=\"none\">{}: no attempt was aborted.</p>\n",
+            escape(&subject.title)
+        );
     }
     rates(subject) + &reasons(subject) + &causes(subject)
 }
@@ -46,7 +49,8 @@ fn rates(subject: &Subject<'_>) -> String {
         };
         panel(&facet.words(), &about(&what, &facet.words()), height, &drawn)
     });
-    let legend = if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
+    let legend =
+        if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
     group(&what, &worst(subject), &legend, &panels.collect::<String>())
 }
 
@@ -62,15 +66,24 @@ fn rate_bar(entry: Entry<'_>) -> Bar {
 }
 
 fn worst(subject: &Subject<'_>) -> String {
-    let by_ratio = |a: &&Entry<'_>, b: &&Entry<'_>| a.result.abort_ratio().total_cmp(&b.result.abort_ratio());
+    let by_ratio =
+        |a: &&Entry<'_>, b: &&Entry<'_>| a.result.abort_ratio().total_cmp(&b.result.abort_ratio());
     let Some(worst) = subject.entries.iter().max_by(by_ratio) else { return String::new() };
-    format!("Most: {} under {}. An aborted attempt is run again.", percent(worst.result.abort_ratio()), worst.setting())
+    format!(
+        "Most: {} under {}. An aborted attempt is run again.",
+        percent(worst.result.abort_ratio()),
+        worst.setting()
+    )
 }
 
 /// The results with aborted attempts and the most threads: there is most to see.
 fn busiest<'a>(subject: &Subject<'_>, facet: &Facet<'a>) -> Vec<Entry<'a>> {
-    let threads =
-        subject.entries.iter().filter(|entry| entry.result.aborted > 0).map(|entry| entry.result.threads).max();
+    let threads = subject
+        .entries
+        .iter()
+        .filter(|entry| entry.result.aborted > 0)
+        .map(|entry| entry.result.threads)
+        .max();
     facet.with(threads.unwrap_or(1)).into_iter().filter(|entry| entry.result.aborted > 0).collect()
 }
 
@@ -101,7 +114,10 @@ fn causes(subject: &Subject<'_>) -> String {
     if subject.entries.iter().all(|entry| entry.result.causes.is_none()) {
         return String::new();
     }
-    let what = format!("{}: who met whom when an attempt was aborted, per cent of all attempts", subject.title);
+    let what = format!(
+        "{}: who met whom when an attempt was aborted, per cent of all attempts",
+        subject.title
+    );
     let finding = format!(
         "The {CAUSES_DRAWN} most frequent of each protocol; all are in the table. Met: who was writing there at the same time. Finding that \
          out takes time, so throughput is lower than without --causes"
@@ -110,8 +126,10 @@ fn causes(subject: &Subject<'_>) -> String {
         // Reasons are told above; what is left of a cause without them is drawn once.
         let mut met: BTreeMap<String, u64> = BTreeMap::new();
         for cause in entry.result.causes.iter().flatten() {
-            let other = if cause.met.is_empty() { "unknown".to_string() } else { cause.met.join(" or ") };
-            *met.entry(format!("{} met {other} at {}", cause.aborted, cause.place)).or_default() += cause.attempts;
+            let other =
+                if cause.met.is_empty() { "unknown".to_string() } else { cause.met.join(" or ") };
+            *met.entry(format!("{} met {other} at {}", cause.aborted, cause.place)).or_default() +=
+                cause.attempts;
         }
         let mut met: Vec<(String, u64)> = met.into_iter().collect();
         met.sort_by(|(_, a), (_, b)| b.cmp(a));
@@ -128,14 +146,21 @@ fn causes(subject: &Subject<'_>) -> String {
 }
 
 /// A panel for each way of setting the switches, with a block for each protocol.
-fn by_protocol(subject: &Subject<'_>, what: &str, finding: &str, bars_of: impl Fn(Entry<'_>) -> Vec<Bar>) -> String {
+fn by_protocol(
+    subject: &Subject<'_>,
+    what: &str,
+    finding: &str,
+    bars_of: impl Fn(Entry<'_>) -> Vec<Bar>,
+) -> String {
     let facets: Vec<(Facet<'_>, Vec<Block>)> = subject
         .facets()
         .into_iter()
         .map(|facet| {
             let entries = busiest(subject, &facet).into_iter();
-            let blocks =
-                entries.map(|entry| Block { heading: entry.result.protocol.to_string(), bars: bars_of(entry) });
+            let blocks = entries.map(|entry| Block {
+                heading: entry.result.protocol.to_string(),
+                bars: bars_of(entry),
+            });
             let blocks = blocks.filter(|block| !block.bars.is_empty()).collect();
             (facet, blocks)
         })
@@ -149,8 +174,10 @@ fn by_protocol(subject: &Subject<'_>, what: &str, finding: &str, bars_of: impl F
         let (height, drawn) = bars(blocks, most, " %", None);
         panel(&facet.words(), &about(what, &facet.words()), height, &drawn)
     });
-    let threads =
-        facets.iter().find_map(|(facet, _)| Some(busiest(subject, facet).first()?.result.threads)).unwrap_or(1);
+    let threads = facets
+        .iter()
+        .find_map(|(facet, _)| Some(busiest(subject, facet).first()?.result.threads))
+        .unwrap_or(1);
     let finding = format!("{finding}. With {}.", counted(threads, "thread"));
     group(what, &finding, "", &panels.collect::<String>())
 }

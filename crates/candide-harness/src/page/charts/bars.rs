@@ -45,9 +45,20 @@ struct Frame {
     above: bool,
 }
 
-/// The drawing of all blocks, up to `most`, with a line at `reference` if there is any. Gives its height, too.
-pub(crate) fn bars(blocks: &[Block], most: f64, unit: &str, reference: Option<f64>) -> (f64, String) {
-    let longest = blocks.iter().flat_map(|block| &block.bars).map(|bar| bar.name.chars().count()).max().unwrap_or(0);
+/// The drawing of all blocks, up to `most`, with a line at `reference` if there is any. Gives its
+/// height, too.
+pub(crate) fn bars(
+    blocks: &[Block],
+    most: f64,
+    unit: &str,
+    reference: Option<f64>,
+) -> (f64, String) {
+    let longest = blocks
+        .iter()
+        .flat_map(|block| &block.bars)
+        .map(|bar| bar.name.chars().count())
+        .max()
+        .unwrap_or(0);
     let above = longest > LONG;
     let frame = Frame { left: if above { 20.0 } else { longest as f64 * LETTER + 10.0 }, above };
     let across = Scale::new(most, frame.left, WIDTH - NUMBERS, 4);
@@ -56,8 +67,11 @@ pub(crate) fn bars(blocks: &[Block], most: f64, unit: &str, reference: Option<f6
     for block in blocks {
         if !block.heading.is_empty() {
             y += HEADING;
-            names +=
-                &format!("<text class=\"heading\" x=\"4\" y=\"{:.1}\">{}</text>\n", y - 7.0, escape(&block.heading));
+            names += &format!(
+                "<text class=\"heading\" x=\"4\" y=\"{:.1}\">{}</text>\n",
+                y - 7.0,
+                escape(&block.heading)
+            );
         }
         for bar in &block.bars {
             let (shape, words, height) = one(bar, y, &frame, &across);
@@ -71,7 +85,10 @@ pub(crate) fn bars(blocks: &[Block], most: f64, unit: &str, reference: Option<f6
         plumb(value, across.place(value), 2.0, y, Some(&label))
     });
     let reference = reference.map(|value| {
-        format!("<line class=\"reference\" x1=\"{0:.2}\" x2=\"{0:.2}\" y1=\"2\" y2=\"{y:.2}\"/>\n", across.place(value))
+        format!(
+            "<line class=\"reference\" x1=\"{0:.2}\" x2=\"{0:.2}\" y1=\"2\" y2=\"{y:.2}\"/>\n",
+            across.place(value)
+        )
     });
     // Words come last, so that nothing is drawn over them.
     (y + 24.0, ticks.collect::<String>() + &drawn + &reference.unwrap_or_default() + &names)
@@ -79,8 +96,16 @@ pub(crate) fn bars(blocks: &[Block], most: f64, unit: &str, reference: Option<f6
 
 /// The bar, the words beside it, and how high they are together.
 fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String, f64) {
-    let lines = if frame.above { broken(&bar.name, ((WIDTH - frame.left) / LETTER) as usize) } else { Vec::new() };
-    let edge = if frame.above { top + 2.0 + lines.len() as f64 * LINE } else { top + (PITCH - THICK) / 2.0 };
+    let lines = if frame.above {
+        broken(&bar.name, ((WIDTH - frame.left) / LETTER) as usize)
+    } else {
+        Vec::new()
+    };
+    let edge = if frame.above {
+        top + 2.0 + lines.len() as f64 * LINE
+    } else {
+        top + (PITCH - THICK) / 2.0
+    };
     let base = edge + THICK - 3.0;
     let end = across.place(bar.value);
     let name = match frame.above {
@@ -108,9 +133,12 @@ fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String, f
         bar.value,
         bar.attributes,
     );
-    let range = bar.range.map(|(low, high)| range(across.place(low), across.place(high), edge, (low, high)));
+    let range = bar
+        .range
+        .map(|(low, high)| range(across.place(low), across.place(high), edge, (low, high)));
     let beyond = bar.range.map_or(end, |(_, high)| across.place(high).max(end));
-    let number = format!("<text x=\"{:.1}\" y=\"{base:.1}\">{}</text>", beyond + 6.0, escape(&bar.words));
+    let number =
+        format!("<text x=\"{:.1}\" y=\"{base:.1}\">{}</text>", beyond + 6.0, escape(&bar.words));
     let drawn = rect + &range.unwrap_or_default();
     let height = if frame.above { edge - top + 21.0 } else { PITCH };
     (Look::of(bar.protocol).group(bar.protocol, &drawn), format!("{name}{number}\n"), height)
@@ -125,7 +153,12 @@ fn broken(name: &str, letters: usize) -> Vec<String> {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.extend(word.chars().collect::<Vec<char>>().chunks(letters).map(|part| part.iter().collect())),
+            _ => lines.extend(
+                word.chars()
+                    .collect::<Vec<char>>()
+                    .chunks(letters)
+                    .map(|part| part.iter().collect()),
+            ),
         }
     }
     lines
@@ -173,16 +206,21 @@ mod tests {
 
     #[test]
     fn names_of_several_lines_keep_clear_of_bars() {
-        let long = "order-status met new-order or payment or delivery at customer_orders, absent key";
+        let long =
+            "order-status met new-order or payment or delivery at customer_orders, absent key";
         let block = Block { heading: String::new(), bars: vec![bar(long, 1.0), bar("short", 1.0)] };
         let (height, drawn) = bars(&[block], 1.0, "", None);
-        let tops: Vec<f64> = drawn.split("<rect").skip(1).map(|rect| attribute(rect, "y")).collect();
+        let tops: Vec<f64> =
+            drawn.split("<rect").skip(1).map(|rect| attribute(rect, "y")).collect();
         let words = |start: &str| {
             let begin = drawn[..drawn.find(start).expect("drawn")].rfind("<text").expect("text");
             attribute(&drawn[begin..], "y")
         };
         let (first, second) = (words("order-status"), words("absent"));
-        assert!(0.0 < first && first + 10.0 < second && second < tops[0], "{first} {second} {tops:?}");
+        assert!(
+            0.0 < first && first + 10.0 < second && second < tops[0],
+            "{first} {second} {tops:?}"
+        );
         assert!(tops[0] + THICK + 10.0 < words("short") && words("short") < tops[1], "{tops:?}");
         assert!(tops[1] + THICK < height);
     }
@@ -190,12 +228,16 @@ mod tests {
     #[test]
     fn bars_begin_at_zero_and_are_as_long_as_their_numbers_are_large() {
         for name in ["a", "a name that needs a line of its own"] {
-            let block =
-                Block { heading: "<b>".to_string(), bars: vec![bar(name, 200.0), bar("b", 50.0), bar("c", 0.0)] };
+            let block = Block {
+                heading: "<b>".to_string(),
+                bars: vec![bar(name, 200.0), bar("b", 50.0), bar("c", 0.0)],
+            };
             let (_, drawn) = bars(&[block], 200.0, "", None);
             let zero = drawn.split("<g class=\"tick zero\"").nth(1).expect("a tick at zero");
-            let widths: Vec<f64> = drawn.split("<rect").skip(1).map(|rect| attribute(rect, "width")).collect();
-            let lefts: Vec<f64> = drawn.split("<rect").skip(1).map(|rect| attribute(rect, "x")).collect();
+            let widths: Vec<f64> =
+                drawn.split("<rect").skip(1).map(|rect| attribute(rect, "width")).collect();
+            let lefts: Vec<f64> =
+                drawn.split("<rect").skip(1).map(|rect| attribute(rect, "x")).collect();
             assert_eq!(lefts, [attribute(zero, "x1"); 3]);
             assert!((widths[0] - 4.0 * widths[1]).abs() < 0.03 && widths[2] == 0.0, "{widths:?}");
             assert!(drawn.contains("&lt;b&gt;"), "escaped");

@@ -1,4 +1,5 @@
-//! A part of a published figure: a bar for each of its lines, as a multiple of the line it is compared with if it is.
+//! A part of a published figure: a bar for each of its lines, as a multiple of the line it is
+//! compared with if it is.
 
 use super::super::number::{counted, rate, times};
 use super::bars::{Bar, Block, bars};
@@ -9,21 +10,34 @@ use crate::report::Report;
 /// A panel for each number of threads.
 pub(crate) fn chart(report: &Report, lines: &[MeasuredLine]) -> String {
     let is_ratio = lines.iter().any(|line| line.base.is_some());
-    let unit = if is_ratio { "throughput as a multiple of the line compared with" } else { "transactions per second" };
+    let unit = if is_ratio {
+        "throughput as a multiple of the line compared with"
+    } else {
+        "transactions per second"
+    };
     let what = format!("{}: {unit}", lines[0].panel);
-    let value = |point: &Point| if is_ratio { point.of_base.unwrap_or(1.0) } else { point.throughput_tps };
-    let points = || lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
-    let most = points().map(|(_, point)| value(point)).fold(if is_ratio { 1.0 } else { 0.0 }, f64::max);
+    let value =
+        |point: &Point| if is_ratio { point.of_base.unwrap_or(1.0) } else { point.throughput_tps };
+    let points =
+        || lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
+    let most =
+        points().map(|(_, point)| value(point)).fold(if is_ratio { 1.0 } else { 0.0 }, f64::max);
     let mut threads: Vec<usize> = points().map(|(_, point)| point.threads).collect();
     threads.sort_unstable();
     threads.dedup();
     // Of those that are compared: what the others are compared with is 1.
     let compared = points().filter(|(line, _)| !is_ratio || line.base.is_some());
-    let Some((best, point)) = compared.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b))) else {
+    let Some((best, point)) = compared.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)))
+    else {
         return String::new();
     };
     let words = |point: &Point| if is_ratio { times(value(point)) } else { rate(value(point)) };
-    let finding = format!("Most: {} for {} with {}.", words(point), best.label, counted(point.threads, "thread"));
+    let finding = format!(
+        "Most: {} for {} with {}.",
+        words(point),
+        best.label,
+        counted(point.threads, "thread")
+    );
     let panels = threads.into_iter().map(|threads| {
         let bar = |(line, point): (&MeasuredLine, &Point)| Bar {
             protocol: report.results[point.result].protocol,

@@ -1,4 +1,5 @@
-//! What commit-time updates and timestamp splitting are worth: throughput as a multiple of what it is without either.
+//! What commit-time updates and timestamp splitting are worth: throughput as a multiple of what it
+//! is without either.
 
 use super::super::number::{counted, times};
 use super::super::subject::Subject;
@@ -13,11 +14,18 @@ struct Gains {
     ratios: Vec<(&'static str, f64)>,
 }
 
-/// A panel for each number of threads, if something was measured both with a switch off and with it on.
+/// A panel for each number of threads, if something was measured both with a switch off and with it
+/// on.
 pub(crate) fn chart(subject: &Subject<'_>) -> String {
     let gains = gains(subject);
-    let ratios = || gains.iter().flat_map(|gain| gain.ratios.iter().map(move |&(name, ratio)| (ratio, name, gain)));
-    let Some((most, name, best)) = ratios().max_by(|(a, ..), (b, ..)| a.total_cmp(b)) else { return String::new() };
+    let ratios = || {
+        gains
+            .iter()
+            .flat_map(|gain| gain.ratios.iter().map(move |&(name, ratio)| (ratio, name, gain)))
+    };
+    let Some((most, name, best)) = ratios().max_by(|(a, ..), (b, ..)| a.total_cmp(b)) else {
+        return String::new();
+    };
     let least = ratios().map(|(ratio, ..)| ratio).fold(f64::INFINITY, f64::min);
     let what = format!(
         "{}: throughput with commit-time updates (CU) and timestamp splitting (TS), as a multiple of without",
@@ -31,7 +39,8 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
         counted(best.threads, "thread"),
     );
     let panels = subject.threads().into_iter().filter_map(|threads| {
-        let blocks: Vec<Block> = gains.iter().filter(|gain| gain.threads == threads).map(block).collect();
+        let blocks: Vec<Block> =
+            gains.iter().filter(|gain| gain.threads == threads).map(block).collect();
         let caption = counted(threads, "thread");
         let (height, drawn) = bars(&blocks, most.max(1.0), "\u{d7}", Some(1.0));
         (!blocks.is_empty()).then(|| panel(&caption, &format!("{what}, {caption}"), height, &drawn))
@@ -56,13 +65,16 @@ fn gains(subject: &Subject<'_>) -> Vec<Gains> {
             let with = |switches: (bool, bool)| {
                 let key = (protocol, threads, switches.0, switches.1);
                 let mut results = results();
-                let found = results.find(|result| (result.protocol, result.threads, result.cu, result.ts) == key)?;
+                let found = results.find(|result| {
+                    (result.protocol, result.threads, result.cu, result.ts) == key
+                })?;
                 Some(found.throughput_tps)
             };
             let Some(without) = with((cu, ts)).filter(|&tps| tps > 0.0) else { continue };
             let switched = switched.into_iter().zip(beyond).filter(|(_, is_beyond)| *is_beyond);
-            let ratios: Vec<_> =
-                switched.filter_map(|((name, switches), _)| Some((name, with(switches)? / without))).collect();
+            let ratios: Vec<_> = switched
+                .filter_map(|((name, switches), _)| Some((name, with(switches)? / without)))
+                .collect();
             if !ratios.is_empty() {
                 gains.push(Gains { threads, protocol, ratios });
             }

@@ -1,4 +1,5 @@
-//! Latencies of each transaction type: a panel for each percentile, since each needs a scale of its own from zero.
+//! Latencies of each transaction type: a panel for each percentile, since each needs a scale of its
+//! own from zero.
 
 use super::super::markup::{escape, folded};
 use super::super::number::{counted, decimal, short};
@@ -26,11 +27,13 @@ const PERCENTILES: [Percentile; 4] = [
     Percentile { name: "slowest", field: "max_us", micros: |kind| kind.max_us },
 ];
 
-/// The results with the most threads are shown, those of fewer threads and of other switches unfolded.
+/// The results with the most threads are shown, those of fewer threads and of other switches
+/// unfolded.
 pub(crate) fn chart(subject: &Subject<'_>) -> String {
     let facets = subject.facets();
     let threads = subject.threads();
-    let settings = facets.iter().flat_map(|facet| threads.iter().rev().map(move |&threads| (facet, threads)));
+    let settings =
+        facets.iter().flat_map(|facet| threads.iter().rev().map(move |&threads| (facet, threads)));
     let mut settings = settings.filter_map(|(facet, threads)| {
         let entries = facet.with(threads);
         let setting = about(&counted(threads, "thread"), &facet.words());
@@ -54,8 +57,9 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
 }
 
 fn slowest(entries: &[Entry<'_>]) -> String {
-    let kinds =
-        entries.iter().flat_map(|entry| entry.result.transactions.iter().map(|(name, kind)| (*entry, name, kind)));
+    let kinds = entries.iter().flat_map(|entry| {
+        entry.result.transactions.iter().map(|(name, kind)| (*entry, name, kind))
+    });
     let worst = kinds.max_by(|(.., a), (.., b)| a.p99_us.total_cmp(&b.p99_us));
     let words = worst.map(|(entry, name, kind)| {
         format!(
@@ -75,25 +79,36 @@ fn panels(what: &str, entries: &[Entry<'_>]) -> String {
 
 /// A percentile: a row for each type, in which each protocol has a line from zero to its marker.
 fn one(what: &str, entries: &[Entry<'_>], percentile: &Percentile) -> String {
-    let mut kinds: Vec<&str> = entries.iter().flat_map(|entry| entry.result.transactions.keys().copied()).collect();
+    let mut kinds: Vec<&str> =
+        entries.iter().flat_map(|entry| entry.result.transactions.keys().copied()).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let micros = |entry: Entry<'_>, kind: &str| Some((percentile.micros)(entry.result.transactions.get(kind)?));
-    let most =
-        entries.iter().flat_map(|&entry| kinds.iter().filter_map(move |kind| micros(entry, kind))).fold(0.0, f64::max);
-    let left = kinds.iter().map(|kind| kind.chars().count()).max().unwrap_or(0) as f64 * LETTER + 10.0;
+    let micros = |entry: Entry<'_>, kind: &str| {
+        Some((percentile.micros)(entry.result.transactions.get(kind)?))
+    };
+    let most = entries
+        .iter()
+        .flat_map(|&entry| kinds.iter().filter_map(move |kind| micros(entry, kind)))
+        .fold(0.0, f64::max);
+    let left =
+        kinds.iter().map(|kind| kind.chars().count()).max().unwrap_or(0) as f64 * LETTER + 10.0;
     let across = Scale::new(most, left, RIGHT, 4);
     let height = entries.len() as f64 * PITCH + GAP;
     let mut rows = String::new();
     for (row, kind) in kinds.iter().enumerate() {
         let top = row as f64 * height + 4.0;
         let names = (left - 6.0, top + (height - GAP) / 2.0 + 4.0);
-        rows +=
-            &format!("<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n", names.0, names.1, escape(kind));
+        rows += &format!(
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+            names.0,
+            names.1,
+            escape(kind)
+        );
         for (line, &entry) in entries.iter().enumerate() {
             let y = top + (line as f64 + 0.5) * PITCH;
-            rows += &micros(entry, kind)
-                .map_or(String::new(), |value| lollipop(entry, kind, percentile, value, &across, y));
+            rows += &micros(entry, kind).map_or(String::new(), |value| {
+                lollipop(entry, kind, percentile, value, &across, y)
+            });
         }
     }
     let bottom = kinds.len() as f64 * height;
@@ -102,15 +117,30 @@ fn one(what: &str, entries: &[Entry<'_>], percentile: &Percentile) -> String {
         plumb(value, across.place(value), 2.0, bottom, Some(&label))
     });
     let drawn = ticks.collect::<String>() + &rows;
-    panel(&format!("{}, \u{b5}s", percentile.name), &format!("{what}: {}", percentile.name), bottom + 24.0, &drawn)
+    panel(
+        &format!("{}, \u{b5}s", percentile.name),
+        &format!("{what}: {}", percentile.name),
+        bottom + 24.0,
+        &drawn,
+    )
 }
 
-fn lollipop(entry: Entry<'_>, kind: &str, percentile: &Percentile, value: f64, across: &Scale, y: f64) -> String {
+fn lollipop(
+    entry: Entry<'_>,
+    kind: &str,
+    percentile: &Percentile,
+    value: f64,
+    across: &Scale,
+    y: f64,
+) -> String {
     let protocol = entry.result.protocol;
     let look = Look::of(protocol);
     let (zero, x) = (across.place(0.0), across.place(value));
-    let attributes = mark("x", value, entry.index, &format!("transactions/{kind}/{}", percentile.field));
+    let attributes =
+        mark("x", value, entry.index, &format!("transactions/{kind}/{}", percentile.field));
     let words = format!("{kind} under {protocol}, {}: {} \u{b5}s", percentile.name, decimal(value));
-    let line = format!("<line class=\"stem\" x1=\"{zero:.2}\" x2=\"{x:.2}\" y1=\"{y:.2}\" y2=\"{y:.2}\"/>");
+    let line = format!(
+        "<line class=\"stem\" x1=\"{zero:.2}\" x2=\"{x:.2}\" y1=\"{y:.2}\" y2=\"{y:.2}\"/>"
+    );
     look.group(protocol, &format!("{}{line}{}", tip(&words), look.marker(x, y, &attributes)))
 }

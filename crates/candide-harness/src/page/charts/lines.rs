@@ -12,7 +12,8 @@ const RIGHT: f64 = WIDTH - 16.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 
-/// Lines of different protocols are drawn so far beside one another, or those that agree would hide each other.
+/// Lines of different protocols are drawn so far beside one another, or those that agree would hide
+/// each other.
 const ASIDE: f64 = 6.0;
 
 /// Numbers closer than that would run into one another.
@@ -32,19 +33,31 @@ pub(crate) struct Quantity {
     pub(crate) words: fn(f64) -> String,
 }
 
-/// The panel's drawing, up to `most` and to `threads`, the largest number of them. Gives its height, too.
-pub(crate) fn lines(facet: &Facet<'_>, quantity: &Quantity, most: f64, threads: &[usize]) -> (f64, String) {
+/// The panel's drawing, up to `most` and to `threads`, the largest number of them. Gives its
+/// height, too.
+pub(crate) fn lines(
+    facet: &Facet<'_>,
+    quantity: &Quantity,
+    most: f64,
+    threads: &[usize],
+) -> (f64, String) {
     let up = Scale::new(most, BOTTOM, TOP, 4);
     let largest = threads.iter().copied().max().unwrap_or(1);
     let right = LEFT + (RIGHT - LEFT) * largest as f64 / (largest as f64 + 0.4);
     let place = |threads: usize| LEFT + (right - LEFT) * threads as f64 / largest as f64;
-    let levels: String =
-        up.ticks().into_iter().map(|value| level(value, up.place(value), LEFT, RIGHT, quantity.unit)).collect();
+    let levels: String = up
+        .ticks()
+        .into_iter()
+        .map(|value| level(value, up.place(value), LEFT, RIGHT, quantity.unit))
+        .collect();
     let count = facet.series.len() as f64;
     let series = facet.series.iter().enumerate().map(|(index, series)| {
         let aside = (index as f64 - (count - 1.0) / 2.0) * ASIDE;
-        let points =
-            series.entries.iter().map(|&entry| (place(entry.result.threads) + aside, entry)).collect::<Vec<_>>();
+        let points = series
+            .entries
+            .iter()
+            .map(|&entry| (place(entry.result.threads) + aside, entry))
+            .collect::<Vec<_>>();
         let look = Look::of(series.protocol);
         look.group(series.protocol, &one(&points, quantity, &up, look))
     });
@@ -75,17 +88,25 @@ fn columns(threads: &[usize], place: impl Fn(usize) -> f64) -> String {
 /// A protocol's line, its ranges and its markers.
 fn one(points: &[(f64, Entry<'_>)], quantity: &Quantity, up: &Scale, look: Look) -> String {
     let value = |entry: Entry<'_>| (quantity.value)(entry);
-    let path: String = points.iter().map(|&(x, entry)| format!("{x:.2},{:.2} ", up.place(value(entry)))).collect();
+    let path: String =
+        points.iter().map(|&(x, entry)| format!("{x:.2},{:.2} ", up.place(value(entry)))).collect();
     let line = match points.len() {
         0 | 1 => String::new(),
-        _ => format!("<polyline class=\"series\" points=\"{path}\" stroke-dasharray=\"{}\"/>", look.dashes()),
+        _ => format!(
+            "<polyline class=\"series\" points=\"{path}\" stroke-dasharray=\"{}\"/>",
+            look.dashes()
+        ),
     };
-    let ranges: String = points.iter().filter_map(|&(x, entry)| Some(range(x, quantity.range?(entry), up))).collect();
+    let ranges: String = points
+        .iter()
+        .filter_map(|&(x, entry)| Some(range(x, quantity.range?(entry), up)))
+        .collect();
     let marks: String = points
         .iter()
         .map(|&(x, entry)| {
             let threads = counted(entry.result.threads, "thread");
-            let words = format!("{}, {threads}: {}", entry.result.protocol, (quantity.words)(value(entry)));
+            let words =
+                format!("{}, {threads}: {}", entry.result.protocol, (quantity.words)(value(entry)));
             let attributes = mark("y", value(entry), entry.index, quantity.field);
             format!("<g>{}{}</g>", tip(&words), look.marker(x, up.place(value(entry)), &attributes))
         })

@@ -1,7 +1,9 @@
-//! Charts: inline SVG, as wide as there is room, drawn for about the width of a phone so that they can be read there.
+//! Charts: inline SVG, as wide as there is room, drawn for about the width of a phone so that they
+//! can be read there.
 //!
-//! Whatever is drawn of a number carries that number: `data-mark` says in which direction its place counts and `data-value` how
-//! much it should be by the ticks (`data-axis`, `data-value`), so that a program can look whether the drawing tells the truth.
+//! Whatever is drawn of a number carries that number: `data-mark` says in which direction its place
+//! counts and `data-value` how much it should be by the ticks (`data-axis`, `data-value`), so that
+//! a program can look whether the drawing tells the truth.
 
 mod aborts;
 mod bars;
@@ -33,7 +35,8 @@ pub(crate) fn all(subject: &Subject<'_>) -> String {
     charts.concat()
 }
 
-/// Charts of a kind under what they show and what there is to see; with a legend, unless each thing drawn has its name beside it.
+/// Charts of a kind under what they show and what there is to see; with a legend, unless each thing
+/// drawn has its name beside it.
 fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
     format!(
         "<section class=\"charts\">\n<h3>{}</h3>\n<p>{}</p>\n{legend}<div class=\"panels\">\n{panels}</div>\n</section>\n",
@@ -42,11 +45,14 @@ fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
     )
 }
 
-/// One drawing, so many units high, under what it shows in particular, if that has to be said. `about` is for those who cannot
-/// see it.
+/// One drawing, so many units high, under what it shows in particular, if that has to be said.
+/// `about` is for those who cannot see it.
 fn panel(caption: &str, about: &str, height: f64, body: &str) -> String {
-    let caption =
-        if caption.is_empty() { String::new() } else { format!("<figcaption>{}</figcaption>\n", escape(caption)) };
+    let caption = if caption.is_empty() {
+        String::new()
+    } else {
+        format!("<figcaption>{}</figcaption>\n", escape(caption))
+    };
     format!(
         "<figure>{caption}<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}\">\n{body}</svg>\n</figure>\n",
         escape(about),

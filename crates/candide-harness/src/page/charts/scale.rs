@@ -38,7 +38,10 @@ impl Scale {
 /// The smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `least`.
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
-    let factor = [1.0, 2.0, 2.5, 5.0].into_iter().find(|factor| factor * power >= least * (1.0 - 1e-9)).unwrap_or(10.0);
+    let factor = [1.0, 2.0, 2.5, 5.0]
+        .into_iter()
+        .find(|factor| factor * power >= least * (1.0 - 1e-9))
+        .unwrap_or(10.0);
     factor * power
 }
 
@@ -60,7 +63,11 @@ pub(crate) fn level(value: f64, y: f64, left: f64, right: f64, unit: &str) -> St
 pub(crate) fn plumb(value: f64, x: f64, top: f64, bottom: f64, label: Option<&str>) -> String {
     let class = if value == 0.0 { "tick zero" } else { "tick" };
     let text = label.map(|label| {
-        format!("<text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{}</text>", bottom + 16.0, escape(label))
+        format!(
+            "<text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{}</text>",
+            bottom + 16.0,
+            escape(label)
+        )
     });
     format!(
         "<g class=\"{class}\" data-axis=\"x\" data-value=\"{value}\">\

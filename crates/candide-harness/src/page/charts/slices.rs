@@ -15,7 +15,10 @@ struct Quantity {
 
 const QUANTITIES: [Quantity; 4] = [
     Quantity { name: "committed transactions per second", value: |slice| Some(slice.throughput()) },
-    Quantity { name: "99.9th percentile of latencies, \u{b5}s", value: |slice| Some(slice.all.p999_us) },
+    Quantity {
+        name: "99.9th percentile of latencies, \u{b5}s",
+        value: |slice| Some(slice.all.p999_us),
+    },
     Quantity {
         name: "memory reserved by the database, MiB",
         value: |slice| Some(slice.footprint.memory_bytes as f64 / MEBIBYTE),
@@ -37,14 +40,20 @@ fn charts(subject: &Subject<'_>, entry: Entry<'_>) -> String {
     let middles = middles(slices);
     let end = middles.last().copied().unwrap_or(0.0);
     let of_quantity = |Quantity { name, value }: &Quantity| {
-        let values: Vec<f64> = slices.iter().map(|numbered| value(&numbered.slice)).collect::<Option<_>>()?;
+        let values: Vec<f64> =
+            slices.iter().map(|numbered| value(&numbered.slice)).collect::<Option<_>>()?;
         let most = values.iter().copied().fold(0.0, f64::max);
         let points: Vec<(f64, f64)> = middles.iter().copied().zip(values).collect();
         let about = format!("{}, {}: {name} over time", subject.title, entry.setting());
         Some(panel(name, &about, HEIGHT, &curve(entry.result.protocol, &points, most, end)))
     };
     let panels: String = QUANTITIES.iter().filter_map(of_quantity).collect();
-    group(&format!("{}, {}: slice by slice", subject.title, entry.setting()), &finding(slices), "", &panels)
+    group(
+        &format!("{}, {}: slice by slice", subject.title, entry.setting()),
+        &finding(slices),
+        "",
+        &panels,
+    )
 }
 
 /// When the middle of each slice was, if runs had followed one another without a pause.
@@ -61,7 +70,9 @@ fn middles(slices: &[NumberedSlice]) -> Vec<f64> {
 fn finding(slices: &[NumberedSlice]) -> String {
     let range = |value: fn(&RunSlice) -> f64| {
         let values = slices.iter().map(|numbered| value(&numbered.slice));
-        values.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)))
+        values.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
+            (low.min(value), high.max(value))
+        })
     };
     let (slowest, fastest) = range(RunSlice::throughput);
     let (lowest, highest) = range(|slice| slice.all.p999_us);

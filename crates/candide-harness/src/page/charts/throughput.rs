@@ -32,7 +32,8 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
         };
         panel(&facet.words(), &about(&what, &facet.words()), height, &drawn)
     });
-    let legend = if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
+    let legend =
+        if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
     group(&what, &finding(subject), &legend, &panels.collect::<String>())
 }
 
@@ -54,7 +55,9 @@ fn mark_of(entry: Entry<'_>) -> String {
 
 /// Who is fastest, and what more threads are worth to it.
 fn finding(subject: &Subject<'_>) -> String {
-    let by_throughput = |a: &&Entry<'_>, b: &&Entry<'_>| a.result.throughput_tps.total_cmp(&b.result.throughput_tps);
+    let by_throughput = |a: &&Entry<'_>, b: &&Entry<'_>| {
+        a.result.throughput_tps.total_cmp(&b.result.throughput_tps)
+    };
     let Some(fastest) = subject.entries.iter().max_by(by_throughput) else { return String::new() };
     let best = fastest.result;
     let alone = subject.entries.iter().map(|entry| entry.result).find(|other| {
@@ -62,12 +65,19 @@ fn finding(subject: &Subject<'_>) -> String {
             && other.other_timestamps() == best.other_timestamps()
             && best.threads > 1
     });
-    let gain = alone
-        .filter(|alone| alone.throughput_tps > 0.0)
-        .map(|alone| format!(", {} as many as with one", times(best.throughput_tps / alone.throughput_tps)));
+    let gain = alone.filter(|alone| alone.throughput_tps > 0.0).map(|alone| {
+        format!(", {} as many as with one", times(best.throughput_tps / alone.throughput_tps))
+    });
     let runs = match best.tps_runs.len() {
         1 => "One run each.".to_string(),
-        runs => format!("Medians of {runs} runs; thin lines reach from the slowest to the fastest."),
+        runs => {
+            format!("Medians of {runs} runs; thin lines reach from the slowest to the fastest.")
+        }
     };
-    format!("Most: {} txn/s under {}{}. {runs}", rate(best.throughput_tps), fastest.setting(), gain.unwrap_or_default())
+    format!(
+        "Most: {} txn/s under {}{}. {runs}",
+        rate(best.throughput_tps),
+        fastest.setting(),
+        gain.unwrap_or_default()
+    )
 }

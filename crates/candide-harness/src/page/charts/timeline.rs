@@ -28,7 +28,11 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
         .collect();
     timelines.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.result.threads));
     let Some(&(first, phases)) = timelines.first() else { return String::new() };
-    let most = timelines.iter().flat_map(|(_, timeline)| rates(timeline)).map(|(_, rate)| rate).fold(0.0, f64::max);
+    let most = timelines
+        .iter()
+        .flat_map(|(_, timeline)| rates(timeline))
+        .map(|(_, rate)| rate)
+        .fold(0.0, f64::max);
     let what = format!("{}: committed transactions per second over time", subject.title);
     let panels = timelines.iter().map(|&(entry, timeline)| {
         let caption = entry.setting();
@@ -48,8 +52,13 @@ fn finding(entry: Entry<'_>, timeline: &Timeslices) -> String {
         let phases = timeline.phases.iter().filter(|named| named.name == *name);
         let (committed, seconds) = phases
             .flat_map(|named| &named.phase.slices)
-            .fold((0, 0.0), |(committed, seconds), slice| (committed + slice.committed, seconds + slice.seconds));
-        format!("{} txn/s in phases of {name}", rate(committed as f64 / f64::max(seconds, f64::MIN_POSITIVE)))
+            .fold((0, 0.0), |(committed, seconds), slice| {
+                (committed + slice.committed, seconds + slice.seconds)
+            });
+        format!(
+            "{} txn/s in phases of {name}",
+            rate(committed as f64 / f64::max(seconds, f64::MIN_POSITIVE))
+        )
     });
     let shaded = names.get(1).map(|name| format!(" Shaded: {name}.")).unwrap_or_default();
     format!(
@@ -67,12 +76,9 @@ fn rates(timeline: &Timeslices) -> Vec<(f64, f64)> {
         let begun = index as f64 * timeline.phase_s;
         let length = (phase.slices.len() as f64 * timeline.slice_s).min(timeline.phase_s);
         let parts = phase.parts(count);
-        rates.extend(
-            parts
-                .iter()
-                .enumerate()
-                .map(|(part, slice)| (begun + (part as f64 + 0.5) / count as f64 * length, slice.throughput())),
-        );
+        rates.extend(parts.iter().enumerate().map(|(part, slice)| {
+            (begun + (part as f64 + 0.5) / count as f64 * length, slice.throughput())
+        }));
     }
     rates
 }
@@ -85,13 +91,19 @@ fn one(entry: Entry<'_>, timeline: &Timeslices, most: f64) -> String {
 /// A line through `points`, of times and numbers up to `most`, from zero to `end` seconds.
 pub(super) fn curve(protocol: &str, points: &[(f64, f64)], most: f64, end: f64) -> String {
     let (up, along) = (Scale::new(most, BOTTOM, TOP, 3), along(end));
-    let levels: String = up.ticks().into_iter().map(|value| level(value, up.place(value), LEFT, RIGHT, "")).collect();
+    let levels: String = up
+        .ticks()
+        .into_iter()
+        .map(|value| level(value, up.place(value), LEFT, RIGHT, ""))
+        .collect();
     let ticks = along
         .ticks()
         .into_iter()
         .map(|value| plumb(value, along.place(value), BOTTOM, BOTTOM + 4.0, Some(&short(value))));
-    let places: String =
-        points.iter().map(|&(time, value)| format!("{:.2},{:.2} ", along.place(time), up.place(value))).collect();
+    let places: String = points
+        .iter()
+        .map(|&(time, value)| format!("{:.2},{:.2} ", along.place(time), up.place(value)))
+        .collect();
     let values: Vec<String> = points.iter().map(|(_, value)| value.to_string()).collect();
     let line = format!(
         "<polyline class=\"series\" points=\"{places}\" data-mark=\"y-points\" data-values=\"{}\"/>",
@@ -116,8 +128,10 @@ fn shades(timeline: &Timeslices, along: &Scale) -> String {
     let first = timeline.phases.first().map(|named| named.name);
     let others = timeline.phases.iter().enumerate().filter(|(_, named)| Some(named.name) != first);
     let shade = |(index, named): (usize, &NamedPhase)| {
-        let (from, to) =
-            (along.place(index as f64 * timeline.phase_s), along.place((index + 1) as f64 * timeline.phase_s));
+        let (from, to) = (
+            along.place(index as f64 * timeline.phase_s),
+            along.place((index + 1) as f64 * timeline.phase_s),
+        );
         format!(
             "<rect class=\"shade\" x=\"{from:.2}\" y=\"{TOP}\" width=\"{:.2}\" height=\"{}\"><title>{}</title></rect>\n",
             to - from,

@@ -2,10 +2,15 @@
 
 use std::marker::PhantomData;
 
-use candide::{Column, Database, Group, Hashed, LoadOptions, Protocol, Record, Session, Table, TableOptions, Tx};
+use candide::{
+    Column, Database, Group, Hashed, LoadOptions, Protocol, Record, Session, Table, TableOptions,
+    Tx,
+};
 
 use crate::Role;
-use crate::stores::{Done, Failure, Peer, Place, Read, Reading, Size, Stopped, Store, Value, Write, Writing};
+use crate::stores::{
+    Done, Failure, Peer, Place, Read, Reading, Size, Stopped, Store, Value, Write, Writing,
+};
 
 /// The engine under `P`.
 pub(crate) struct Candide<P>(PhantomData<P>);
@@ -94,7 +99,11 @@ impl<P: Protocol, V: Value> Store<V> for Tables<P, V> {
         Ok(Tables { database, tables })
     }
 
-    fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)> + Send) -> Result<(), Failure> {
+    fn load(
+        &mut self,
+        table: usize,
+        rows: impl Iterator<Item = (u64, V)> + Send,
+    ) -> Result<(), Failure> {
         self.tables[table].load(rows.map(|(key, value)| Row { key, value }), LoadOptions::new())?;
         Ok(())
     }
@@ -111,7 +120,10 @@ pub(crate) struct Sessions<'s, P: Protocol, V: Value> {
 }
 
 impl<P: Protocol, V: Value> Sessions<'_, P, V> {
-    fn run<T>(&mut self, body: impl Fn(&mut Running<'_, '_, P, V>) -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
+    fn run<T>(
+        &mut self,
+        body: impl Fn(&mut Running<'_, '_, P, V>) -> Result<T, Stopped>,
+    ) -> Result<Done<T>, Failure> {
         let Sessions { session, tables } = self;
         let mut attempts = 0;
         let end = session.run(|tx| {

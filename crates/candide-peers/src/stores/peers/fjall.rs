@@ -1,12 +1,14 @@
 //! fjall: a log-structured merge tree with optimistic transactions.
 
-use fjall::{KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx, Readable};
+use fjall::{
+    KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx, Readable,
+};
 
 use super::scratch::Scratch;
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, repeat,
-    there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, failed, repeat, there,
 };
 
 /// fjall.
@@ -38,8 +40,11 @@ impl<V: Value> Store<V> for Keyspaces {
 
     fn open(size: Size) -> Result<Self, Failure> {
         let folder = Scratch::new()?;
-        let database = OptimisticTxDatabase::builder(folder.path().join("db")).manual_journal_persist(true).open()?;
-        let keyspace = |number| database.keyspace(&format!("table-{number}"), KeyspaceCreateOptions::default);
+        let database = OptimisticTxDatabase::builder(folder.path().join("db"))
+            .manual_journal_persist(true)
+            .open()?;
+        let keyspace =
+            |number| database.keyspace(&format!("table-{number}"), KeyspaceCreateOptions::default);
         let keyspaces = (0..size.tables).map(keyspace).collect::<Result<_, _>>()?;
         Ok(Keyspaces { database, keyspaces, _folder: folder })
     }
@@ -63,7 +68,9 @@ impl<V: Value> Store<V> for Keyspaces {
 
 impl<V: Value> Session<V> for &Keyspaces {
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| work.run(&mut Running { tx: self.database.read_tx(), keyspaces: &self.keyspaces }))
+        repeat(|| {
+            work.run(&mut Running { tx: self.database.read_tx(), keyspaces: &self.keyspaces })
+        })
     }
 
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
@@ -88,7 +95,8 @@ struct Running<'s, T> {
 impl<V: Value, T: Readable> Read<V> for Running<'_, T> {
     #[inline]
     fn get(&mut self, place: Place) -> Result<V, Stopped> {
-        let found = self.tx.get(&self.keyspaces[place.table], place.key.to_be_bytes()).map_err(failed)?;
+        let found =
+            self.tx.get(&self.keyspaces[place.table], place.key.to_be_bytes()).map_err(failed)?;
         there(found.map(|bytes| V::from_bytes(&bytes)), place)
     }
 }
@@ -96,7 +104,11 @@ impl<V: Value, T: Readable> Read<V> for Running<'_, T> {
 impl<V: Value> Write<V> for Running<'_, OptimisticWriteTx> {
     #[inline]
     fn put(&mut self, place: Place, value: V) -> Result<(), Stopped> {
-        self.tx.insert(&self.keyspaces[place.table], place.key.to_be_bytes(), value.to_bytes().as_ref());
+        self.tx.insert(
+            &self.keyspaces[place.table],
+            place.key.to_be_bytes(),
+            value.to_bytes().as_ref(),
+        );
         Ok(())
     }
 }

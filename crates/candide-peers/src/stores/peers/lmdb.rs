@@ -9,8 +9,8 @@ use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn}
 use super::scratch::Scratch;
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, once,
-    there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, failed, once, there,
 };
 
 /// LMDB.
@@ -42,10 +42,11 @@ impl Environment {
     /// The database of each table, which is created if it is not there.
     fn databases(&self) -> Result<Vec<Table<'_>>, Failure> {
         let database = |number: usize| {
-            let created = self.env.create_databases_and_commit(self.env.write_txn()?, |opener, tx| {
-                let created = opener.create_database(tx, Some(&number.to_string()))?;
-                Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(created))
-            })?;
+            let created =
+                self.env.create_databases_and_commit(self.env.write_txn()?, |opener, tx| {
+                    let created = opener.create_database(tx, Some(&number.to_string()))?;
+                    Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(created))
+                })?;
             Ok(created.unwrap_commit())
         };
         (0..self.tables).map(database).collect()
@@ -60,7 +61,8 @@ impl<V: Value> Store<V> for Environment {
         let bytes = size.tables * size.rows as usize * (size_of::<V>() + 64) * 4 + SPARE;
         let mut options = EnvOpenOptions::new();
         options.map_size(bytes.next_multiple_of(1 << 20)).max_dbs(size.tables as u32);
-        // SAFETY: what is lost without synchronization is lost if the system crashes, and then so is this process.
+        // SAFETY: what is lost without synchronization is lost if the system crashes, and then so
+        // is this process.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
         // SAFETY: the folder is new and ours, so nobody else opens or changes the file.
         let env = unsafe { options.open(folder.path()) }?;
@@ -136,6 +138,8 @@ impl<V: Value> Read<V> for Writer<'_, '_> {
 impl<V: Value> Write<V> for Writer<'_, '_> {
     #[inline]
     fn put(&mut self, place: Place, value: V) -> Result<(), Stopped> {
-        self.databases[place.table].put(self.tx, &place.key, value.to_bytes().as_ref()).map_err(failed)
+        self.databases[place.table]
+            .put(self.tx, &place.key, value.to_bytes().as_ref())
+            .map_err(failed)
     }
 }

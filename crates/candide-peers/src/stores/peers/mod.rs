@@ -1,7 +1,7 @@
 //! The peers, one file each.
 //!
-//! To add one, write its file and name it in [`all`]; if it takes long to compile, behind a feature that is in [`LEFT_OUT`]
-//! when it is off.
+//! To add one, write its file and name it in [`all`]; if it takes long to compile, behind a feature
+//! that is in [`LEFT_OUT`] when it is off.
 
 mod candide_table;
 #[cfg(feature = "fjall")]

@@ -7,7 +7,8 @@ use foldhash::fast::RandomState;
 
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, once, there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, once, there,
 };
 
 /// A mutex around maps.
@@ -16,7 +17,8 @@ pub(crate) struct Mutex;
 impl Peer for Mutex {
     const NAME: &'static str = "mutex";
     const CRATE: Option<&'static str> = None;
-    const USE: &'static str = "std::sync::Mutex around HashMaps, held for the whole transaction; cannot roll back";
+    const USE: &'static str =
+        "std::sync::Mutex around HashMaps, held for the whole transaction; cannot roll back";
     const ROLE: Role = Role::Yardstick;
     type Store<V: Value> = Locked<V>;
 }

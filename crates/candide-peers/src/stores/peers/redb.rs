@@ -1,12 +1,14 @@
 //! redb: a copy-on-write B-tree with one writer at a time.
 
 use redb::backends::InMemoryBackend;
-use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use redb::{
+    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition,
+};
 
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, once,
-    there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, failed, once, there,
 };
 
 /// redb.
@@ -22,7 +24,8 @@ impl Peer for Redb {
 }
 
 /// The tables by number.
-const TABLES: [TableDefinition<u64, &[u8]>; 2] = [TableDefinition::new("0"), TableDefinition::new("1")];
+const TABLES: [TableDefinition<u64, &[u8]>; 2] =
+    [TableDefinition::new("0"), TableDefinition::new("1")];
 
 /// A database with so many of the tables.
 pub(crate) struct Tables {
@@ -58,7 +61,8 @@ impl<V: Value> Session<V> for &Tables {
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
         let tx = self.database.begin_read()?;
         let open = |table: &TableDefinition<_, _>| tx.open_table(*table);
-        let mut tables = self.tables.iter().map(open).collect::<Result<Vec<ReadOnlyTable<_, _>>, _>>()?;
+        let mut tables =
+            self.tables.iter().map(open).collect::<Result<Vec<ReadOnlyTable<_, _>>, _>>()?;
         once(|| work.run(&mut Running(&mut tables)))
     }
 
@@ -66,7 +70,8 @@ impl<V: Value> Session<V> for &Tables {
         let mut tx = self.database.begin_write()?;
         tx.set_durability(Durability::None)?;
         let open = |table: &TableDefinition<'static, _, _>| tx.open_table(*table);
-        let mut tables = self.tables.iter().map(open).collect::<Result<Vec<Table<'_, _, _>>, _>>()?;
+        let mut tables =
+            self.tables.iter().map(open).collect::<Result<Vec<Table<'_, _, _>>, _>>()?;
         let done = once(|| work.run(&mut Running(&mut tables)))?;
         drop(tables);
         tx.commit()?;

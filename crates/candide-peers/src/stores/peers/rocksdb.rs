@@ -1,16 +1,17 @@
-//! RocksDB's two transaction databases: locks, and optimistic. Both are snapshot-isolated unless what is read is said to be for
-//! update; here everything is.
+//! RocksDB's two transaction databases: locks, and optimistic. Both are snapshot-isolated unless
+//! what is read is said to be for update; here everything is.
 
 use rocksdb::{
-    DBAccess, Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions, Options, SnapshotWithThreadMode,
-    Transaction, TransactionDB, TransactionDBOptions, TransactionOptions, WriteBatchWithTransaction, WriteOptions,
+    DBAccess, Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions, Options,
+    SnapshotWithThreadMode, Transaction, TransactionDB, TransactionDBOptions, TransactionOptions,
+    WriteBatchWithTransaction, WriteOptions,
 };
 
 use super::scratch::Scratch;
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, repeat,
-    there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, failed, repeat, there,
 };
 
 /// Locks each row that is read or written.
@@ -42,7 +43,11 @@ impl Peer for Optimistic {
 /// What the two databases have in common.
 pub(crate) trait Database: DBAccess + Sized + Sync {
     fn open(folder: &Scratch, options: &Options) -> Result<Self, Error>;
-    fn write(&self, batch: WriteBatchWithTransaction<true>, options: &WriteOptions) -> Result<(), Error>;
+    fn write(
+        &self,
+        batch: WriteBatchWithTransaction<true>,
+        options: &WriteOptions,
+    ) -> Result<(), Error>;
     fn begin(&self, options: &WriteOptions) -> Transaction<'_, Self>;
 }
 
@@ -51,7 +56,11 @@ impl Database for TransactionDB {
         TransactionDB::open(options, &TransactionDBOptions::default(), folder.path())
     }
 
-    fn write(&self, batch: WriteBatchWithTransaction<true>, options: &WriteOptions) -> Result<(), Error> {
+    fn write(
+        &self,
+        batch: WriteBatchWithTransaction<true>,
+        options: &WriteOptions,
+    ) -> Result<(), Error> {
         self.write_opt(batch, options)
     }
 
@@ -67,7 +76,11 @@ impl Database for OptimisticTransactionDB {
         OptimisticTransactionDB::open(options, folder.path())
     }
 
-    fn write(&self, batch: WriteBatchWithTransaction<true>, options: &WriteOptions) -> Result<(), Error> {
+    fn write(
+        &self,
+        batch: WriteBatchWithTransaction<true>,
+        options: &WriteOptions,
+    ) -> Result<(), Error> {
         self.write_opt(batch, options)
     }
 

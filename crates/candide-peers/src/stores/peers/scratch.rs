@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Where memory is a file system, on Linux.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// An empty folder, in memory if there is such a place. It is removed with all that is in it when this is dropped.
+/// An empty folder, in memory if there is such a place. It is removed with all that is in it when
+/// this is dropped.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,5 +1,6 @@
-//! Two-phase locking by hand: maps in shards, each behind a lock of its own. A transaction says which rows it may touch, takes
-//! the locks of their shards in ascending order, and keeps them until it ends.
+//! Two-phase locking by hand: maps in shards, each behind a lock of its own. A transaction says
+//! which rows it may touch, takes the locks of their shards in ascending order, and keeps them
+//! until it ends.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,8 @@ use foldhash::fast::RandomState;
 
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, once, there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, once, there,
 };
 
 /// Maps in shards.
@@ -66,7 +68,9 @@ impl<V: Value> Shards<V> {
         let mut numbers: Vec<usize> = places.map(shard_of).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let lock = |number: usize| (number, self.0[number].0.lock().unwrap_or_else(PoisonError::into_inner));
+        let lock = |number: usize| {
+            (number, self.0[number].0.lock().unwrap_or_else(PoisonError::into_inner))
+        };
         Held(numbers.into_iter().map(lock).collect())
     }
 }

@@ -1,7 +1,8 @@
 //! SQLite in memory, through rusqlite.
 //!
-//! One connection behind a mutex: a database in memory belongs to its connection. Several can share one by a shared cache, which
-//! SQLite's documentation discourages, and whose locks are those of whole tables, so that nothing would be gained.
+//! One connection behind a mutex: a database in memory belongs to its connection. Several can share
+//! one by a shared cache, which SQLite's documentation discourages, and whose locks are those of
+//! whole tables, so that nothing would be gained.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,8 +11,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, ToSql, Transaction, Tra
 
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, once,
-    there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, failed, once, there,
 };
 
 /// SQLite.
@@ -103,7 +104,8 @@ impl<V: Value> Session<V> for &Locked {
 impl<V: Value> Read<V> for Transaction<'_> {
     fn get(&mut self, place: Place) -> Result<V, Stopped> {
         let mut select = self.prepare_cached(TABLES[place.table].select).map_err(failed)?;
-        let found = select.query_row((place.key as i64,), |row| row.get::<_, Stored<V>>(0)).optional();
+        let found =
+            select.query_row((place.key as i64,), |row| row.get::<_, Stored<V>>(0)).optional();
         Ok(there(found.map_err(failed)?, place)?.0)
     }
 }
@@ -111,7 +113,8 @@ impl<V: Value> Read<V> for Transaction<'_> {
 impl<V: Value> Write<V> for Transaction<'_> {
     fn put(&mut self, place: Place, value: V) -> Result<(), Stopped> {
         let mut update = self.prepare_cached(TABLES[place.table].update).map_err(failed)?;
-        let changed = update.execute((place.key as i64, Given::<V>(value.to_bytes()))).map_err(failed)?;
+        let changed =
+            update.execute((place.key as i64, Given::<V>(value.to_bytes()))).map_err(failed)?;
         there((changed == 1).then_some(()), place)
     }
 }

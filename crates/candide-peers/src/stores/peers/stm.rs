@@ -8,7 +8,8 @@ use foldhash::fast::RandomState;
 
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, there,
 };
 
 /// Transactional variables.
@@ -17,7 +18,8 @@ pub(crate) struct Stm;
 impl Peer for Stm {
     const NAME: &'static str = "stm";
     const CRATE: Option<&'static str> = Some("fast-stm");
-    const USE: &'static str = "a TVar for each row, in HashMaps that do not change once they are filled; serializable";
+    const USE: &'static str =
+        "a TVar for each row, in HashMaps that do not change once they are filled; serializable";
     const ROLE: Role = Role::Peer;
     type Store<V: Value> = Variables<V>;
 }
@@ -44,7 +46,10 @@ impl<V: Value> Store<V> for Variables<V> {
 }
 
 impl<V: Value> Variables<V> {
-    fn run<T>(&self, body: impl Fn(&mut Running<'_, V>) -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
+    fn run<T>(
+        &self,
+        body: impl Fn(&mut Running<'_, V>) -> Result<T, Stopped>,
+    ) -> Result<Done<T>, Failure> {
         let attempts = Cell::new(0);
         let output = atomically_with_err(|tx| {
             attempts.set(attempts.get() + 1);

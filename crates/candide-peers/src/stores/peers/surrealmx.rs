@@ -4,8 +4,8 @@ use surrealmx::{Database, Error, Transaction};
 
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, failed, repeat,
-    there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, failed, repeat, there,
 };
 
 /// SurrealMX.

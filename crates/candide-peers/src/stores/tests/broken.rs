@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::Role;
 use crate::stores::{
-    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write, Writing, once, there,
+    Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
+    Writing, once, there,
 };
 
 type Rows<V> = HashMap<(usize, u64), V>;
@@ -73,7 +74,8 @@ impl<V: Value> Write<V> for &Each<V> {
     }
 }
 
-/// Conflicts are looked for among the rows that a transaction overwrites, and nowhere else, as under snapshot isolation.
+/// Conflicts are looked for among the rows that a transaction overwrites, and nowhere else, as
+/// under snapshot isolation.
 pub(super) struct WritesOnly;
 
 impl Peer for WritesOnly {
@@ -106,13 +108,16 @@ impl<V: Value> Store<V> for Guarded<V> {
 
 impl<V: Value> Session<V> for &Guarded<V> {
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        once(|| work.run(&mut Running { store: self, seen: HashMap::new(), written: HashMap::new() }))
+        once(|| {
+            work.run(&mut Running { store: self, seen: HashMap::new(), written: HashMap::new() })
+        })
     }
 
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
         let mut retries = 0;
         loop {
-            let mut running = Running { store: self, seen: HashMap::new(), written: HashMap::new() };
+            let mut running =
+                Running { store: self, seen: HashMap::new(), written: HashMap::new() };
             let done = once(|| work.run(&mut running))?;
             if running.commit() {
                 return Ok(Done { retries, ..done });

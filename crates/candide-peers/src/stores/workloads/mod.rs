@@ -41,7 +41,8 @@ pub(crate) trait Workload: Sync {
         session: &mut S,
     ) -> Result<Done<i64>, Failure>;
 
-    /// Looks at rows of a table after all is over, the first of which has the key `first`, an even number. Gives their sum.
+    /// Looks at rows of a table after all is over, the first of which has the key `first`, an even
+    /// number. Gives their sum.
     ///
     /// # Errors
     /// What no order of transactions could have left there.
@@ -51,7 +52,8 @@ pub(crate) trait Workload: Sync {
 /// Rows that are read in one transaction when a store is examined.
 const PORTION: u64 = 1000;
 
-/// Whether what is in the store can have been left there by transactions that made the sum over all rows grow by `growth`.
+/// Whether what is in the store can have been left there by transactions that made the sum over all
+/// rows grow by `growth`.
 pub(crate) fn examine<W: Workload>(
     workload: &W,
     session: &mut impl Session<W::Value>,
@@ -63,12 +65,15 @@ pub(crate) fn examine<W: Workload>(
         for first in (0..workload.rows()).step_by(PORTION as usize) {
             let portion = Portion { table, first, end: (first + PORTION).min(workload.rows()) };
             sum += workload.examine(table, first, &session.read(&portion)?.output)?;
-            let loaded: Vec<_> = portion.places().map(|place| workload.initial(table, place.key)).collect();
+            let loaded: Vec<_> =
+                portion.places().map(|place| workload.initial(table, place.key)).collect();
             expected += workload.examine(table, first, &loaded)?;
         }
     }
     if sum != expected {
-        return Err(format!("the rows add up to {sum}, but what has committed makes {expected}").into());
+        return Err(
+            format!("the rows add up to {sum}, but what has committed makes {expected}").into()
+        );
     }
     Ok(())
 }
@@ -76,7 +81,9 @@ pub(crate) fn examine<W: Workload>(
 /// The sum of balances, none of which may be below zero.
 fn sum_of_positive(first: u64, balances: &[i64]) -> Result<i128, String> {
     match balances.iter().position(|&balance| balance < 0) {
-        Some(index) => Err(format!("account {} is below zero: {}", first + index as u64, balances[index])),
+        Some(index) => {
+            Err(format!("account {} is below zero: {}", first + index as u64, balances[index]))
+        }
         None => Ok(balances.iter().map(|&balance| i128::from(balance)).sum()),
     }
 }

@@ -1,6 +1,7 @@
-//! A probe of isolation: of each pair of rows at least one has to stay 1. Each transaction reads both. If both are 1, it sets one
-//! of them to 0; if one is, it sets both to 1. Two transactions that both see ones and overwrite different rows leave zeros: that
-//! is write skew, which snapshot isolation lets through. Zeros then stay, to be found at the end.
+//! A probe of isolation: of each pair of rows at least one has to stay 1. Each transaction reads
+//! both. If both are 1, it sets one of them to 0; if one is, it sets both to 1. Two transactions
+//! that both see ones and overwrite different rows leave zeros: that is write skew, which snapshot
+//! isolation lets through. Zeros then stay, to be found at the end.
 
 use fastrand::Rng;
 
@@ -43,13 +44,20 @@ impl Workload for Skew {
         Leave { row: rng.u64(..self.rows) }
     }
 
-    fn carry_out<S: Session<i64>>(&self, leave: &Leave, session: &mut S) -> Result<Done<i64>, Failure> {
+    fn carry_out<S: Session<i64>>(
+        &self,
+        leave: &Leave,
+        session: &mut S,
+    ) -> Result<Done<i64>, Failure> {
         session.write(leave)
     }
 
     fn examine(&self, _: usize, first: u64, values: &[i64]) -> Result<i128, String> {
         if let Some(index) = values.chunks(2).position(|pair| pair.iter().sum::<i64>() < 1) {
-            return Err(format!("write skew: nobody has stayed of pair {}", first / 2 + index as u64));
+            return Err(format!(
+                "write skew: nobody has stayed of pair {}",
+                first / 2 + index as u64
+            ));
         }
         Ok(values.iter().map(|&value| i128::from(value)).sum())
     }

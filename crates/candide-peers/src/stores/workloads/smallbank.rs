@@ -1,5 +1,6 @@
-//! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) and the scale and mix of BenchBase.
-//! Balances are cents. Customers come by their number: the table that leads from names to numbers is never written, and left out.
+//! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) and the
+//! scale and mix of BenchBase. Balances are cents. Customers come by their number: the table that
+//! leads from names to numbers is never written, and left out.
 
 use fastrand::Rng;
 
@@ -88,12 +89,19 @@ impl Workload for SmallBank {
             Some(2) => Request::DepositChecking { customer, cents: DEPOSIT },
             Some(3) => Request::SendPayment { from: customer, to, cents: PAYMENT },
             // Both signs, so that savings neither drain nor grow over a long run.
-            Some(4) => Request::TransactSavings { customer, cents: if rng.bool() { SAVING } else { -SAVING } },
+            Some(4) => Request::TransactSavings {
+                customer,
+                cents: if rng.bool() { SAVING } else { -SAVING },
+            },
             _ => Request::WriteCheck { customer, cents: CHECK },
         }
     }
 
-    fn carry_out<S: Session<i64>>(&self, request: &Request, session: &mut S) -> Result<Done<i64>, Failure> {
+    fn carry_out<S: Session<i64>>(
+        &self,
+        request: &Request,
+        session: &mut S,
+    ) -> Result<Done<i64>, Failure> {
         match *request {
             Request::Balance { customer } => {
                 let done = session.read(&BalanceOf(customer))?;
@@ -135,7 +143,9 @@ impl Writing<i64> for Request {
     fn places(&self) -> impl Iterator<Item = Place> {
         let (places, count) = match *self {
             Request::Amalgamate { from, to } => ([savings(from), checking(from), checking(to)], 3),
-            Request::SendPayment { from, to, .. } => ([checking(from), checking(to), checking(to)], 2),
+            Request::SendPayment { from, to, .. } => {
+                ([checking(from), checking(to), checking(to)], 2)
+            }
             Request::DepositChecking { customer, .. } => ([checking(customer); 3], 1),
             Request::TransactSavings { customer, .. } => ([savings(customer); 3], 1),
             Request::Balance { customer } | Request::WriteCheck { customer, .. } => {
@@ -148,7 +158,8 @@ impl Writing<i64> for Request {
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<i64, Stopped> {
         match *self {
             Request::Amalgamate { from, to } => {
-                let all = tx.modify(savings(from), std::mem::take)? + tx.modify(checking(from), std::mem::take)?;
+                let all = tx.modify(savings(from), std::mem::take)?
+                    + tx.modify(checking(from), std::mem::take)?;
                 tx.modify(checking(to), |balance| *balance += all)?;
                 Ok(0)
             }

@@ -47,7 +47,11 @@ impl Workload for Transfer {
         Order { from, to, amount: rng.i64(1..=AMOUNT_MAX) }
     }
 
-    fn carry_out<S: Session<i64>>(&self, order: &Order, session: &mut S) -> Result<Done<i64>, Failure> {
+    fn carry_out<S: Session<i64>>(
+        &self,
+        order: &Order,
+        session: &mut S,
+    ) -> Result<Done<i64>, Failure> {
         let done = session.write(order)?;
         Ok(Done { output: 0, retries: done.retries })
     }

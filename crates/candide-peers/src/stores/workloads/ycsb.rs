@@ -71,19 +71,30 @@ impl Workload for Ycsb {
             }
         }
         keys.sort_unstable();
-        let writes = (0..OPERATIONS).map(|index| u16::from(rng.f64() < self.write_probability) << index).sum();
+        let writes = (0..OPERATIONS)
+            .map(|index| u16::from(rng.f64() < self.write_probability) << index)
+            .sum();
         Request { keys, writes }
     }
 
-    fn carry_out<S: Session<Column>>(&self, request: &Request, session: &mut S) -> Result<Done<i64>, Failure> {
-        let done = if request.writes == 0 { session.read(request)? } else { session.write(request)? };
+    fn carry_out<S: Session<Column>>(
+        &self,
+        request: &Request,
+        session: &mut S,
+    ) -> Result<Done<i64>, Failure> {
+        let done =
+            if request.writes == 0 { session.read(request)? } else { session.write(request)? };
         std::hint::black_box(done.output);
         Ok(Done { output: i64::from(request.writes.count_ones()), retries: done.retries })
     }
 
     fn examine(&self, _: usize, first: u64, columns: &[Column]) -> Result<i128, String> {
         if let Some(index) = columns.iter().position(|found| *found != column(counter(found))) {
-            return Err(format!("row {} holds a mix of two writes: {:?}", first + index as u64, columns[index]));
+            return Err(format!(
+                "row {} holds a mix of two writes: {:?}",
+                first + index as u64,
+                columns[index]
+            ));
         }
         Ok(columns.iter().map(|column| i128::from(counter(column))).sum())
     }
@@ -95,7 +106,8 @@ fn counter(column: &Column) -> u64 {
     u64::from_le_bytes(*column.as_bytes().first_chunk().expect("a column is longer than a word"))
 }
 
-/// A column whose bytes say how often it has been written: the counter, and as often as it fits its lowest byte.
+/// A column whose bytes say how often it has been written: the counter, and as often as it fits its
+/// lowest byte.
 #[inline]
 fn column(counter: u64) -> Column {
     let mut bytes = [counter as u8; COLUMN_BYTES];

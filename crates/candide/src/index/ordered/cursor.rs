@@ -1,28 +1,34 @@
 //! Scans: one leaf after another, each observed before anything in it is given out.
 //!
-//! A cursor has in its *hand* a copy of one leaf's values in order, and a *frame* for each layer it is in, which knows the rest. A
-//! step takes the next value; if that is a record, and the ends of the range do not cut through the leaf's keys, the hand is all that
-//! it has to look at. A layer that is one leaf of few records needs no frame: they are put into the hand in its place, as a *twig*. The
-//! next leaf of a layer is the one that the slice beyond the last one's fence belongs to. It is the next child
-//! of the last one's parent, if that has one and is of the version it was passed in; otherwise it is found from the layer's root. So
-//! nothing in the tree has to stay as it is between two steps, and no leaf has to know its neighbours.
+//! A cursor has in its *hand* a copy of one leaf's values in order, and a *frame* for each layer it
+//! is in, which knows the rest. A step takes the next value; if that is a record, and the ends of
+//! the range do not cut through the leaf's keys, the hand is all that it has to look at. A layer
+//! that is one leaf of few records needs no frame: they are put into the hand in its place, as a
+//! *twig*. The next leaf of a layer is the one that the slice beyond the last one's fence belongs
+//! to. It is the next child of the last one's parent, if that has one and is of the version it was
+//! passed in; otherwise it is found from the layer's root. So nothing in the tree has to stay as it
+//! is between two steps, and no leaf has to know its neighbours.
 //!
 //! # Why the next child is the next leaf
-//! A node keeps the slices between the fences that it was found with, and its children and the keys between them, as long as it keeps
-//! its version (T1, T3). So its next child is what a descent would find for the slice beyond the separator: it is validated as on a
-//! descent (T5), and its fences come from the same keys. The child may have inherited slices from beyond the node's own fences, without
-//! a change of the node: what is outside of a leaf's fences is left to the next descent, which leads to the same leaf.
+//! A node keeps the slices between the fences that it was found with, and its children and the keys
+//! between them, as long as it keeps its version (T1, T3). So its next child is what a descent
+//! would find for the slice beyond the separator: it is validated as on a descent (T5), and its
+//! fences come from the same keys. The child may have inherited slices from beyond the node's own
+//! fences, without a change of the node: what is outside of a leaf's fences is left to the next
+//! descent, which leads to the same leaf.
 //!
 //! # Where it begins
-//! The words in which both ends of the range agree lead to the layer in which they differ, and the leaves on the way are
-//! not observed: what changes in them is about other prefixes. That layer can only end, and its slot become a record's, when its
-//! last leaf, which then has been observed, dies. If there is no such layer, it can only begin by a link in the leaf where
-//! the way ends, and that leaf is observed.
+//! The words in which both ends of the range agree lead to the layer in which they differ, and the
+//! leaves on the way are not observed: what changes in them is about other prefixes. That layer can
+//! only end, and its slot become a record's, when its last leaf, which then has been observed,
+//! dies. If there is no such layer, it can only begin by a link in the leaf where the way ends, and
+//! that leaf is observed.
 //!
 //! # Layers that end under a cursor
-//! A layer of which a leaf has been observed takes that observation with it, since all its leaves are dead (T4): the
-//! transaction cannot commit, and the cursor says so. A layer that ends before the cursor has read it is empty, and who
-//! fills its prefix again raises the version of the leaf that had its slot, which has been observed.
+//! A layer of which a leaf has been observed takes that observation with it, since all its leaves
+//! are dead (T4): the transaction cannot commit, and the cursor says so. A layer that ends before
+//! the cursor has read it is empty, and who fills its prefix again raises the version of the leaf
+//! that had its slot, which has been observed.
 
 use super::node::{DEAD, INNER, KEYS, Node, Value, WIDTH};
 use super::{OrderedIndex, Spot, Trail, descend, look};
@@ -37,8 +43,8 @@ pub enum Direction {
     Reverse,
 }
 
-/// The slice at which a range ends in layer `depth`, under a prefix of the edge's own words; nothing if it leaves no slice.
-/// `inward` is the neighbour of a slice on the range's side.
+/// The slice at which a range ends in layer `depth`, under a prefix of the edge's own words;
+/// nothing if it leaves no slice. `inward` is the neighbour of a slice on the range's side.
 fn end_slice(edge: &Edge, depth: usize, inward: impl Fn(u64) -> Option<u64>) -> Option<u64> {
     let slice = edge.words()[depth];
     let is_last = depth + 1 == edge.words().len();
@@ -57,17 +63,27 @@ struct Part {
 }
 
 impl Part {
-    /// Whether this is the layer in which the ends of the range part, if they have not done so above.
+    /// Whether this is the layer in which the ends of the range part, if they have not done so
+    /// above.
     fn parts_ways(&self, depth: usize, key_words: usize) -> bool {
         self.from < self.to || depth + 1 == key_words
     }
 }
 
 impl WordRange {
-    /// The part of layer `depth`, under a prefix through which the ends cut or do not; nothing if it is empty.
+    /// The part of layer `depth`, under a prefix through which the ends cut or do not; nothing if
+    /// it is empty.
     fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
-        let from = if lower_cuts { end_slice(&self.lower, depth, |slice| slice.checked_add(1))? } else { 0 };
-        let to = if upper_cuts { end_slice(&self.upper, depth, |slice| slice.checked_sub(1))? } else { u64::MAX };
+        let from = if lower_cuts {
+            end_slice(&self.lower, depth, |slice| slice.checked_add(1))?
+        } else {
+            0
+        };
+        let to = if upper_cuts {
+            end_slice(&self.upper, depth, |slice| slice.checked_sub(1))?
+        } else {
+            u64::MAX
+        };
         let goes_on = depth + 1 < self.lower.words().len();
         let (from_is_cut, to_is_cut) = (lower_cuts && goes_on, upper_cuts && goes_on);
         (from <= to).then_some(Part { from, to, from_is_cut, to_is_cut })
@@ -78,10 +94,14 @@ impl WordRange {
         // The first word that differs decides.
         let order = |edge: &Edge| {
             let mut words = edge.words().iter().enumerate().skip(depth + 1);
-            words.find_map(|(word, value)| Some(record.key_word(word).cmp(value)).filter(|order| order.is_ne()))
+            words.find_map(|(word, value)| {
+                Some(record.key_word(word).cmp(value)).filter(|order| order.is_ne())
+            })
         };
-        let above = !lower_cuts || order(&self.lower).map_or(self.lower.is_included(), Ordering::is_gt);
-        let below = !upper_cuts || order(&self.upper).map_or(self.upper.is_included(), Ordering::is_lt);
+        let above =
+            !lower_cuts || order(&self.lower).map_or(self.lower.is_included(), Ordering::is_gt);
+        let below =
+            !upper_cuts || order(&self.upper).map_or(self.upper.is_included(), Ordering::is_lt);
         above && below
     }
 }
@@ -92,8 +112,9 @@ const ROOM: usize = 16;
 const TWIG_ROOM: usize = 8;
 const _: () = assert!(WIDTH < ROOM);
 
-/// Value words of one leaf, in the cursor's direction, and a zero behind them. Others that are zero were taken out of the leaf
-/// while it was copied. Behind that is room for a *twig*: the records of a layer that is one leaf, between two of these values.
+/// Value words of one leaf, in the cursor's direction, and a zero behind them. Others that are zero
+/// were taken out of the leaf while it was copied. Behind that is room for a *twig*: the records of
+/// a layer that is one leaf, between two of these values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Values {
     words: [u64; ROOM + TWIG_ROOM],
@@ -156,7 +177,11 @@ impl Values {
     /// Those that are left, up to the first that is no record.
     #[inline(always)]
     fn records(&self) -> impl Iterator<Item = RecordAt> {
-        self.words.get(self.next..).unwrap_or_default().iter().map_while(|&word| Value::record(word))
+        self.words
+            .get(self.next..)
+            .unwrap_or_default()
+            .iter()
+            .map_while(|&word| Value::record(word))
     }
 
     /// The next one, if it is a record.
@@ -168,7 +193,8 @@ impl Values {
     }
 }
 
-/// The inner node above a leaf, in the version and with the fences it was passed in, and which of its children that is.
+/// The inner node above a leaf, in the version and with the fences it was passed in, and which of
+/// its children that is.
 #[derive(Debug, Clone, Copy)]
 struct Parent {
     node: Node,
@@ -185,7 +211,8 @@ impl Parent {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
     }
 
-    /// Asks for what comes next: for the next leaf; or, if that has been asked for at the leaf before, for its records and the leaf behind it.
+    /// Asks for what comes next: for the next leaf; or, if that has been asked for at the leaf
+    /// before, for its records and the leaf behind it.
     #[inline(always)]
     fn prefetch_next<const FORWARD: bool>(mut self, is_at_hand: bool) {
         let Some(rank) = self.next_rank::<FORWARD>() else { return };
@@ -193,7 +220,8 @@ impl Parent {
         if !is_at_hand {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
-            // T5: it was the next leaf when the parent was of this version, which is good enough for a guess.
+            // T5: it was the next leaf when the parent was of this version, which is good enough
+            // for a guess.
             Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
@@ -233,14 +261,15 @@ impl Trail for Option<Parent> {
     }
 }
 
-/// A cursor's place in one layer. Kept small: where layers have few keys, it is put aside and taken up again for every other row.
+/// A cursor's place in one layer. Kept small: where layers have few keys, it is put aside and taken
+/// up again for every other row.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,
     depth: u8,
     part: Part,
-    /// How many of the values in the hand have been taken, if the range's ends cut through the keys of some of them; for the hand
-    /// itself they are over. Otherwise their number.
+    /// How many of the values in the hand have been taken, if the range's ends cut through the keys
+    /// of some of them; for the hand itself they are over. Otherwise their number.
     taken: u8,
     /// Those whose keys are cut through.
     lower_cut: Option<u8>,
@@ -262,10 +291,12 @@ pub(crate) struct Cursor {
     hand: Values,
     /// The layer that the cursor is in.
     frame: Option<Frame>,
-    /// The layers above it, with what the hand held there: so many from the first on. The others are room.
+    /// The layers above it, with what the hand held there: so many from the first on. The others
+    /// are room.
     above: Vec<(Frame, Values)>,
     height: usize,
-    /// Whether `frame` says where it is. It does from the beginning if there is nothing in the range.
+    /// Whether `frame` says where it is. It does from the beginning if there is nothing in the
+    /// range.
     has_begun: bool,
 }
 
@@ -316,10 +347,13 @@ impl Cursor {
         self.height = height;
     }
 
-    /// The slice that the next leaf is found by, if there is one in the layer and all that was in the hand has been taken.
+    /// The slice that the next leaf is found by, if there is one in the layer and all that was in
+    /// the hand has been taken.
     #[inline(always)]
     fn next_leaf(&self) -> Option<u64> {
-        let is_over = |frame: &&Frame| self.hand.next == self.hand.count && usize::from(frame.taken) == self.hand.count;
+        let is_over = |frame: &&Frame| {
+            self.hand.next == self.hand.count && usize::from(frame.taken) == self.hand.count
+        };
         self.frame.as_ref().filter(is_over)?.target
     }
 
@@ -359,7 +393,8 @@ impl Cursor {
         (&self.range, self.direction)
     }
 
-    /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of the range's ends.
+    /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of
+    /// the range's ends.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
@@ -393,7 +428,8 @@ impl Frame {
         None
     }
 
-    /// The leaf that `target` belongs to, and whether it was the next child of the parent of the one before; nothing if the layer is over.
+    /// The leaf that `target` belongs to, and whether it was the next child of the parent of the
+    /// one before; nothing if the layer is over.
     #[inline(always)]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
@@ -409,22 +445,28 @@ impl Frame {
         Some((spot?, false))
     }
 
-    /// Copies what the leaf that `target` belongs to has in the range to the hand; the leaf and the version of the copy, or nothing
-    /// if the layer is over.
+    /// Copies what the leaf that `target` belongs to has in the range to the hand; the leaf and the
+    /// version of the copy, or nothing if the layer is over.
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
         let mut spin = Spin::default();
         loop {
-            let (Spot { leaf, version, low, high }, is_next_child) = self.next_leaf::<FORWARD>(target)?;
-            // The leaf may hold slices on the near side of the target, which have been scanned, and others beyond its fences: it has
-            // inherited them, and the next target leads to it again.
-            let (first, last) = if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
+            let (Spot { leaf, version, low, high }, is_next_child) =
+                self.next_leaf::<FORWARD>(target)?;
+            // The leaf may hold slices on the near side of the target, which have been scanned, and
+            // others beyond its fences: it has inherited them, and the next target leads to it
+            // again.
+            let (first, last) =
+                if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
             let permutation = leaf.permutation();
             let slice_at = |rank| leaf.slice(permutation.slot(rank));
             let live = permutation.count();
             let begin = (0..live).find(|&rank| slice_at(rank) >= first).unwrap_or(live);
-            let end = (begin..live).rev().find(|&rank| slice_at(rank) <= last).map_or(begin, |rank| rank + 1);
+            let end = (begin..live)
+                .rev()
+                .find(|&rank| slice_at(rank) <= last)
+                .map_or(begin, |rank| rank + 1);
             let count = end - begin;
             let lower_is_cut = from_is_cut && count > 0 && slice_at(begin) == from;
             let upper_is_cut = to_is_cut && count > 0 && slice_at(end - 1) == to;
@@ -475,13 +517,26 @@ impl OrderedIndex {
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         range.expect_words(self.key_words);
         let has_begun = range.is_empty();
-        Cursor { range, direction, hand: Values::default(), frame: None, above: Vec::new(), height: 0, has_begun }
+        Cursor {
+            range,
+            direction,
+            hand: Values::default(),
+            frame: None,
+            above: Vec::new(),
+            height: 0,
+            has_begun,
+        }
     }
 
-    /// The next record of a range. `observe` is called with each leaf, and the version at which it was read, before any
-    /// of its records is given out. The caller is pinned, and has been since the cursor's first step.
+    /// The next record of a range. `observe` is called with each leaf, and the version at which it
+    /// was read, before any of its records is given out. The caller is pinned, and has been since
+    /// the cursor's first step.
     #[inline]
-    pub(crate) fn advance(&self, cursor: &mut Cursor, observe: &mut impl FnMut(NodeAt, u64)) -> Advance {
+    pub(crate) fn advance(
+        &self,
+        cursor: &mut Cursor,
+        observe: &mut impl FnMut(NodeAt, u64),
+    ) -> Advance {
         loop {
             if let Some(record) = cursor.at_hand() {
                 return Advance::Next(record);
@@ -503,8 +558,9 @@ impl OrderedIndex {
         }
     }
 
-    /// Goes on where there is not just another leaf of the same layer to come: begins, looks at what is in the hand and not simply a
-    /// record, or leaves the layer. The record that it has come to, or the end, if it has. Apart, so that what is left is short.
+    /// Goes on where there is not just another leaf of the same layer to come: begins, looks at
+    /// what is in the hand and not simply a record, or leaves the layer. The record that it has
+    /// come to, or the end, if it has. Apart, so that what is left is short.
     #[inline(never)]
     fn turn(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<Advance> {
         if !cursor.has_begun
@@ -519,8 +575,8 @@ impl OrderedIndex {
         let depth = usize::from(frame.depth);
         match frame.take(&mut cursor.hand) {
             Some((Value::Record(record), (lower_cuts, upper_cuts))) => {
-                let is_in_range =
-                    !(lower_cuts || upper_cuts) || cursor.range.holds(record, depth, lower_cuts, upper_cuts);
+                let is_in_range = !(lower_cuts || upper_cuts)
+                    || cursor.range.holds(record, depth, lower_cuts, upper_cuts);
                 is_in_range.then_some(Advance::Next(record))
             }
             Some((Value::Layer(root), (lower_cuts, upper_cuts))) => {
@@ -547,8 +603,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Goes to the layer in which the ends of the range part. If it is missing, observes the leaf that says so, and gives
-    /// out what is there instead.
+    /// Goes to the layer in which the ends of the range part. If it is missing, observes the leaf
+    /// that says so, and gives out what is there instead.
     fn begin(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<RecordAt> {
         let mut spin = Spin::default();
         cursor.has_begun = true;
@@ -569,7 +625,10 @@ impl OrderedIndex {
                 Some((spot, value)) => {
                     observe(spot.leaf.handle(), spot.version);
                     let Value::Record(record) = value else { return None };
-                    return cursor.range.holds(record, depth, lower_cuts, upper_cuts).then_some(record);
+                    return cursor
+                        .range
+                        .holds(record, depth, lower_cuts, upper_cuts)
+                        .then_some(record);
                 }
                 None => {
                     spin.wait();

@@ -1,5 +1,5 @@
-//! Lookups of one key: at once, without anything that waiting would need; if a node on the way is locked, or changes meanwhile, they
-//! are done over patiently, which is apart.
+//! Lookups of one key: at once, without anything that waiting would need; if a node on the way is
+//! locked, or changes meanwhile, they are done over patiently, which is apart.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,8 @@ use crate::record::RecordAt;
 type Missed = Option<(NodeAt, u64)>;
 
 impl OrderedIndex {
-    /// The record with this key, or the leaf whose version vouches for there being none. The caller is pinned.
+    /// The record with this key, or the leaf whose version vouches for there being none. The caller
+    /// is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
@@ -46,7 +47,8 @@ impl OrderedIndex {
         }
     }
 
-    /// The record with this key; if there is none, what vouches for that; neither if this cannot be said at once.
+    /// The record with this key; if there is none, what vouches for that; neither if this cannot be
+    /// said at once.
     #[inline(never)]
     fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
         let (mut root, mut depth) = (self.root(), 0);
@@ -71,7 +73,8 @@ impl OrderedIndex {
     }
 }
 
-/// As [`OrderedIndex::find_slices`], of a key of one word. All that it takes and gives is in registers, so that it needs no stack.
+/// As [`OrderedIndex::find_slices`], of a key of one word. All that it takes and gives is in
+/// registers, so that it needs no stack.
 #[inline(never)]
 fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
     let (leaf, version, value) = look_at_once(root, slice)?;
@@ -82,11 +85,12 @@ fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
     record
 }
 
-/// Looks a slice up in a layer: the leaf it belongs to, its version, and the value word. Nothing if a node is locked or dead, or
-/// changes meanwhile, or the leaf needs a closer look.
+/// Looks a slice up in a layer: the leaf it belongs to, its version, and the value word. Nothing if
+/// a node is locked or dead, or changes meanwhile, or the leaf needs a closer look.
 #[inline(always)]
 fn look_at_once(root: Node, slice: u64) -> Option<(Node, u64, u64)> {
-    // As if unlocked: if it was locked, the second look finds another version, or that nothing has changed.
+    // As if unlocked: if it was locked, the second look finds another version, or that nothing has
+    // changed.
     let unlocked = |node: Node| node.version() & !LOCK;
     let (mut node, mut version) = (root, unlocked(root));
     while version & INNER != 0 {

@@ -1,5 +1,5 @@
-//! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg loom`), with three slots
-//! to a leaf and at most as many forced switches as each states.
+//! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg
+//! loom`), with three slots to a leaf and at most as many forced switches as each states.
 
 use super::*;
 use crate::index::{Advance, Attic, Retire};
@@ -47,7 +47,8 @@ impl Rows {
         let mut caches = Vec::new();
         let record = RecordAt::allocate(&self.layout, key, &self.records, &mut caches).unwrap();
         let place = (&mut Place::default(), Start::ROOT);
-        let linked = self.index.link(record, key, place, &mut caches, &mut Vec::new(), |_| ()).unwrap();
+        let linked =
+            self.index.link(record, key, place, &mut caches, &mut Vec::new(), |_| ()).unwrap();
         matches!(linked, Linked::New { .. })
     }
 
@@ -58,7 +59,10 @@ impl Rows {
             let record = RecordAt::allocate(&self.layout, key, &self.records, &mut caches).unwrap();
             if let Err(start) = place.link_near(record, key, &mut |_| ()) {
                 let place = (&mut place, start);
-                let linked = self.index.link(record, key, place, &mut caches, &mut Vec::new(), |_| ()).unwrap();
+                let linked = self
+                    .index
+                    .link(record, key, place, &mut caches, &mut Vec::new(), |_| ())
+                    .unwrap();
                 assert!(matches!(linked, Linked::New { .. }));
             }
         }
@@ -96,7 +100,11 @@ impl Rows {
 }
 
 /// Runs one thing beside another.
-fn beside(rows: &Arc<Rows>, first: impl FnOnce(&Rows) + Send + 'static, second: impl FnOnce(&Rows)) {
+fn beside(
+    rows: &Arc<Rows>,
+    first: impl FnOnce(&Rows) + Send + 'static,
+    second: impl FnOnce(&Rows),
+) {
     let theirs = rows.clone();
     let other = thread::spawn(move || first(&theirs));
     second(rows);
@@ -120,7 +128,8 @@ fn loom_ordered_insert_against_find() {
     });
 }
 
-/// One misses a key and commits on that; the other links the key. Either the version tells, or the other comes later.
+/// One misses a key and commits on that; the other links the key. Either the version tells, or the
+/// other comes later.
 #[test]
 fn loom_ordered_absence_against_insert() {
     explore(4, || {
@@ -221,8 +230,8 @@ fn loom_ordered_layer_against_find() {
     });
 }
 
-/// Keys that are linked one beside the other, the second of which begins a layer where the first one went, come one after
-/// another.
+/// Keys that are linked one beside the other, the second of which begins a layer where the first
+/// one went, come one after another.
 #[test]
 fn loom_ordered_run_against_find() {
     explore(2, || {
@@ -280,7 +289,8 @@ fn loom_ordered_layer_removal_against_insert() {
     });
 }
 
-/// A layer ends, and a key comes under its prefix: who has missed that in what was left of the layer is told.
+/// A layer ends, and a key comes under its prefix: who has missed that in what was left of the
+/// layer is told.
 #[test]
 fn loom_ordered_absence_in_a_layer_that_ends() {
     explore(2, || {

@@ -14,7 +14,8 @@ struct Descent {
     /// The inner node above, as it was passed.
     above: Option<(Node, u64)>,
     depth: usize,
-    /// The record of a leaf's slot, whose key remains to be compared; with the version of the leaf, which is `node`.
+    /// The record of a leaf's slot, whose key remains to be compared; with the version of the leaf,
+    /// which is `node`.
     candidate: Option<(RecordAt, u64)>,
 }
 
@@ -51,14 +52,18 @@ impl OrderedIndex {
         (root, depth)
     }
 
-    /// Goes one node further; what the lookup comes to if it ends there. When anything has changed underneath, it is done over at
-    /// once, and alone.
+    /// Goes one node further; what the lookup comes to if it ends there. When anything has changed
+    /// underneath, it is done over at once, and alone.
     #[inline(always)]
     fn step(&self, key: &[u64], descent: &mut Descent) -> Option<Found> {
         let &mut Descent { node, above, depth, candidate } = descent;
         if let Some((record, version)) = candidate {
             let is_it = self.has_rest(record, key, depth);
-            return Some(if is_it { Found::Record(record) } else { Found::Nothing { node: node.handle(), version } });
+            return Some(if is_it {
+                Found::Record(record)
+            } else {
+                Found::Nothing { node: node.handle(), version }
+            });
         }
         let version = node.stable();
         // T5: the child's version counts only if the parent's is validated after it.

@@ -1,58 +1,71 @@
-//! The ordered index: finds records, scans ranges of keys both ways, protects absent keys and ranges.
+//! The ordered index: finds records, scans ranges of keys both ways, protects absent keys and
+//! ranges.
 //!
 //! # Shape
-//! A key is a fixed number of words, ordered by the first, then the second, and so on. The index is a trie of layers, one
-//! per word; each layer is a B+tree over that word, the *slice*. A leaf's value is a record, the only one with this prefix,
-//! or the root of the next layer, where two keys agree up to here. Nodes are 256 bytes, have neither siblings nor parents
-//! linked to them, and are read without locks: version, contents, version again, from the layer's root down. A lookup of a
-//! one-word key touches a node per level and does not touch the record. Prefixes that are words of their own have layers
-//! of their own, so ranges under different prefixes share no leaf.
+//! A key is a fixed number of words, ordered by the first, then the second, and so on. The index is
+//! a trie of layers, one per word; each layer is a B+tree over that word, the *slice*. A leaf's
+//! value is a record, the only one with this prefix, or the root of the next layer, where two keys
+//! agree up to here. Nodes are 256 bytes, have neither siblings nor parents linked to them, and are
+//! read without locks: version, contents, version again, from the layer's root down. A lookup of a
+//! one-word key touches a node per level and does not touch the record. Prefixes that are words of
+//! their own have layers of their own, so ranges under different prefixes share no leaf.
 //!
 //! # Invariants
-//! * **T1** A node changes only under its lock. A link, a split, the beginning of a layer, and the node's death raise its
-//!   version; so does every change of an inner node. An unlinking raises it only where nodes keep timestamps.
-//! * **T2** Nothing moves within a leaf, and a slot outside its permutation has the value zero. So a lookup needs no
-//!   permutation, and an unlinking is, for whoever reads meanwhile, the loss of one record that is dead already.
-//! * **T3** The leaf that a slice belongs to is the one that a descent from the layer's root reaches. Each version's *fences*,
-//!   found on the descent, are slices that belong to the leaf while it keeps that version; they may be fewer than belong
-//!   to it, since it inherits the slices of removed neighbours without notice.
-//! * **T4** A layer's root never moves; it changes between leaf and inner node in place. Once it is dead, the layer is over,
-//!   and all its nodes are dead.
-//! * **T5** What has been loaded from a node leads nowhere before the node's version has been validated; and a child's
-//!   version counts only if the parent's is validated after it was loaded.
-//! * **T6** Locks are taken from above to below, from layer to layer and from parent to child; an inheriting leaf after the
-//!   child that dies beside it, whose parent is locked. They are held for a few hundred instructions, during which nothing
-//!   is allocated or freed.
-//! * **T7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers are pinned.
-//! * **T8** A new leaf has the protocol's words of the leaf whose slices it takes, before it can be found, and a dying leaf
-//!   leaves its words to the one that inherits its slices; words are timestamps, so the larger one counts.
+//! * **T1** A node changes only under its lock. A link, a split, the beginning of a layer, and the
+//!   node's death raise its version; so does every change of an inner node. An unlinking raises it
+//!   only where nodes keep timestamps.
+//! * **T2** Nothing moves within a leaf, and a slot outside its permutation has the value zero. So
+//!   a lookup needs no permutation, and an unlinking is, for whoever reads meanwhile, the loss of
+//!   one record that is dead already.
+//! * **T3** The leaf that a slice belongs to is the one that a descent from the layer's root
+//!   reaches. Each version's *fences*, found on the descent, are slices that belong to the leaf
+//!   while it keeps that version; they may be fewer than belong to it, since it inherits the slices
+//!   of removed neighbours without notice.
+//! * **T4** A layer's root never moves; it changes between leaf and inner node in place. Once it is
+//!   dead, the layer is over, and all its nodes are dead.
+//! * **T5** What has been loaded from a node leads nowhere before the node's version has been
+//!   validated; and a child's version counts only if the parent's is validated after it was loaded.
+//! * **T6** Locks are taken from above to below, from layer to layer and from parent to child; an
+//!   inheriting leaf after the child that dies beside it, whose parent is locked. They are held for
+//!   a few hundred instructions, during which nothing is allocated or freed.
+//! * **T7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers are
+//!   pinned.
+//! * **T8** A new leaf has the protocol's words of the leaf whose slices it takes, before it can be
+//!   found, and a dying leaf leaves its words to the one that inherits its slices; words are
+//!   timestamps, so the larger one counts.
 //!
 //! # How it changes
-//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; or at the one that the insert before this
-//! left, if the key belongs beside that one's (`Place`), and is then looked for. A free slot is written, then the permutation.
-//! *Split* (`split.rs`). A leaf that is full moves its upper half to a new leaf, which is complete before its parent, locked as
-//! well, links it. Full inner nodes on the way are split before, from the top, each together with a parent that has room; so
-//! nothing propagates upwards. A layer's root gives both halves to new nodes. At the right end of a layer nothing is moved, which
-//! keeps the nodes of ascending keys full. *Layers.* When a second key with the same slice arrives, the record's slot becomes the
-//! root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A leaf that becomes empty is taken
-//! out of its parent; a parent left with one child is replaced by it; a root left with one child takes over what that one
-//! contains; an empty layer loses its slot.
+//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; or at the
+//! one that the insert before this left, if the key belongs beside that one's (`Place`), and is
+//! then looked for. A free slot is written, then the permutation. *Split* (`split.rs`). A leaf that
+//! is full moves its upper half to a new leaf, which is complete before its parent, locked as well,
+//! links it. Full inner nodes on the way are split before, from the top, each together with a
+//! parent that has room; so nothing propagates upwards. A layer's root gives both halves to new
+//! nodes. At the right end of a layer nothing is moved, which keeps the nodes of ascending keys
+//! full. *Layers.* When a second key with the same slice arrives, the record's slot becomes the
+//! root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A
+//! leaf that becomes empty is taken out of its parent; a parent left with one child is replaced by
+//! it; a root left with one child takes over what that one contains; an empty layer loses its slot.
 //!
 //! # Why lookups are right
-//! By T5 a descent passes from parent to child at a moment when the child was the parent's, for this slice. From then on, the leaf
-//! loses the slice only by a split or by its death. Both change its version; so if that is the same after the contents have been
-//! read, they were the contents for this slice at that moment. A missing key is vouched for by the leaf and that version: whoever
-//! links it later raises the version of the leaf that it then belongs to, which is this one, a new one made by changing this
-//! one, or an heir of this one, which then is dead. For the same reason the heir needs no raised version: those who
-//! observed the dead leaf fail by its death, and those who observed the heir have seen nothing of what it inherits.
+//! By T5 a descent passes from parent to child at a moment when the child was the parent's, for
+//! this slice. From then on, the leaf loses the slice only by a split or by its death. Both change
+//! its version; so if that is the same after the contents have been read, they were the contents
+//! for this slice at that moment. A missing key is vouched for by the leaf and that version:
+//! whoever links it later raises the version of the leaf that it then belongs to, which is this
+//! one, a new one made by changing this one, or an heir of this one, which then is dead. For the
+//! same reason the heir needs no raised version: those who observed the dead leaf fail by its
+//! death, and those who observed the heir have seen nothing of what it inherits.
 //!
 //! # Why scans are right
-//! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each before any of its records is given
-//! out. The next leaf is where the slice beyond the last one's fence belongs; so each slice of the range belonged to an observed leaf,
-//! at its observed version, when it was read.
+//! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each before any
+//! of its records is given out. The next leaf is where the slice beyond the last one's fence
+//! belongs; so each slice of the range belonged to an observed leaf, at its observed version, when
+//! it was read.
 //!
 //! # Own changes
-//! A transaction that restructures what it has observed exchanges its observations: see [`NodeChange`].
+//! A transaction that restructures what it has observed exchanges its observations: see
+//! [`NodeChange`].
 
 mod cursor;
 mod find;
@@ -88,8 +101,8 @@ pub(crate) struct OrderedIndex {
     nodes: Arc<Slab>,
 }
 
-/// Where a record was linked last, so that the next one, if its key is near, needs no descent; or where a key was looked for in
-/// vain, so that it can be linked there. Valid during one pin.
+/// Where a record was linked last, so that the next one, if its key is near, needs no descent; or
+/// where a key was looked for in vain, so that it can be linked there. Valid during one pin.
 #[derive(Debug, Default)]
 pub(crate) struct Place(Option<Near>);
 
@@ -97,8 +110,8 @@ pub(crate) struct Place(Option<Near>);
 struct Near {
     spot: Spot,
     depth: usize,
-    /// The record that was linked there: its key begins with the layer's prefix. None if it is the prefix of the key that was
-    /// looked for, which then is the next to be linked.
+    /// The record that was linked there: its key begins with the layer's prefix. None if it is the
+    /// prefix of the key that was looked for, which then is the next to be linked.
     record: Option<RecordAt>,
 }
 
@@ -116,7 +129,8 @@ impl Near {
     #[inline(always)]
     fn is_home_of(&self, key: &[u64]) -> bool {
         let Near { spot, depth, record } = self;
-        (spot.low..=spot.high).contains(&key[*depth]) && record.is_none_or(|record| record.begins_like(key, *depth))
+        (spot.low..=spot.high).contains(&key[*depth])
+            && record.is_none_or(|record| record.begins_like(key, *depth))
     }
 }
 
@@ -129,7 +143,8 @@ impl Start {
     pub(crate) const ROOT: Start = Start(None);
 }
 
-/// A leaf of the layer at this depth, which the key belongs to, and in which its slice leads to something.
+/// A leaf of the layer at this depth, which the key belongs to, and in which its slice leads to
+/// something.
 #[derive(Debug)]
 struct Taken {
     spot: Spot,
@@ -138,8 +153,9 @@ struct Taken {
 }
 
 impl Place {
-    /// Links a record in the leaf itself, if its key belongs there, nothing has changed the leaf since, and that is all it takes;
-    /// otherwise [`OrderedIndex::link`] does it from where this says. The record's key and cells are written.
+    /// Links a record in the leaf itself, if its key belongs there, nothing has changed the leaf
+    /// since, and that is all it takes; otherwise [`OrderedIndex::link`] does it from where this
+    /// says. The record's key and cells are written.
     #[inline(always)]
     pub(crate) fn link_near(
         &mut self,
@@ -166,7 +182,11 @@ impl Place {
                 0 => leaf.insert(slice, Value::Record(record)),
                 taken => {
                     leaf.unlock(before);
-                    return Err(Start(Some(Taken { spot: near.spot, depth: near.depth, by: Value::of(taken) })));
+                    return Err(Start(Some(Taken {
+                        spot: near.spot,
+                        depth: near.depth,
+                        by: Value::of(taken),
+                    })));
                 }
             }
         }
@@ -200,7 +220,8 @@ impl Trail for () {
     fn pass(&mut self, _node: Node, _rank: usize, _version: u64, _low: u64, _high: u64) {}
 }
 
-/// Goes down a layer to the leaf of `slice`; nothing if the layer is over. Fences are found only if asked for.
+/// Goes down a layer to the leaf of `slice`; nothing if the layer is over. Fences are found only if
+/// asked for.
 #[inline(always)]
 fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -> Option<Spot> {
     let mut spin = Spin::default();
@@ -256,7 +277,11 @@ impl OrderedIndex {
     pub(crate) const NODE_WORDS: usize = NODE_WORDS;
 
     /// An index for records whose key has `key_words` words, with its nodes in a slab of its own.
-    pub(crate) fn new(nodes: Arc<Slab>, key_words: usize, node_words: usize) -> Result<OrderedIndex, OutOfMemory> {
+    pub(crate) fn new(
+        nodes: Arc<Slab>,
+        key_words: usize,
+        node_words: usize,
+    ) -> Result<OrderedIndex, OutOfMemory> {
         assert!(nodes.block_words() >= NODE_WORDS && key_words > 0 && node_words <= 2);
         let block = Cache::allocate(&mut Vec::new(), &nodes)?;
         let root = Node::new_leaf(block, std::iter::empty());
@@ -298,7 +323,9 @@ impl OrderedIndex {
         loop {
             match look::<false>(root, key[depth]) {
                 Some((_, Value::Layer(next))) => (root, depth) = (next, depth + 1),
-                Some((_, Value::Record(record))) if self.has_rest(record, key, depth) => return Found::Record(record),
+                Some((_, Value::Record(record))) if self.has_rest(record, key, depth) => {
+                    return Found::Record(record);
+                }
                 Some((spot, _)) => {
                     let own = Spot { low: key[depth], high: key[depth], ..spot };
                     place.0 = Some(Near { spot: own, depth, record: None });
@@ -313,12 +340,13 @@ impl OrderedIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is pinned, and has tried
-    /// [`Place::link_near`], which said where to start.
+    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
+    /// pinned, and has tried [`Place::link_near`], which said where to start.
     ///
-    /// The restructuring that this takes is in `changes`; it comes before the step from one version to the next that
-    /// [`Linked::New`] tells of. `born` runs under the lock of the record's leaf, or before that can be found: where a
-    /// protocol lets the record inherit what the leaf knew about the absent key.
+    /// The restructuring that this takes is in `changes`; it comes before the step from one version
+    /// to the next that [`Linked::New`] tells of. `born` runs under the lock of the record's leaf,
+    /// or before that can be found: where a protocol lets the record inherit what the leaf knew
+    /// about the absent key.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node; the index then contains what it did.
@@ -335,7 +363,9 @@ impl OrderedIndex {
         let mut linking = Linking { record, key, caches, changes, born };
         let from = match start.0 {
             Some(Taken { depth, by: Value::Layer(next), .. }) => (next, depth + 1),
-            Some(Taken { depth, by: Value::Record(existing), .. }) if self.has_rest(existing, key, depth) => {
+            Some(Taken { depth, by: Value::Record(existing), .. })
+                if self.has_rest(existing, key, depth) =>
+            {
                 return Ok(Linked::Existing(existing));
             }
             Some(Taken { spot, depth, by: Value::Record(other) }) => {
@@ -369,7 +399,9 @@ impl OrderedIndex {
                 Some((_, Value::Record(existing))) if self.has_rest(existing, key, depth) => {
                     return Ok(Linked::Existing(existing));
                 }
-                Some((spot, Value::Record(other))) => self.begin_layers(spot, depth, other, linking)?,
+                Some((spot, Value::Record(other))) => {
+                    self.begin_layers(spot, depth, other, linking)?
+                }
                 Some((spot, Value::Nothing)) if spot.leaf.permutation().count() == WIDTH => {
                     self.link_splitting(root, depth, linking)?
                 }
@@ -384,10 +416,11 @@ impl OrderedIndex {
         }
     }
 
-    /// Calls `each` with the linked records, present or not, in the order of their keys: all that are linked all the time, and
-    /// some of those that come or go meanwhile. The caller is pinned.
+    /// Calls `each` with the linked records, present or not, in the order of their keys: all that
+    /// are linked all the time, and some of those that come or go meanwhile. The caller is pinned.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
-        let mut cursor = self.cursor(WordRange::beginning_with(&[], self.key_words), Direction::Forward);
+        let mut cursor =
+            self.cursor(WordRange::beginning_with(&[], self.key_words), Direction::Forward);
         loop {
             match self.advance(&mut cursor, &mut |_, _| {}) {
                 Advance::Next(record) => each(record),
@@ -399,21 +432,28 @@ impl OrderedIndex {
     }
 }
 
-/// Links a record in a leaf in which its slice was missing; nothing if the leaf has changed since, or has no room.
+/// Links a record in a leaf in which its slice was missing; nothing if the leaf has changed since,
+/// or has no room.
 #[inline(always)]
-fn link_at(spot: Spot, depth: usize, linking: &mut Linking<'_, impl FnMut(NodeAt)>) -> Option<(Near, Linked)> {
+fn link_at(
+    spot: Spot,
+    depth: usize,
+    linking: &mut Linking<'_, impl FnMut(NodeAt)>,
+) -> Option<(Near, Linked)> {
     let Spot { leaf, version, .. } = spot;
     if !leaf.lock_at(version) {
         return None;
     }
-    // The version is the same, so at most something has been unlinked: the slice is still missing, and there is room.
+    // The version is the same, so at most something has been unlinked: the slice is still missing,
+    // and there is room.
     leaf.insert(linking.key[depth], Value::Record(linking.record));
     let after = unlock_linked(leaf, version, &mut linking.born);
     let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
     Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }
 
-/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and gives its version then.
+/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and gives its
+/// version then.
 #[inline(always)]
 fn unlock_linked(leaf: Node, version: u64, born: &mut impl FnMut(NodeAt)) -> u64 {
     born(leaf.handle());

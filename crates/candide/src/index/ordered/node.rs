@@ -8,11 +8,12 @@
 //! inner | version | unused         | keys        | children |
 //! ```
 //!
-//! The protocol's words stay unused in an inner node because a layer's root changes from one kind to the other under
-//! readers that go on raising timestamps in the leaf it was.
+//! The protocol's words stay unused in an inner node because a layer's root changes from one kind
+//! to the other under readers that go on raising timestamps in the leaf it was.
 //!
-//! Child `i` of an inner node holds the slices above key `i - 1`, up to and including key `i`. Unused keys are the largest
-//! word, which no separator is: the slices beyond it would be none. So a search needs no count.
+//! Child `i` of an inner node holds the slices above key `i - 1`, up to and including key `i`.
+//! Unused keys are the largest word, which no separator is: the slices beyond it would be none. So
+//! a search needs no count.
 
 use super::permutation::Permutation;
 use crate::index::NodeAt;
@@ -25,9 +26,11 @@ use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, Spin, mutant, prefetch}
 pub(super) const NODE_WORDS: usize = 32;
 /// Slots of a leaf. Few under a model, so that splits are within its reach.
 pub(super) const WIDTH: usize = if MODELLED { 3 } else { 14 };
-/// Keys of an inner node; with one child more, both halves of a full one have two children at least.
+/// Keys of an inner node; with one child more, both halves of a full one have two children at
+/// least.
 pub(super) const KEYS: usize = if MODELLED { 3 } else { 14 };
-/// A search first looks at every key of this rank; the runs before, between and behind these are equally long.
+/// A search first looks at every key of this rank; the runs before, between and behind these are
+/// equally long.
 const STRIDE: usize = 5;
 
 const PERMUTATION: usize = 3;
@@ -56,20 +59,21 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The meaning of a leaf's value word, which the caller loaded from a leaf whose version has been validated since, or
-    /// that it has locked.
+    /// The meaning of a leaf's value word, which the caller loaded from a leaf whose version has
+    /// been validated since, or that it has locked.
     #[inline(always)]
     pub(super) fn of(word: u64) -> Value {
         match Block::at(word & !LAYER) {
             None => Value::Nothing,
             Some(block) if word & LAYER != 0 => Value::Layer(Node(block)),
-            // SAFETY: untagged values of a leaf are records of the table the index belongs to, laid out by its layout
-            // (R1), and the caller of the index is pinned (R2).
+            // SAFETY: untagged values of a leaf are records of the table the index belongs to, laid
+            // out by its layout (R1), and the caller of the index is pinned (R2).
             Some(block) => Value::Record(unsafe { RecordAt::new(block) }),
         }
     }
 
-    /// The record that a value word leads to, which was loaded as for [`Value::of`], if it leads to one.
+    /// The record that a value word leads to, which was loaded as for [`Value::of`], if it leads to
+    /// one.
     #[inline(always)]
     pub(super) fn record(word: u64) -> Option<RecordAt> {
         let block = if word & LAYER == 0 { Block::at(word) } else { None };
@@ -92,8 +96,8 @@ impl Value {
 pub(super) struct Node(Block);
 
 impl Node {
-    /// A leaf with these slots, which ascend, in a block of the index's slab that the caller owns. The protocol's words are
-    /// not written.
+    /// A leaf with these slots, which ascend, in a block of the index's slab that the caller owns.
+    /// The protocol's words are not written.
     #[inline]
     pub(super) fn new_leaf(block: Block, slots: impl Iterator<Item = (u64, Value)>) -> Node {
         let node = Node(block);
@@ -117,7 +121,8 @@ impl Node {
         node
     }
 
-    /// The node at an address that is a root's, or a child's in a node whose version has been validated since.
+    /// The node at an address that is a root's, or a child's in a node whose version has been
+    /// validated since.
     #[inline(always)]
     pub(super) fn at(address: u64) -> Node {
         Node(Block::at(address).expect("a node is never at zero"))
@@ -144,8 +149,8 @@ impl Node {
         unsafe { self.0.word(index) }
     }
 
-    /// Part of a node's contents. Acquire: whoever sees a word that is being changed sees the lock at the second look (E17),
-    /// and whoever sees an address sees what is behind it (E4).
+    /// Part of a node's contents. Acquire: whoever sees a word that is being changed sees the lock
+    /// at the second look (E17), and whoever sees an address sees what is behind it (E4).
     #[inline(always)]
     fn get(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
@@ -157,8 +162,8 @@ impl Node {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
-    /// Brings nearer what a value word leads to, or anything else: the first line of a record; of a layer's root those that a leaf of few
-    /// slots needs.
+    /// Brings nearer what a value word leads to, or anything else: the first line of a record; of a
+    /// layer's root those that a leaf of few slots needs.
     #[inline(always)]
     pub(super) fn prefetch_value(word: u64) {
         let first = Block::hint_at(word & !LAYER);
@@ -168,14 +173,18 @@ impl Node {
         }
     }
 
-    /// Brings nearer the first line of what the first slots of a leaf lead to, so many of them. What it loads is not looked at otherwise, so
-    /// it may be anything.
+    /// Brings nearer the first line of what the first slots of a leaf lead to, so many of them.
+    /// What it loads is not looked at otherwise, so it may be anything.
     #[inline(always)]
     pub(super) fn prefetch_values(self, slots: usize) {
         for slot in 0..slots.min(WIDTH) {
             // The processor would look for the page of address zero each time.
             let word = self.value(slot);
-            prefetch(Block::hint_at(std::hint::select_unpredictable(word == 0, self.address(), word & !LAYER)));
+            prefetch(Block::hint_at(std::hint::select_unpredictable(
+                word == 0,
+                self.address(),
+                word & !LAYER,
+            )));
         }
     }
 
@@ -187,8 +196,9 @@ impl Node {
         }
     }
 
-    /// Makes loom consider a switch of threads here. By itself it would not: it forgets that one thread has loaded a word
-    /// once another loads it too, and so does not see that the other's next store might have come before the first load.
+    /// Makes loom consider a switch of threads here. By itself it would not: it forgets that one
+    /// thread has loaded a word once another loads it too, and so does not see that the other's
+    /// next store might have come before the first load.
     #[cfg(loom)]
     fn crossing(self) {
         // The last word is unused under a model, and a Relaxed exchange orders nothing else.
@@ -226,8 +236,8 @@ impl Node {
         }
     }
 
-    /// The second look: whether everything loaded since `version` belongs to it. Relaxed, since those loads were Acquire
-    /// (E17).
+    /// The second look: whether everything loaded since `version` belongs to it. Relaxed, since
+    /// those loads were Acquire (E17).
     #[inline(always)]
     pub(super) fn is_still(self, version: u64) -> bool {
         self.crossing();
@@ -239,13 +249,16 @@ impl Node {
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0);
         // Acquire: what the last holder did is ours to see and to change (E16).
-        let locked =
-            self.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let locked = self
+            .word(0)
+            .compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok();
         self.crossing();
         locked
     }
 
-    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; its version.
+    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; its
+    /// version.
     pub(super) fn lock(self) -> u64 {
         let mut spin = Spin::default();
         loop {
@@ -258,7 +271,8 @@ impl Node {
         }
     }
 
-    /// Ends the ownership of the node, leaving this version; whoever sees it sees what was done under the lock.
+    /// Ends the ownership of the node, leaving this version; whoever sees it sees what was done
+    /// under the lock.
     #[inline(always)]
     pub(super) fn unlock(self, version: u64) {
         self.crossing();
@@ -296,7 +310,8 @@ impl Node {
         self.set(VALUES + slot, value.word());
     }
 
-    /// The value word that belongs to `slice`, or zero. Free slots may have the slice of an earlier life, but no value.
+    /// The value word that belongs to `slice`, or zero. Free slots may have the slice of an earlier
+    /// life, but no value.
     #[inline(always)]
     pub(super) fn value_of(self, slice: u64) -> u64 {
         match self.slot_of(slice) {
@@ -320,14 +335,16 @@ impl Node {
     /// A slot that has the slice, if only in an earlier life; or [`WIDTH`].
     #[inline(always)]
     fn slot_of(self, slice: u64) -> usize {
-        let pick = |found, slot| std::hint::select_unpredictable(self.slice(slot) == slice, slot, found);
+        let pick =
+            |found, slot| std::hint::select_unpredictable(self.slice(slot) == slice, slot, found);
         (0..WIDTH).fold(WIDTH, pick)
     }
 
     /// As [`Node::value_of`], of a leaf in which a free slot has the slice.
     #[cold]
     fn value_among(self, slice: u64) -> u64 {
-        let mut equal = (0..WIDTH).fold(0, |equal, slot| equal | u32::from(self.slice(slot) == slice) << slot);
+        let mut equal =
+            (0..WIDTH).fold(0, |equal, slot| equal | u32::from(self.slice(slot) == slice) << slot);
         while equal != 0 {
             let value = self.value(equal.trailing_zeros() as usize);
             if value != 0 {
@@ -338,7 +355,8 @@ impl Node {
         0
     }
 
-    /// The slot that has this value, in a leaf the caller has locked. It is live, since free ones have none.
+    /// The slot that has this value, in a leaf the caller has locked. It is live, since free ones
+    /// have none.
     pub(super) fn slot_of_value(self, value: Value) -> Option<usize> {
         (0..WIDTH).find(|&slot| self.value(slot) == value.word())
     }
@@ -348,14 +366,16 @@ impl Node {
         self.permutation().live().position(|slot| self.value(slot) == value.word())
     }
 
-    /// Whether all live slices are smaller, as they are where keys ascend, in a leaf the caller has locked.
+    /// Whether all live slices are smaller, as they are where keys ascend, in a leaf the caller has
+    /// locked.
     #[inline(always)]
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
     }
 
-    /// The value word of the largest live slice, if it is this one, in a leaf the caller has locked, which is not empty.
+    /// The value word of the largest live slice, if it is this one, in a leaf the caller has
+    /// locked, which is not empty.
     #[inline(always)]
     pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
         let slot = permutation.slot(permutation.count() - 1);
@@ -371,7 +391,8 @@ impl Node {
         permutation.live().filter(|&slot| self.slice(slot) < slice).count()
     }
 
-    /// Adds a slot to a leaf that has a free one, and that the caller has locked or nobody can reach yet.
+    /// Adds a slot to a leaf that has a free one, and that the caller has locked or nobody can
+    /// reach yet.
     #[inline(always)]
     pub(super) fn insert(self, slice: u64, value: Value) {
         let permutation = self.permutation();
@@ -408,8 +429,8 @@ impl Node {
         (0..node_words).for_each(|word| self.handle().node_word(word).store(0, Ordering::Relaxed));
     }
 
-    /// Gives the protocol's words of `self`, which nobody can reach yet or the caller has locked, what those of another
-    /// locked leaf are.
+    /// Gives the protocol's words of `self`, which nobody can reach yet or the caller has locked,
+    /// what those of another locked leaf are.
     pub(super) fn copy_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
@@ -421,7 +442,8 @@ impl Node {
     pub(super) fn raise_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
-            // Release as in `bequeath`: whoever sees it sees the leaf locked, or in a later version (E13).
+            // Release as in `bequeath`: whoever sees it sees the leaf locked, or in a later version
+            // (E13).
             self.handle().node_word(word).fetch_max(inherited, Ordering::Release);
         }
     }
@@ -450,8 +472,8 @@ impl Node {
         self.set(CHILDREN + index, child);
     }
 
-    /// The child that `slice` belongs to. In two steps, neither of which branches on keys or waits for itself: which of the
-    /// runs between every fifth key, then where in the run.
+    /// The child that `slice` belongs to. In two steps, neither of which branches on keys or waits
+    /// for itself: which of the runs between every fifth key, then where in the run.
     #[inline(always)]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
@@ -462,7 +484,8 @@ impl Node {
     /// The fences of child `rank` of a node with the fences `low` and `high`.
     #[inline(always)]
     pub(super) fn fences(self, rank: usize, low: u64, high: u64) -> (u64, u64) {
-        // A separator is below the largest word, so that this does not overflow; but this may be no separator.
+        // A separator is below the largest word, so that this does not overflow; but this may be no
+        // separator.
         let low = if rank > 0 { self.key(rank - 1).wrapping_add(1) } else { low };
         let high = if rank < KEYS { self.key(rank).min(high) } else { high };
         (low, high)
@@ -491,7 +514,8 @@ impl Node {
         self.set_child(1, right.address());
     }
 
-    /// Appends children `first..=last` of another node, and the keys between them, to a node without any.
+    /// Appends children `first..=last` of another node, and the keys between them, to a node
+    /// without any.
     pub(super) fn copy_children(self, from: Node, first: usize, last: usize) {
         (first..last).for_each(|index| self.set_key(index - first, from.key(index)));
         (first..=last).for_each(|index| self.set_child(index - first, from.child(index)));
@@ -503,7 +527,8 @@ impl Node {
         (count..=KEYS).for_each(|index| self.set_child(index, 0));
     }
 
-    /// Adds a child after child `index`, with the separator between the two, to a node that is not full.
+    /// Adds a child after child `index`, with the separator between the two, to a node that is not
+    /// full.
     pub(super) fn insert_child(self, index: usize, separator: u64, child: Node) {
         debug_assert!(!self.is_full());
         for key in (index + 1..KEYS).rev() {
@@ -514,16 +539,18 @@ impl Node {
         self.set_child(index + 1, child.address());
     }
 
-    /// Takes child `index` out; its slices fall to the child before it, or to the one after it if it is the first.
+    /// Takes child `index` out; its slices fall to the child before it, or to the one after it if
+    /// it is the first.
     pub(super) fn remove_child(self, index: usize) {
         let children = self.children();
-        (index.saturating_sub(1)..children - 2).for_each(|key| self.set_key(key, self.key(key + 1)));
+        (index.saturating_sub(1)..children - 2)
+            .for_each(|key| self.set_key(key, self.key(key + 1)));
         (index..children - 1).for_each(|child| self.set_child(child, self.child(child + 1)));
         self.truncate_children(children - 1);
     }
 
-    /// Gives the root of a layer, which the caller has locked, the contents of its last child, which it has locked, too;
-    /// the bit that says which kind of node it now is.
+    /// Gives the root of a layer, which the caller has locked, the contents of its last child,
+    /// which it has locked, too; the bit that says which kind of node it now is.
     pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
         (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
         match mutant(Mutant::CollapseLeavesNothing) {

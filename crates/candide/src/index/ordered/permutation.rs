@@ -5,8 +5,8 @@ use super::node::WIDTH;
 /// Bits of the count and of each slot number.
 const NIBBLE: u32 = 4;
 
-/// Which slots of a leaf are live, in the order of their slices, and which are free: a count in the lowest four bits,
-/// then the numbers of the live slots, then those of the free ones.
+/// Which slots of a leaf are live, in the order of their slices, and which are free: a count in the
+/// lowest four bits, then the numbers of the live slots, then those of the free ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Permutation(pub(super) u64);
 
@@ -26,13 +26,15 @@ impl Permutation {
         Permutation(SLOTS | count as u64)
     }
 
-    /// How many slots are live. Never more than there are, even if the word was read while it changed its meaning.
+    /// How many slots are live. Never more than there are, even if the word was read while it
+    /// changed its meaning.
     #[inline(always)]
     pub(super) fn count(self) -> usize {
         (self.0 as usize & 15).min(WIDTH)
     }
 
-    /// The slot at `rank`; for a rank not below the count, a free one. In bounds whatever the word holds.
+    /// The slot at `rank`; for a rank not below the count, a free one. In bounds whatever the word
+    /// holds.
     #[inline(always)]
     pub(super) fn slot(self, rank: usize) -> usize {
         ((self.0 >> shift(rank)) as usize & 15).min(WIDTH - 1)
@@ -122,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_full_leaf_has_every_slot_once() {
-        let full = (0..WIDTH).fold(Permutation::first(0), |permutation, count| permutation.insert(count / 2));
+        let full = (0..WIDTH)
+            .fold(Permutation::first(0), |permutation, count| permutation.insert(count / 2));
         let mut slots = live(full);
         slots.sort_unstable();
         assert_eq!(slots, (0..WIDTH).collect::<Vec<_>>());

@@ -24,10 +24,12 @@ impl Trail for Ancestors {
 }
 
 impl OrderedIndex {
-    /// Takes `record`, which is dead, out of its leaf. The caller is pinned and retires the record afterwards.
+    /// Takes `record`, which is dead, out of its leaf. The caller is pinned and retires the record
+    /// afterwards.
     ///
-    /// `bequeath` runs under the leaf's lock, before the slot is cleared. The version is raised only where nodes keep
-    /// timestamps: in commit order, the dead record's own cell already fails everyone who saw its absence.
+    /// `bequeath` runs under the leaf's lock, before the slot is cleared. The version is raised
+    /// only where nodes keep timestamps: in commit order, the dead record's own cell already fails
+    /// everyone who saw its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -49,7 +51,8 @@ impl OrderedIndex {
         if self.node_words == 0 { version } else { version + VERSION_ONE }
     }
 
-    /// Finds and locks the leaf that a linked record is in; the rank of its slot there, and the leaf's layer.
+    /// Finds and locks the leaf that a linked record is in; the rank of its slot there, and the
+    /// leaf's layer.
     fn lock_slot_of(&self, record: RecordAt, key: &[u64]) -> (Node, u64, usize, usize) {
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);
@@ -63,7 +66,9 @@ impl OrderedIndex {
                 Some((Spot { leaf, version, .. }, Value::Record(found)))
                     if found == record && leaf.lock_at(version) =>
                 {
-                    let rank = leaf.rank_of_value(Value::Record(record)).expect("it has just been seen here");
+                    let rank = leaf
+                        .rank_of_value(Value::Record(record))
+                        .expect("it has just been seen here");
                     return (leaf, version, rank, depth);
                 }
                 // The leaf has changed since; or the record is on its way into a new layer.
@@ -74,8 +79,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Takes out the leaf of `key` in layer `depth`, if it is empty, and then layers that become empty by it. Whoever
-    /// empties a leaf calls this, so that none stays.
+    /// Takes out the leaf of `key` in layer `depth`, if it is empty, and then layers that become
+    /// empty by it. Whoever empties a leaf calls this, so that none stays.
     #[cold]
     fn prune(&self, key: &[u64], mut depth: usize, retired: &mut Vec<Retire>) {
         let mut spin = Spin::default();
@@ -98,7 +103,9 @@ impl OrderedIndex {
             }
             let removed = match (ancestors.parent, holder) {
                 _ if !is_empty => return,
-                (Some(parent), _) => self.remove_leaf(ancestors.grandparent, parent, spot, key[depth], retired),
+                (Some(parent), _) => {
+                    self.remove_leaf(ancestors.grandparent, parent, spot, key[depth], retired)
+                }
                 (None, Some(holder)) => match self.remove_layer(holder, spot, retired) {
                     Some(false) => true,
                     Some(true) => {
@@ -117,8 +124,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Ends a layer whose root is an empty leaf; whether that leaves the leaf that held it empty. Nothing if either has
-    /// changed.
+    /// Ends a layer whose root is an empty leaf; whether that leaves the leaf that held it empty.
+    /// Nothing if either has changed.
     fn remove_layer(&self, holder: Spot, root: Spot, retired: &mut Vec<Retire>) -> Option<bool> {
         if !holder.leaf.lock_at(holder.version) {
             return None;
@@ -127,21 +134,25 @@ impl OrderedIndex {
             holder.leaf.unlock(holder.version);
             return None;
         }
-        // Both versions are those at which the root was an empty leaf, and the holder's slot led to it.
+        // Both versions are those at which the root was an empty leaf, and the holder's slot led to
+        // it.
         if self.node_words > 0 {
             full_fence(); // E1, as in `inherit`.
             self.bequeath_words(root.leaf, holder.leaf);
         }
         root.leaf.unlock(root.version | DEAD); // T4
-        let rank = holder.leaf.rank_of_value(Value::Layer(root.leaf)).expect("a layer has a slot while it is not dead");
+        let rank = holder
+            .leaf
+            .rank_of_value(Value::Layer(root.leaf))
+            .expect("a layer has a slot while it is not dead");
         let is_empty = holder.leaf.remove(rank);
         holder.leaf.unlock(self.after_removal(holder.version));
         retired.push(Retire::Block(root.leaf.block()));
         Some(is_empty)
     }
 
-    /// Takes an empty leaf out of its parent, and the parent out of its own if that leaves it one child; whether it was
-    /// possible.
+    /// Takes an empty leaf out of its parent, and the parent out of its own if that leaves it one
+    /// child; whether it was possible.
     fn remove_leaf(
         &self,
         grandparent: Option<(Node, u64)>,
@@ -150,7 +161,8 @@ impl OrderedIndex {
         slice: u64,
         retired: &mut Vec<Retire>,
     ) -> bool {
-        // Whether the grandparent is needed is known once the parent is locked, which must come second.
+        // Whether the grandparent is needed is known once the parent is locked, which must come
+        // second.
         let above = if parent.child(2) == 0 { grandparent } else { None };
         if above.is_some_and(|(above, above_version)| !above.lock_at(above_version)) {
             return false;
@@ -165,7 +177,8 @@ impl OrderedIndex {
             }
             return false;
         }
-        // The versions are those at which the leaf was empty and the parent had as many children as it seemed.
+        // The versions are those at which the leaf was empty and the parent had as many children as
+        // it seemed.
         let index = parent.rank(slice);
         let heir = Node::at(parent.child(if index == 0 { 1 } else { index - 1 }));
         if self.node_words > 0 {
@@ -197,8 +210,8 @@ impl OrderedIndex {
         true
     }
 
-    /// Leaves the words of a dying leaf, which is locked like its parent, to the leaf that its slices fall to: the last one
-    /// below its left neighbour, or the first one below its right.
+    /// Leaves the words of a dying leaf, which is locked like its parent, to the leaf that its
+    /// slices fall to: the last one below its left neighbour, or the first one below its right.
     fn inherit(&self, leaf: Node, heir: Node, is_left: bool) {
         let (mut heir, mut version) = (heir, heir.lock());
         while version & INNER != 0 {
@@ -208,7 +221,8 @@ impl OrderedIndex {
             heir.unlock(version);
             (heir, version) = (child, child_version);
         }
-        // An absent reader raises the leaf's timestamp and then looks at the version; we have locked and now copy (E1).
+        // An absent reader raises the leaf's timestamp and then looks at the version; we have
+        // locked and now copy (E1).
         full_fence();
         self.bequeath_words(leaf, heir);
         heir.unlock(version + VERSION_ONE);

@@ -53,14 +53,18 @@ fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
 
 impl OrderedIndex {
     /// The session's cache of nodes, with so many at hand for while others are locked (T6).
-    fn make_ready<'a>(&self, count: usize, caches: &'a mut Vec<Option<Cache>>) -> Result<&'a mut Cache, OutOfMemory> {
+    fn make_ready<'a>(
+        &self,
+        count: usize,
+        caches: &'a mut Vec<Option<Cache>>,
+    ) -> Result<&'a mut Cache, OutOfMemory> {
         let spare = Cache::of(caches, &self.nodes);
         spare.make_ready(&self.nodes, count, false)?;
         Ok(spare)
     }
 
-    /// Links a record in a leaf that was full: splits it, or else a full node above it; nothing if the search has to begin
-    /// again.
+    /// Links a record in a leaf that was full: splits it, or else a full node above it; nothing if
+    /// the search has to begin again.
     #[cold]
     pub(super) fn link_splitting(
         &self,
@@ -78,7 +82,8 @@ impl OrderedIndex {
         Ok(None)
     }
 
-    /// Splits a leaf and links a record in one of the halves; nothing if it has changed, or is not as full as it seemed.
+    /// Splits a leaf and links a record in one of the halves; nothing if it has changed, or is not
+    /// as full as it seemed.
     fn split_leaf(
         &self,
         above: Option<Passed>,
@@ -102,7 +107,8 @@ impl OrderedIndex {
             return Ok(None);
         }
         if self.node_words > 0 {
-            // An absent reader raises the leaf's timestamp and then looks at the version; we have locked and now copy (E1).
+            // An absent reader raises the leaf's timestamp and then looks at the version; we have
+            // locked and now copy (E1).
             full_fence();
         }
         let appending = high == u64::MAX && leaf.is_beyond(permutation, slice);
@@ -140,16 +146,35 @@ impl OrderedIndex {
             None => leaf.unlock(middle | INNER),
         }
         let successors = [(left.handle(), left_version), (right.handle(), 0)];
-        changes.push(NodeChange { node: leaf.handle(), before: version, successors, further: Vec::new() });
+        changes.push(NodeChange {
+            node: leaf.handle(),
+            before: version,
+            successors,
+            further: Vec::new(),
+        });
         let (low, high) = if goes_right { (separator + 1, high) } else { (low, separator) };
-        let near = Near { spot: Spot { leaf: home, version: after, low, high }, depth, record: Some(*record) };
+        let near = Near {
+            spot: Spot { leaf: home, version: after, low, high },
+            depth,
+            record: Some(*record),
+        };
         Ok(Some((near, Linked::New { node: home.handle(), before, after })))
     }
 
-    /// A new leaf with what another, which is locked, has in the slots at `ranks`, and with its protocol words (T8).
-    fn new_leaf_from(&self, leaf: Node, permutation: Permutation, ranks: std::ops::Range<usize>, block: Block) -> Node {
+    /// A new leaf with what another, which is locked, has in the slots at `ranks`, and with its
+    /// protocol words (T8).
+    fn new_leaf_from(
+        &self,
+        leaf: Node,
+        permutation: Permutation,
+        ranks: std::ops::Range<usize>,
+        block: Block,
+    ) -> Node {
         let slots = ranks.map(|rank| permutation.slot(rank));
-        let new = Node::new_leaf(block, slots.map(|slot| (leaf.slice(slot), Value::of(leaf.value(slot)))));
+        let new = Node::new_leaf(
+            block,
+            slots.map(|slot| (leaf.slice(slot), Value::of(leaf.value(slot)))),
+        );
         self.hand_on(leaf, new);
         new
     }
@@ -162,8 +187,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Turns the slot of `other`, whose key begins like that of `record`, into a chain of layers, in the last of which the two
-    /// differ; nothing if the leaf has changed.
+    /// Turns the slot of `other`, whose key begins like that of `record`, into a chain of layers,
+    /// in the last of which the two differ; nothing if the leaf has changed.
     #[cold]
     pub(super) fn begin_layers(
         &self,
@@ -175,7 +200,9 @@ impl OrderedIndex {
         let &mut Linking { record, key, .. } = linking;
         let Spot { leaf, version, .. } = spot;
         let last = (depth + 1..self.key_words).find(|&word| other.key_word(word) != key[word]);
-        let last = last.expect("the keys differ, and the words before are those of the leaf's prefix and slot");
+        let last = last.expect(
+            "the keys differ, and the words before are those of the leaf's prefix and slot",
+        );
         let mut further = Vec::with_capacity(last - depth - 1);
         let spare = self.make_ready(last - depth, linking.caches)?;
         if !leaf.lock_at(version) {
@@ -189,7 +216,8 @@ impl OrderedIndex {
         if self.node_words > 0 {
             full_fence(); // E1, as in `split_leaf`.
         }
-        let mut two = [(other.key_word(last), Value::Record(other)), (key[last], Value::Record(record))];
+        let mut two =
+            [(other.key_word(last), Value::Record(other)), (key[last], Value::Record(record))];
         if two[0].0 > two[1].0 {
             two.swap(0, 1);
         }
@@ -207,7 +235,12 @@ impl OrderedIndex {
         let after = version + VERSION_ONE;
         leaf.unlock(after); // T1
         let successors = [(leaf.handle(), after), (home.handle(), 0)];
-        linking.changes.push(NodeChange { node: leaf.handle(), before: version, successors, further });
+        linking.changes.push(NodeChange {
+            node: leaf.handle(),
+            before: version,
+            successors,
+            further,
+        });
         let whole = Spot { leaf: home, version: VERSION_ONE, low: 0, high: u64::MAX };
         let linked = Linked::New { node: home.handle(), before: 0, after: VERSION_ONE };
         Ok(Some((Near { spot: whole, depth: last, record: Some(record) }, linked)))

@@ -70,7 +70,8 @@ impl KeyRange {
     }
 }
 
-/// An index and what its records need. Nothing that is unlinked is used again, as under a pin that never ends.
+/// An index and what its records need. Nothing that is unlinked is used again, as under a pin that
+/// never ends.
 struct Rows {
     index: OrderedIndex,
     layout: Layout,
@@ -96,7 +97,8 @@ impl Rows {
         let layout = Layout::new(0, key_words, None, &[Group::new("a", 1)], true, 0).unwrap();
         let free = Arc::new(Memory::new(usize::MAX));
         let records = Slab::new(SlabId(0), layout.total_words(), &free);
-        let nodes = Slab::new(SlabId(1), OrderedIndex::NODE_WORDS, &Arc::new(Memory::new(bytes_max)));
+        let nodes =
+            Slab::new(SlabId(1), OrderedIndex::NODE_WORDS, &Arc::new(Memory::new(bytes_max)));
         let index = OrderedIndex::new(nodes, key_words, node_words).unwrap();
         Rows { index, layout, records, key_words }
     }
@@ -115,7 +117,8 @@ impl Rows {
             Err(start) => start,
         };
         let place = (&mut own.place, start);
-        let linked = self.index.link(record, key, place, &mut own.caches, &mut own.changes, born)?;
+        let linked =
+            self.index.link(record, key, place, &mut own.caches, &mut own.changes, born)?;
         Ok((record, linked))
     }
 
@@ -174,7 +177,14 @@ impl Rows {
         self.check_node(root, depth, 0, u64::MAX, depth == 0)
     }
 
-    fn check_node(&self, node: Node, depth: usize, low: u64, high: u64, may_be_empty: bool) -> usize {
+    fn check_node(
+        &self,
+        node: Node,
+        depth: usize,
+        low: u64,
+        high: u64,
+        may_be_empty: bool,
+    ) -> usize {
         let version = node.handle().version();
         assert!(NodeAt::is_stable(version), "a reachable node is neither locked nor dead");
         let mut nodes = 1;
@@ -227,7 +237,8 @@ impl Domain {
         match self {
             Domain::Tiny => [0, 1, 2, u64::MAX - 1, u64::MAX][below(random, 5)],
             Domain::Small => below(random, 60) as u64,
-            Domain::Huge => [random.next(), random.next() & 0xffff, u64::MAX, 0][below(random, 4) * below(random, 2)],
+            Domain::Huge => [random.next(), random.next() & 0xffff, u64::MAX, 0]
+                [below(random, 4) * below(random, 2)],
         }
     }
 
@@ -243,7 +254,8 @@ impl Domain {
 
     /// Any range, or one whose ends have words in common.
     fn range(self, key_words: usize, random: &mut Random) -> KeyRange {
-        let mut range = KeyRange { lower: self.edge(key_words, random), upper: self.edge(key_words, random) };
+        let mut range =
+            KeyRange { lower: self.edge(key_words, random), upper: self.edge(key_words, random) };
         if below(random, 2) == 0 {
             let common = below(random, range.lower.len.min(range.upper.len) + 1);
             range.upper.words[..common].copy_from_slice(&range.lower.words[..common]);

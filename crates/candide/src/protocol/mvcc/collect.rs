@@ -1,32 +1,42 @@
-//! Collecting: what nobody can come to see any more of what was put aside is freed, and deleted rows leave their indexes.
+//! Collecting: what nobody can come to see any more of what was put aside is freed, and deleted
+//! rows leave their indexes.
 //!
-//! What a commit puts aside is in one queue, of its session or, later, of the snapshot that sees it (an *entry*). An entry is due when its
-//! epoch is behind the horizon: it was queued when its commit's timestamp had been drawn, and whoever is in a transaction now has
-//! pinned later, so reads at that timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a link), or else sees
-//! what an open snapshot keeps. Then, if no open snapshot is older than that commit, nobody will follow a link to the undo (U2), and it is
-//! freed at once: neither it nor its unit is looked at. The unit's record may be gone by then.
+//! What a commit puts aside is in one queue, of its session or, later, of the snapshot that sees it
+//! (an *entry*). An entry is due when its epoch is behind the horizon: it was queued when its
+//! commit's timestamp had been drawn, and whoever is in a transaction now has pinned later, so
+//! reads at that timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a
+//! link), or else sees what an open snapshot keeps. Then, if no open snapshot is older than that
+//! commit, nobody will follow a link to the undo (U2), and it is freed at once: neither it nor its
+//! unit is looked at. The unit's record may be gone by then.
 //!
-//! If some are older, either one of them sees it, and the entry waits until that has closed. Or it lies between what
-//! they see; then the undo is looked at, and the chain is *thinned*. Who does that goes through it like a reader of the oldest snapshot, and takes out what
-//! nobody sees, for which he has the unit's lock for a moment. Where only some of the unit's words were put aside, what is left below may be
-//! without words that the others had; then it is replaced by one that has all. Those that go are said to be out, by which their own
-//! entries find them and retire them: readers of snapshots may be just walking past. Others may have thinned the same chain meanwhile, so
-//! under the lock it has to be what it was found to be, or nothing is done. An undo is out of its chain if and only if it says so.
+//! If some are older, either one of them sees it, and the entry waits until that has closed. Or it
+//! lies between what they see; then the undo is looked at, and the chain is *thinned*. Who does
+//! that goes through it like a reader of the oldest snapshot, and takes out what nobody sees, for
+//! which he has the unit's lock for a moment. Where only some of the unit's words were put aside,
+//! what is left below may be without words that the others had; then it is replaced by one that has
+//! all. Those that go are said to be out, by which their own entries find them and retire them:
+//! readers of snapshots may be just walking past. Others may have thinned the same chain meanwhile,
+//! so under the lock it has to be what it was found to be, or nothing is done. An undo is out of
+//! its chain if and only if it says so.
 //!
-//! A deleted row is buried when no snapshot is open that is older than its deletion, or when all that it was has been taken out of its
-//! chains before. What no snapshot sees is taken out soon, by whoever has put it aside. What one sees goes into the attic, if
-//! the table has an order, until the snapshots that see it have closed: everybody else would have to pass it.
+//! A deleted row is buried when no snapshot is open that is older than its deletion, or when all
+//! that it was has been taken out of its chains before. What no snapshot sees is taken out soon, by
+//! whoever has put it aside. What one sees goes into the attic, if the table has an order, until
+//! the snapshots that see it have closed: everybody else would have to pass it.
 //!
 //! # Why nobody looks at what was freed
-//! Of those who walk down a chain, readers follow a link from timestamp t only if they see what was before t; and no undo of a version that
-//! somebody sees is freed. Thinning stops at what the oldest snapshot of its list sees. Whoever frees something later than that list was
-//! made may not know of that snapshot any more. Therefore who thins is counted while he does, under the same lock as the list is copied (and
-//! so is who counts versions, or looks whether somebody sees what a deleted row was): while there is one, others retire what they could free.
-//! He has been pinned since before that, so it is there; were he to pin anew he would have to copy the list again. Who had copied the list before cannot free
-//! what a snapshot sees that was opened meanwhile: that is no older than what all attempts had reached when his entries were due.
+//! Of those who walk down a chain, readers follow a link from timestamp t only if they see what was
+//! before t; and no undo of a version that somebody sees is freed. Thinning stops at what the
+//! oldest snapshot of its list sees. Whoever frees something later than that list was made may not
+//! know of that snapshot any more. Therefore who thins is counted while he does, under the same
+//! lock as the list is copied (and so is who counts versions, or looks whether somebody sees what a
+//! deleted row was): while there is one, others retire what they could free. He has been pinned
+//! since before that, so it is there; were he to pin anew he would have to copy the list again. Who
+//! had copied the list before cannot free what a snapshot sees that was opened meanwhile: that is
+//! no older than what all attempts had reached when his entries were due.
 //!
-//! A record whose undos are looked at is there: it is neither buried nor taken from the attic while one of them is in its chain, and a
-//! snapshot is open that is older than the deletion.
+//! A record whose undos are looked at is there: it is neither buried nor taken from the attic while
+//! one of them is in its chain, and a snapshot is open that is older than the deletion.
 
 #![forbid(unsafe_code)]
 
@@ -39,10 +49,12 @@ use crate::record::{CellAt, Tid, Words};
 use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
 use std::ops::Range;
 
-/// Rounds of waiting for a lock, most of which are busy: a commit may be in progress. Nobody waits for who thins.
+/// Rounds of waiting for a lock, most of which are busy: a commit may be in progress. Nobody waits
+/// for who thins.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
-/// Undos that are taken out of a chain while it is locked, most of which are no longer in a cache: for no longer than a writer waits.
+/// Undos that are taken out of a chain while it is locked, most of which are no longer in a cache:
+/// for no longer than a writer waits.
 const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
 /// For [`Protocol::look_at`](super::Protocol::look_at).
@@ -51,7 +63,8 @@ pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &T
     let local = &*context.local;
     match local.snapshots.last() {
         Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
-            // One that has been replaced by a larger one waits, too: its entry alone does not say so.
+            // One that has been replaced by a larger one waits, too: its entry alone does not say
+            // so.
             match seen_by(&local.snapshots, put.ts..put.until) {
                 Some(snapshot) => Fate::Kept(snapshot),
                 None => look_at_undo(context, put, table),
@@ -62,7 +75,8 @@ pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &T
     }
 }
 
-/// Looks at what was put aside by a commit that is later than an open snapshot, which does not see it.
+/// Looks at what was put aside by a commit that is later than an open snapshot, which does not see
+/// it.
 fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
     let undo = put.at.undo_in(put.block);
     if undo.is_out() {
@@ -76,12 +90,14 @@ fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCo
 
 /// The newest open snapshot that sees what was written and replaced at these timestamps.
 fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
-    // In falling order: the first that does not see what replaced it is the one most likely to see it.
+    // In falling order: the first that does not see what replaced it is the one most likely to see
+    // it.
     let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
     snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
 }
 
-/// Takes out of a unit's chain what nobody sees. Stops if others write the unit or thin its chain, too.
+/// Takes out of a unit's chain what nobody sees. Stops if others write the unit or thin its chain,
+/// too.
 fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     let mut chain = std::mem::take(&mut context.local.looking.chain);
     let oldest = *context.local.snapshots.last().expect("one is open that sees something below");
@@ -97,10 +113,13 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
         if let Some(undo) = undo {
             let mut seen = undo.ts()..std::mem::replace(&mut until, undo.ts());
             if seen.is_empty() && !mutant(Mutant::ThinnedByOldWord) {
-                // The unit has been written since its word was loaded, so that is not when this version was replaced.
+                // The unit has been written since its word was loaded, so that is not when this
+                // version was replaced.
                 seen.end = u64::MAX;
             }
-            if seen.end <= context.local.looking.reached && seen_by(&context.local.snapshots, seen).is_none() {
+            if seen.end <= context.local.looking.reached
+                && seen_by(&context.local.snapshots, seen).is_none()
+            {
                 continue;
             }
         }
@@ -125,12 +144,14 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
 fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
     let place = undo.place();
     others.iter().map(|&other| at.undo_in(other).place()).all(|other| {
-        other.is_empty() || place.start <= other.start && other.end <= place.end || mutant(Mutant::WordsLost)
+        other.is_empty()
+            || place.start <= other.start && other.end <= place.end
+            || mutant(Mutant::WordsLost)
     })
 }
 
-/// Takes these, which are next to each other, out of a chain, unless that has changed meanwhile; says whether it could. Few at a time, for
-/// who wants to write the unit.
+/// Takes these, which are next to each other, out of a chain, unless that has changed meanwhile;
+/// says whether it could. Few at a time, for who wants to write the unit.
 fn take_out(
     context: &Context<'_, Mvcc>,
     at: &CellAt,
@@ -157,8 +178,8 @@ fn take_out(
     true
 }
 
-/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile; gives it. It has the words of all of them.
-/// What will be above it was written at `until`.
+/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile;
+/// gives it. It has the words of all of them. What will be above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,
@@ -166,7 +187,8 @@ fn replace<'a>(
     (gone, old, until): (&[Block], Undo<'a>, u64),
 ) -> Option<Undo<'a>> {
     // All words of the unit, if it is not the first time; so there is no third.
-    let places = gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
+    let places =
+        gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
     let words = places.fold(old.place(), |sum, place| match (old.is_larger(), sum.is_empty()) {
         (true, _) => 0..at.payload_words(),
         (false, true) => place,
@@ -203,7 +225,8 @@ fn replace<'a>(
     Some(new)
 }
 
-/// Runs something while nobody else changes a unit or its chain; nothing, if somebody does so for long.
+/// Runs something while nobody else changes a unit or its chain; nothing, if somebody does so for
+/// long.
 fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
     let cell = at.cell_word(0);
     let mut spin = Spin::default();
@@ -211,7 +234,8 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
         let word = Tid(cell.load(Ordering::Relaxed));
         // That of a dead unit is taken for good.
         let lock = if word.has(Tid::DEAD) { Tid::THINNING } else { Tid::LOCK };
-        let exchange = || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
+        let exchange =
+            || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
         // Acquire: what others have linked or taken out is ours to see (E3).
         if !word.has(lock) && exchange().is_ok() {
             break word;
@@ -231,8 +255,8 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
     Some(changed)
 }
 
-/// For [`Protocol::bury`](super::Protocol::bury): makes the record of a deleted row, or of an insert that failed, dead, if nobody has come
-/// for it, nor can see what it was.
+/// For [`Protocol::bury`](super::Protocol::bury): makes the record of a deleted row, or of an
+/// insert that failed, dead, if nobody has come for it, nor can see what it was.
 pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> Burial {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
@@ -249,10 +273,16 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
         return Burial::NotYet;
     }
     if !word.has(Tid::ABSENT) {
-        let left = cell.compare_exchange(word.0, word.0 & !Tid::QUEUED, Ordering::Relaxed, Ordering::Relaxed);
+        let left = cell.compare_exchange(
+            word.0,
+            word.0 & !Tid::QUEUED,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         return if left.is_ok() { Burial::Alive } else { Burial::NotYet };
     }
-    // All units were deleted by one commit, or have never been written; or else somebody comes for them, and has locked one.
+    // All units were deleted by one commit, or have never been written; or else somebody comes for
+    // them, and has locked one.
     if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
         return Burial::NotYet;
     }
@@ -292,7 +322,8 @@ fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     units.iter().filter_map(seen).max().map_or(Before::Unseen, Before::Seen)
 }
 
-/// For [`Protocol::stow`](super::Protocol::stow): makes a record dead that [`bury`] has just looked at, and that snapshots see.
+/// For [`Protocol::stow`](super::Protocol::stow): makes a record dead that [`bury`] has just looked
+/// at, and that snapshots see.
 pub(super) fn stow(due: &Due, units: &[CellAt]) -> bool {
     let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));
     let is_same = word.version() == due.note && word.has(Tid::ABSENT) && !word.has(Tid::LOCK);

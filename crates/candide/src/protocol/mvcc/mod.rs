@@ -1,27 +1,34 @@
-//! Multi-version concurrency control: commits write in place, and whoever began before puts back what they put aside.
+//! Multi-version concurrency control: commits write in place, and whoever began before puts back
+//! what they put aside.
 //!
 //! # Guarantee
-//! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment after it began, even if it is
-//! going to fail. A transaction that only reads is not validated, and writes nothing that others look at; what others write
-//! while it runs does not fail it, unless a commit in its way takes too long, or an ordered index is restructured under its scan. In
-//! a snapshot, and under `run_read_only`, it waits and goes on.
+//! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment
+//! after it began, even if it is going to fail. A transaction that only reads is not validated, and
+//! writes nothing that others look at; what others write while it runs does not fail it, unless a
+//! commit in its way takes too long, or an ordered index is restructured under its scan. In a
+//! snapshot, and under `run_read_only`, it waits and goes on.
 //!
 //! # Source
-//! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw for each commit. Where versions are is
-//! after HyPer [NE15], section 2: the newest in the record, and what commits have changed of it in undo records, newest to oldest.
-//! Differences: a commit draws its timestamp when it has *locked* what it writes, so that it always writes the newest version, nobody
-//! meets a pending one, and nothing remembers until when it was read: a reader that finds a unit unlocked after it has taken the time knows
-//! all that will ever be written to it up to then. Nothing is written in place before the commit, so an attempt that fails puts nothing
-//! back. Reads are validated by what they read, as under `occ`, not by predicates. Undo records that nobody can come to see are freed
-//! without a look at their chains; and if snapshots are open, they are taken out from between what these see, after Steam [BO19].
-//! `mvto` keeps chains of whole versions, as Cicada does, and writes below later ones, too.
+//! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw
+//! for each commit. Where versions are is after HyPer [NE15], section 2: the newest in the record,
+//! and what commits have changed of it in undo records, newest to oldest. Differences: a commit
+//! draws its timestamp when it has *locked* what it writes, so that it always writes the newest
+//! version, nobody meets a pending one, and nothing remembers until when it was read: a reader that
+//! finds a unit unlocked after it has taken the time knows all that will ever be written to it up
+//! to then. Nothing is written in place before the commit, so an attempt that fails puts nothing
+//! back. Reads are validated by what they read, as under `occ`, not by predicates. Undo records
+//! that nobody can come to see are freed without a look at their chains; and if snapshots are open,
+//! they are taken out from between what these see, after Steam [BO19]. `mvto` keeps chains of whole
+//! versions, as Cicada does, and writes below later ones, too.
 //!
 //! # Phases
-//! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it moves its time on, when
-//! all it has read is what it was; if that is not so, it goes on as a reader of old versions, or fails if it has written.
+//! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it
+//! moves its time on, when all it has read is what it was; if that is not so, it goes on as a
+//! reader of old versions, or fails if it has written.
 //!
-//! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads and nodes - 4 evaluate
-//! updaters - 5 put aside what changes, install, and release. A transaction that wrote nothing does nothing.
+//! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
+//! and nodes - 4 evaluate updaters - 5 put aside what changes, install, and release. A transaction
+//! that wrote nothing does nothing.
 //!
 //! # Cell
 //! ```text
@@ -30,46 +37,58 @@
 //! The words behind it are those of the newest version.
 //!
 //! # Invariants
-//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, but that who thins a chain (`collect.rs`) holds LOCK alone for a
-//! moment, also of an absent row; and what is put aside is as `record/undo.rs` says, with U1 to U4. Besides:
-//! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and until they say what it wrote.
-//! * **M2** Timestamps of a unit rise from one version to the next: its commits have locked it one after another, and drawn then.
-//! * **M3** The attempt's time is taken from the clock after its session was pinned, and never falls.
+//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, but that who thins a
+//! chain (`collect.rs`) holds LOCK alone for a moment, also of an absent row; and what is put aside
+//! is as `record/undo.rs` says, with U1 to U4. Besides:
+//! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
+//!   until they say what it wrote.
+//! * **M2** Timestamps of a unit rise from one version to the next: its commits have locked it one
+//!   after another, and drawn then.
+//! * **M3** The attempt's time is taken from the clock after its session was pinned, and never
+//!   falls.
 //! * **M4** All that an attempt has read was the newest at its time.
-//! * **M5** An undo is not freed while somebody can come to see it: a running attempt, by its time; an open snapshot; or whoever
-//!   begins (`collect.rs`).
-//! * **M6** An undo is in one session's garbage from the end of its commit on. The first unit of an absent record is released QUEUED.
+//! * **M5** An undo is not freed while somebody can come to see it: a running attempt, by its time;
+//!   an open snapshot; or whoever begins (`collect.rs`).
+//! * **M6** An undo is in one session's garbage from the end of its commit on. The first unit of an
+//!   absent record is released QUEUED.
 //! * **M7** Nothing that can fail happens after phase 4.
-//! * **M8** The record of a deleted row that only open snapshots see may be dead, and in its table's attic (`index/attic.rs`) instead of the
-//!   index. What it was is looked at as before; who thins its chains holds THINNING, since LOCK is taken for good.
+//! * **M8** The record of a deleted row that only open snapshots see may be dead, and in its
+//!   table's attic (`index/attic.rs`) instead of the index. What it was is looked at as before; who
+//!   thins its chains holds THINNING, since LOCK is taken for good.
 //!
 //! # Why it is serializable
-//! The order is that of timestamps; one that only reads comes after the commit whose timestamp is its time, and before the next.
-//! Let U write x at u. *Whoever looks at x after having taken a time of u or later sees INSTALL, or what came of U*: U has set
-//! INSTALL before it drew u, and the counter has brought that along. So, if it sees no INSTALL, nothing that has not been written
-//! yet will be up to its time: M4 holds for a read, and again when a time is moved on, since that looks at
-//! everything again. (And if it sees a later version than its time, then all that there will be up to its time has been put aside, M2: it need
-//! not wait.) ww: U's successor locks x when U has released it, so it draws later. wr: T sees U's version at its time,
-//! which is u or later, or if T writes, draws later yet. rw: T writes too, at t, and has read what U replaced. If u < t, then
-//! phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t < u. If T only reads, at r, then M4
-//! says that r < u. An absent key is a cell, or a node whose version an insert raises before it can lock the record. Every
-//! timestamp is drawn, and every time taken, within the call, so the order agrees with real time.
+//! The order is that of timestamps; one that only reads comes after the commit whose timestamp is
+//! its time, and before the next. Let U write x at u. *Whoever looks at x after having taken a time
+//! of u or later sees INSTALL, or what came of U*: U has set INSTALL before it drew u, and the
+//! counter has brought that along. So, if it sees no INSTALL, nothing that has not been written yet
+//! will be up to its time: M4 holds for a read, and again when a time is moved on, since that looks
+//! at everything again. (And if it sees a later version than its time, then all that there will be
+//! up to its time has been put aside, M2: it need not wait.) ww: U's successor locks x when U has
+//! released it, so it draws later. wr: T sees U's version at its time, which is u or later, or if T
+//! writes, draws later yet. rw: T writes too, at t, and has read what U replaced. If u < t, then
+//! phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t < u. If T
+//! only reads, at r, then M4 says that r < u. An absent key is a cell, or a node whose version an
+//! insert raises before it can lock the record. Every timestamp is drawn, and every time taken,
+//! within the call, so the order agrees with real time.
 //!
-//! A time for which a record is missing in the index: it was not linked, so no row was inserted up to then; or it was buried or put into
-//! the attic, and then the row had been deleted before anyone began who is still running, but for those who look back to what an open
-//! snapshot sees. These look into the attic afterwards, and what is there has been there before it left the index. If the deletion is
-//! later than their time, it is the key's only record that was there then: the next one was linked after that. If it is not, they need it
-//! no more than others do.
+//! A time for which a record is missing in the index: it was not linked, so no row was inserted up
+//! to then; or it was buried or put into the attic, and then the row had been deleted before anyone
+//! began who is still running, but for those who look back to what an open snapshot sees. These
+//! look into the attic afterwards, and what is there has been there before it left the index. If
+//! the deletion is later than their time, it is the key's only record that was there then: the next
+//! one was linked after that. If it is not, they need it no more than others do.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update. `ReadChanged`: phase 3, or what had
-//! been read was replaced before the attempt met something newer, and it had written, or wanted to afterwards. `Phantom`: the
-//! same of a node. `Existence`, `Dead`: phase 1. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
+//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
+//! `ReadChanged`: phase 3, or what had been read was replaced before the attempt met something
+//! newer, and it had written, or wanted to afterwards. `Phantom`: the same of a node. `Existence`,
+//! `Dead`: phase 1. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes. A commit copies the words between the first and the last that it
-//! changes of a unit; they take memory for one or two milliseconds, or as long as a snapshot sees them. What is the newest is read as under
-//! `occ`; who reads what was before copies the unit, and goes through what was put aside since.
+//! One counter, which every begin reads and every writing commit changes. A commit copies the words
+//! between the first and the last that it changes of a unit; they take memory for one or two
+//! milliseconds, or as long as a snapshot sees them. What is the newest is read as under `occ`; who
+//! reads what was before copies the unit, and goes through what was put aside since.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -100,20 +119,23 @@ use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// An attempt that has written nothing so far moves its time on while it has read at most so much: one that reads much and writes
-/// nothing needs no newer time, and would look at all it has read again and again.
+/// An attempt that has written nothing so far moves its time on while it has read at most so much:
+/// one that reads much and writes nothing needs no newer time, and would look at all it has read
+/// again and again.
 const MOVED_READS_MAX: usize = 32;
 
-/// After an attempt wanted to write what it had read old versions for, so many take newer times from the beginning.
+/// After an attempt wanted to write what it had read old versions for, so many take newer times
+/// from the beginning.
 const WARY_ATTEMPTS: u8 = 4;
 
-/// Multi-version concurrency control, after MSTO and HyPer: commits put aside what they change, and whoever only reads sees one moment. Its
-/// databases have [snapshots](crate::Snapshot).
+/// Multi-version concurrency control, after MSTO and HyPer: commits put aside what they change, and
+/// whoever only reads sees one moment. Its databases have [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvcc;
 
 impl Mvcc {
-    /// How many versions of a unit there are, as far as they are sure to be there. The caller is pinned.
+    /// How many versions of a unit there are, as far as they are sure to be there. The caller is
+    /// pinned.
     pub(crate) fn all_versions(clock: &Clock, at: CellAt) -> usize {
         clock.snapshots.look(|gone| {
             let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
@@ -135,7 +157,8 @@ pub struct Attempt {
     /// What its writes expect of their rows' existence.
     expected: Vec<(CellAt, bool)>,
     has_staged: bool,
-    /// It has read what had been replaced, and can only end as one that reads. What it reads is not noted any more.
+    /// It has read what had been replaced, and can only end as one that reads. What it reads is not
+    /// noted any more.
     only_reads: bool,
     /// How many attempts more do not become such.
     wary: u8,
@@ -155,7 +178,8 @@ impl Attempt {
 }
 
 impl Attempt {
-    /// Takes note of what it has read of a unit: the version that its cell names by `word`, as the newest at the attempt's time.
+    /// Takes note of what it has read of a unit: the version that its cell names by `word`, as the
+    /// newest at the attempt's time.
     #[inline(always)]
     fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
         let present = !word.has(Tid::ABSENT);
@@ -222,7 +246,11 @@ impl Protocol for Mvcc {
     }
 
     #[inline(always)]
-    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         look(at, attempt.time, &mut copy).map(|word| attempt.observe(at, word))
     }
 
@@ -239,7 +267,11 @@ impl Protocol for Mvcc {
         Self::read(context, attempt, at, copy)
     }
 
-    fn hold(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
+    fn hold(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
         if !attempt.held.has(at) {
             attempt.held.hold(context, at)?;
         }
@@ -262,14 +294,22 @@ impl Protocol for Mvcc {
     }
 
     #[inline(always)]
-    fn absent(_context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+    fn absent(
+        _context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         if !attempt.only_reads {
             attempt.nodes.observe(missing);
         }
         Ok(())
     }
 
-    fn make_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt, table: &TableCore) -> Result<(), Abort> {
+    fn make_room(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &Attempt,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
         attempt.room.offer(context, table, block_size)
     }
 
@@ -301,10 +341,16 @@ impl Protocol for Mvcc {
         cells.clone().try_for_each(|at| begin_staging(context, attempt, at))?;
         let first = writes.items().len();
         writes.stage_new(cells, operand);
-        writes.items()[first..].iter().try_for_each(|item| prepare(context, attempt, item, Intent::Insert))
+        writes.items()[first..]
+            .iter()
+            .try_for_each(|item| prepare(context, attempt, item, Intent::Insert))
     }
 
-    fn revalidate(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
+    fn revalidate(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        _writes: &WriteSet,
+    ) -> Result<(), Abort> {
         // One that only reads is right at its time.
         if attempt.has_staged { look_at_all(context, attempt, |_| false) } else { Ok(()) }
     }
@@ -358,7 +404,12 @@ impl Protocol for Mvcc {
         clock.before_stamp()
     }
 
-    fn reach(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, time: u64, table: u16) -> Result<(), Abort> {
+    fn reach(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
         if attempt.time >= time {
             Ok(())
         } else if context.local.look_back != LookBack::No {
@@ -385,9 +436,11 @@ impl Protocol for Mvcc {
 
     fn begin_collecting(context: &mut Context<'_, Mvcc>, until: u64) {
         let local = &mut *context.local;
-        let (others_are, reached) = context.clock.snapshots.begin_looking(&mut local.snapshots, until);
+        let (others_are, reached) =
+            context.clock.snapshots.begin_looking(&mut local.snapshots, until);
         let is_listed = !local.snapshots.is_empty();
-        (local.looking.is_listed, local.looking.others_are, local.looking.reached) = (is_listed, others_are, reached);
+        (local.looking.is_listed, local.looking.others_are, local.looking.reached) =
+            (is_listed, others_are, reached);
         local.looking.in_the_way.clear();
     }
 
@@ -418,7 +471,12 @@ impl Protocol for Mvcc {
         collect::bury(context, due, units)
     }
 
-    fn stow(_context: &mut Context<'_, Mvcc>, due: &Due, _table: &TableCore, units: &[CellAt]) -> bool {
+    fn stow(
+        _context: &mut Context<'_, Mvcc>,
+        due: &Due,
+        _table: &TableCore,
+        units: &[CellAt],
+    ) -> bool {
         collect::stow(due, units)
     }
 }
@@ -433,8 +491,8 @@ impl Versioned for Mvcc {
     }
 }
 
-/// Reads a unit if its newest version is not later than a time: what its cell said. Nothing if that is not so, or if what was copied may belong
-/// to no version.
+/// Reads a unit if its newest version is not later than a time: what its cell said. Nothing if that
+/// is not so, or if what was copied may belong to no version.
 #[inline(always)]
 fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
@@ -446,7 +504,8 @@ fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> 
         copy(Words::Shared(at.payload()));
     }
     pass(Point::Copied);
-    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible (E3).
+    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
+    // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
     // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
@@ -471,8 +530,15 @@ fn read_again(
         if word.has(Tid::DEAD) {
             // Who is older than the deletion is, or sees what is seen by, an open snapshot.
             let is_older = word.ts() > attempt.time;
-            debug_assert!(!is_older || attempt.only_reads, "the pin of all others keeps what they see");
-            return Ok(if is_older { read_older(attempt, at, word, copy) } else { attempt.observe(at, word) });
+            debug_assert!(
+                !is_older || attempt.only_reads,
+                "the pin of all others keeps what they see"
+            );
+            return Ok(if is_older {
+                read_older(attempt, at, word, copy)
+            } else {
+                attempt.observe(at, word)
+            });
         }
         if word.ts() > attempt.time && !attempt.only_reads {
             word = meet_newer(context, attempt, at, word)?;
@@ -488,15 +554,22 @@ fn read_again(
     }
 }
 
-/// Reads what a unit was at the attempt's time, of which its cell says, or has said, that it was written since.
-fn read_older(attempt: &mut Attempt, at: CellAt, word: Tid, copy: &mut impl FnMut(Words<'_>)) -> Seen {
+/// Reads what a unit was at the attempt's time, of which its cell says, or has said, that it was
+/// written since.
+fn read_older(
+    attempt: &mut Attempt,
+    at: CellAt,
+    word: Tid,
+    copy: &mut impl FnMut(Words<'_>),
+) -> Seen {
     let Attempt { image, time, .. } = attempt;
     let mut undos = at.undos(word, *time).peekable();
     if mutant(Mutant::UndosFirst) {
         undos.peek();
     }
     pass(Point::LookingBack);
-    // First the words, then the undos: whoever has written one of these words since has put it aside before, and that is found (U4).
+    // First the words, then the undos: whoever has written one of these words since has put it
+    // aside before, and that is found (U4).
     image.clear();
     Words::Shared(at.payload()).extend(at.payload_words(), image);
     let seen = undos.inspect(|undo| undo.put_back(image)).last().filter(|undo| undo.ts() <= *time);
@@ -510,21 +583,28 @@ fn read_older(attempt: &mut Attempt, at: CellAt, word: Tid, copy: &mut impl FnMu
 
 /// Waits until a commit to a cell is over; gives what the cell says then.
 #[cold]
-fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, word: Tid) -> Result<Tid, Abort> {
+fn await_install(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    word: Tid,
+) -> Result<Tid, Abort> {
     let look = move || {
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) { Err(word) } else { Ok(word) }
     };
-    let again =
-        |context: &mut Context<'_, Mvcc>| look_again(Context { local: context.local, ..*context }, at, word, look);
+    let again = |context: &mut Context<'_, Mvcc>| {
+        look_again(Context { local: context.local, ..*context }, at, word, look)
+    };
     let mut awaited = again(context);
     while awaited == Err(Abort::Locked) && context.local.look_back != LookBack::No {
         // It has no other chance to come, and nobody is waiting for it.
         awaited = again(context);
     }
     if awaited == Err(Abort::Dead) && !attempt.will_write() && !attempt.has_moved {
-        // It was buried after we began, so its row had been deleted before that, or no open snapshot sees it; and whoever inserts
-        // the key again draws a later timestamp, or else we would have found the new record.
+        // It was buried after we began, so its row had been deleted before that, or no open
+        // snapshot sees it; and whoever inserts the key again draws a later timestamp, or else we
+        // would have found the new record.
         context.local.conflict = None;
         attempt.only_reads = true;
         return Ok(Tid(at.cell_word(0).load(Ordering::Acquire))); // E3
@@ -532,11 +612,17 @@ fn await_install(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
     awaited
 }
 
-/// What to do about a unit that was written after the attempt's time, as its cell says: the attempt moves on in time, or goes on as one
-/// that only reads. Gives what the cell says then.
+/// What to do about a unit that was written after the attempt's time, as its cell says: the attempt
+/// moves on in time, or goes on as one that only reads. Gives what the cell says then.
 #[cold]
-fn meet_newer(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, mut word: Tid) -> Result<Tid, Abort> {
-    let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
+fn meet_newer(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    mut word: Tid,
+) -> Result<Tid, Abort> {
+    let is_worth_it =
+        attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
     while is_worth_it && !attempt.only_reads {
         match move_on(context, attempt) {
             Err(abort) if attempt.will_write() => return Err(abort),
@@ -578,7 +664,11 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
 
 /// Refuses a write of an attempt that can only read any more.
 #[inline(always)]
-fn begin_staging(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
+fn begin_staging(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+) -> Result<(), Abort> {
     if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
         return Err(too_late(context, attempt, at));
     }
@@ -586,7 +676,8 @@ fn begin_staging(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: Cel
     Ok(())
 }
 
-/// Takes note of the first write of a unit: of what it assumes, and where what it replaces will be put.
+/// Takes note of the first write of a unit: of what it assumes, and where what it replaces will be
+/// put.
 fn prepare(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -605,7 +696,8 @@ fn prepare(
     attempt.room.add(context, at, intent, room_for(item))
 }
 
-/// Takes note of another one, before which room of this size had been made. (Not of a unit that nobody has written, of which all was new.)
+/// Takes note of another one, before which room of this size had been made. (Not of a unit that
+/// nobody has written, of which all was new.)
 fn prepare_more(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -628,8 +720,14 @@ fn block_size(words: usize) -> BlockSize {
     if UNDO_WORDS + words <= SHORT_WORDS { BlockSize::Short } else { BlockSize::Whole }
 }
 
-/// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is something it is told.
-fn assume(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt, expected: bool) -> Result<(), Abort> {
+/// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is
+/// something it is told.
+fn assume(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    expected: bool,
+) -> Result<(), Abort> {
     let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     if word.has(Tid::INSTALL) {
         word = await_install(context, attempt, at, word)?;
@@ -662,7 +760,8 @@ fn look_at_all(
         // Relaxed: what has to be visible was brought along by the counter (E15).
         let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
         if word.0 != seen.0 {
-            let others_lock = word.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && !is_own(at);
+            let others_lock =
+                word.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && !is_own(at);
             if !word.same_version(seen) || others_lock {
                 return Err(context.conflict(Abort::ReadChanged, at));
             }
@@ -672,9 +771,13 @@ fn look_at_all(
     Ok(())
 }
 
-/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in `held`; nor is that, if an
-/// updater panics.
-fn commit(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
+/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in
+/// `held`; nor is that, if an updater panics.
+fn commit(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
     context.local.put_aside.reserve(writes.items().len());
@@ -731,14 +834,16 @@ fn has_number(ts: u64) -> Result<(), Abort> {
 fn install_held(at: CellAt, word: Tid) -> Tid {
     let owned = Tid(word.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: while we have the lock nobody else changes the cell. Release for those who do not wait and go on to what was
-        // put aside (E3): this store ends the release sequence of the version's own.
+        // No exchange: while we have the lock nobody else changes the cell. Release for those who
+        // do not wait and go on to what was put aside (E3): this store ends the release sequence of
+        // the version's own.
         at.cell_word(0).store(owned.0, Ordering::Release);
     }
     owned
 }
 
-/// Whether the units that had not been written when they were staged are still such, so that nothing of them is put aside.
+/// Whether the units that had not been written when they were staged are still such, so that
+/// nothing of them is put aside.
 fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), Abort> {
     let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).ts() != 0;
     match attempt.unborn.iter().find(is_taken) {
@@ -747,7 +852,8 @@ fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), A
     }
 }
 
-/// Phase 5 for one item: puts aside what it replaces, stores its words, and releases its cell in the new version.
+/// Phase 5 for one item: puts aside what it replaces, stores its words, and releases its cell in
+/// the new version.
 #[inline(always)]
 fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
     let item = &mut writes.items_mut()[index];

@@ -1,5 +1,5 @@
-//! The clock of transactions in timestamp order: where timestamps come from, who may still commit at one that has been drawn, and
-//! the snapshots that look back.
+//! The clock of transactions in timestamp order: where timestamps come from, who may still commit
+//! at one that has been drawn, and the snapshots that look back.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,8 @@ use super::ticks::Ticks;
 use crate::epoch::Moment;
 use crate::protocol::snapshots::Snapshots;
 use crate::sync::{
-    AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Point, Spin, full_fence, lock, mutant, pass, store_then_full_fence,
+    AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Point, Spin, full_fence, lock, mutant, pass,
+    store_then_full_fence,
 };
 use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
@@ -81,7 +82,8 @@ impl Clock {
         Clock { source, ..Clock::default() }
     }
 
-    /// The time: whoever draws a timestamp later draws a later one, and no commit that is over has one.
+    /// The time: whoever draws a timestamp later draws a later one, and no commit that is over has
+    /// one.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
         match &self.source {
@@ -98,24 +100,28 @@ impl Clock {
         }
     }
 
-    /// The next timestamp, for a commit of the session whose part this is, and whose attempt has had the time from the clock.
+    /// The next timestamp, for a commit of the session whose part this is, and whose attempt has
+    /// had the time from the clock.
     #[inline(always)]
     pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
         match &self.source {
             Source::Counter(last) => {
                 if !mutant(Mutant::CommitUnannounced) {
-                    // Whoever takes a time of our timestamp or later has it from the counter, which brings this along (E15). Release:
-                    // what has become of the versions of commits before, as in `rest` (E19).
+                    // Whoever takes a time of our timestamp or later has it from the counter, which
+                    // brings this along (E15). Release: what has become of the versions of commits
+                    // before, as in `rest` (E19).
                     part.above.store(last.load(Ordering::Relaxed), Ordering::Release);
                 }
-                // Both ways: what whoever drew before us had linked in indexes is ours to see; what we have, theirs who draw later (E15).
+                // Both ways: what whoever drew before us had linked in indexes is ours to see; what
+                // we have, theirs who draw later (E15).
                 last.fetch_add(1, Ordering::AcqRel) + 1
             }
             Source::Clock(ticks) => draw_from(ticks, part, time),
         }
     }
 
-    /// Waits until whoever takes a time comes at or after a timestamp, and whoever draws one after it.
+    /// Waits until whoever takes a time comes at or after a timestamp, and whoever draws one after
+    /// it.
     #[inline(always)]
     pub(super) fn pass(&self, ts: u64) {
         match &self.source {
@@ -149,7 +155,8 @@ impl Clock {
             is_taken: AtomicBool::new(true),
         });
         parts.push(part.clone());
-        // Relaxed: whoever has a timestamp that the new session has drawn sees this by the counter, or the fences (E15).
+        // Relaxed: whoever has a timestamp that the new session has drawn sees this by the counter,
+        // or the fences (E15).
         self.parts_made.store(parts.len() as u64, Ordering::Relaxed);
         part
     }
@@ -163,7 +170,8 @@ impl Clock {
         }
     }
 
-    /// Whether no commit is going on at `time`, which is the clock's, or before: what has come of all of them is there to see.
+    /// Whether no commit is going on at `time`, which is the clock's, or before: what has come of
+    /// all of them is there to see.
     pub(super) fn is_settled(&self, others: &mut Others, time: u64) -> bool {
         if others.0.len() as u64 != self.parts_made.load(Ordering::Relaxed) {
             others.0.clone_from(&lock(&self.parts));
@@ -190,7 +198,8 @@ fn draw_from(ticks: &Ticks, part: &Part, time: u64) -> u64 {
     if mutant(Mutant::CommitUnannounced) {
         return ticks.draw(part.number);
     }
-    // Whoever takes a time that is not below our timestamp has passed its fence after this one, and sees this (E15, E19).
+    // Whoever takes a time that is not below our timestamp has passed its fence after this one, and
+    // sees this (E15, E19).
     if mutant(Mutant::DrawnUnfenced) {
         part.above.store(time, Ordering::Release);
     } else {

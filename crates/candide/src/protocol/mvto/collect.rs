@@ -1,24 +1,32 @@
-//! Collecting: versions that nobody can come to see any more leave their chains, and deleted rows their indexes.
+//! Collecting: versions that nobody can come to see any more leave their chains, and deleted rows
+//! their indexes.
 //!
-//! A unit with more than one version is QUEUED, and in exactly one queue, a session's or everybody's; so is the first unit of an absent
-//! record. The holder of the first unit's entry of an absent record collects the other units, too, and buries the record, when none of
-//! them is queued or parked. So an entry never dangles.
+//! A unit with more than one version is QUEUED, and in exactly one queue, a session's or
+//! everybody's; so is the first unit of an absent record. The holder of the first unit's entry of
+//! an absent record collects the other units, too, and buries the record, when none of them is
+//! queued or parked. So an entry never dangles.
 //!
-//! When all that is left below the newest version is one that open snapshots see, the entry is *parked*, and the cell says PARKED
-//! instead: nobody looks at it until the newest of these snapshots has closed. Who writes the unit meanwhile queues it anew, so it can have
-//! two entries, of which the chain is the queued one's. That one is done when nothing is left but what the parked one is about; and who looks
-//! at the parked one, and finds the unit queued, gives it up. Where snapshots keep several versions, an entry stays in its queue. A commit that
-//! replaces the only version, and knows of an open snapshot that sees it, parks the unit at once.
+//! When all that is left below the newest version is one that open snapshots see, the entry is
+//! *parked*, and the cell says PARKED instead: nobody looks at it until the newest of these
+//! snapshots has closed. Who writes the unit meanwhile queues it anew, so it can have two entries,
+//! of which the chain is the queued one's. That one is done when nothing is left but what the
+//! parked one is about; and who looks at the parked one, and finds the unit queued, gives it up.
+//! Where snapshots keep several versions, an entry stays in its queue. A commit that replaces the
+//! only version, and knows of an open snapshot that sees it, parks the unit at once.
 //!
-//! An entry is due when its epoch is behind the horizon. It has brought the clock's time from before that epoch was read (its
-//! *time*). Whoever is in a transaction now has pinned later, and so reads at that time or after it, and draws later timestamps; or
-//! else reads in a snapshot. Hence no version at that time or before is pending any more, nor will another one be linked there; and what
-//! must stay is: every version newer than the entry's time, the newest that stands of the others, and for each open snapshot the newest
-//! that is not newer than it. Those of these that are deltas become rows, since what is below them goes.
+//! An entry is due when its epoch is behind the horizon. It has brought the clock's time from
+//! before that epoch was read (its *time*). Whoever is in a transaction now has pinned later, and
+//! so reads at that time or after it, and draws later timestamps; or else reads in a snapshot.
+//! Hence no version at that time or before is pending any more, nor will another one be linked
+//! there; and what must stay is: every version newer than the entry's time, the newest that stands
+//! of the others, and for each open snapshot the newest that is not newer than it. Those of these
+//! that are deltas become rows, since what is below them goes.
 //!
-//! Only what was there when an entry was looked at last is taken out: it has a note of the newest version that stood then.
+//! Only what was there when an entry was looked at last is taken out: it has a note of the newest
+//! version that stood then.
 //!
-//! What leaves a chain is retired like anything that is unlinked: others may be just walking past it.
+//! What leaves a chain is retired like anything that is unlinked: others may be just walking past
+//! it.
 
 #![forbid(unsafe_code)]
 
@@ -41,8 +49,8 @@ pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[C
         // The chain is the other entry's.
         return leave(cell, if mutant(Mutant::ParkedForgotten) { 0 } else { own }, Burial::Alive);
     }
-    // What has come since it was looked at last is left for the next time: to walk over that again and again would take longer, the
-    // longer the chain, and the chain grow meanwhile.
+    // What has come since it was looked at last is left for the next time: to walk over that again
+    // and again would take longer, the longer the chain, and the chain grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
     if !prune(context, &at, &mut cell, noted, due.time) {
         cell.release();
@@ -70,8 +78,9 @@ pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[C
     }
 }
 
-/// Latches a cell unless somebody has it for long. The moment that it is free between two writers of a hot one has to be waited for: who came
-/// just when there is one would come in vain again and again.
+/// Latches a cell unless somebody has it for long. The moment that it is free between two writers
+/// of a hot one has to be waited for: who came just when there is one would come in vain again and
+/// again.
 fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
     let mut spin = Spin::default();
     loop {
@@ -90,16 +99,20 @@ fn leave(mut cell: Latched<'_>, flags: u64, burial: Burial) -> Burial {
     burial
 }
 
-/// The newest open snapshot for which a chain still has a second version, if it has just one, and nobody else can come to see that.
+/// The newest open snapshot for which a chain still has a second version, if it has just one, and
+/// nobody else can come to see that.
 #[cold]
 fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<u64> {
     let newest = cell.newest()?;
     let kept = newest.older().filter(|kept| kept.older().is_none())?;
-    let is_left = newest.stamp().ts() <= time && [newest, kept].iter().all(|version| version.stamp().is_readable());
-    seen_by(&context.local.snapshots, kept, newest).filter(|_| is_left && !mutant(Mutant::NeverParked))
+    let is_left = newest.stamp().ts() <= time
+        && [newest, kept].iter().all(|version| version.stamp().is_readable());
+    seen_by(&context.local.snapshots, kept, newest)
+        .filter(|_| is_left && !mutant(Mutant::NeverParked))
 }
 
-/// Whether nothing is left to collect: one version at most, which all see who do not look at a snapshot.
+/// Whether nothing is left to collect: one version at most, which all see who do not look at a
+/// snapshot.
 fn is_settled(cell: &Latched<'_>, time: u64) -> bool {
     cell.newest().is_none_or(|newest| {
         let stamp = newest.stamp();
@@ -113,7 +126,9 @@ fn is_absent(cell: &Latched<'_>) -> bool {
 
 /// The newest version that stands, for the next time. Nobody else takes it out.
 fn note(cell: &Latched<'_>) -> VersionId {
-    let standing = cell.newest().and_then(|newest| newest.and_older().find(|version| version.stamp().is_committed()));
+    let standing = cell
+        .newest()
+        .and_then(|newest| newest.and_older().find(|version| version.stamp().is_committed()));
     standing.map_or(VersionId::NONE, Version::id)
 }
 
@@ -152,20 +167,34 @@ fn prune<'a>(
 
 /// The newest open snapshot that sees a version and not the one above it.
 fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Option<u64> {
-    // In falling order: the first that does not see the one above is the one most likely to see this one.
+    // In falling order: the first that does not see the one above is the one most likely to see
+    // this one.
     let first = snapshots.partition_point(|&ts| ts >= above.stamp().ts());
-    snapshots.get(first).copied().filter(|&ts| ts >= version.stamp().ts() && !mutant(Mutant::SnapshotsIgnored))
+    snapshots
+        .get(first)
+        .copied()
+        .filter(|&ts| ts >= version.stamp().ts() && !mutant(Mutant::SnapshotsIgnored))
 }
 
 /// Hands a version over that has left its chain.
 pub(super) fn retire(context: &mut Context<'_, Mvto>, at: &CellAt, version: Version<'_>) {
     if let Some(block) = at.block_of_linked(version) {
-        context.local.retired.push(Retired::Version { table: at.table(), size: BlockSize::Whole, block });
+        context.local.retired.push(Retired::Version {
+            table: at.table(),
+            size: BlockSize::Whole,
+            block,
+        });
     }
 }
 
-/// Makes the record of a deleted row, or of an insert that failed, dead; `first` is its first unit's cell.
-fn bury<'a>(context: &mut Context<'_, Mvto>, due: &Due, units: &'a [CellAt], first: Latched<'a>) -> Burial {
+/// Makes the record of a deleted row, or of an insert that failed, dead; `first` is its first
+/// unit's cell.
+fn bury<'a>(
+    context: &mut Context<'_, Mvto>,
+    due: &Due,
+    units: &'a [CellAt],
+    first: Latched<'a>,
+) -> Burial {
     let mut cells = vec![first];
     cells.extend(units[1..].iter().map_while(|at| latch_dying(context, at, due.time)));
     let all = cells.len() == units.len();
@@ -182,14 +211,21 @@ fn bury<'a>(context: &mut Context<'_, Mvto>, due: &Due, units: &'a [CellAt], fir
     if all { Burial::Dead } else { Burial::NotYet }
 }
 
-/// Latches another unit of a record that is to die, if nothing speaks against it: an entry of its own, which would dangle, or somebody
-/// who inserts the row again.
-fn latch_dying<'a>(context: &mut Context<'_, Mvto>, at: &'a CellAt, time: u64) -> Option<Latched<'a>> {
+/// Latches another unit of a record that is to die, if nothing speaks against it: an entry of its
+/// own, which would dangle, or somebody who inserts the row again.
+fn latch_dying<'a>(
+    context: &mut Context<'_, Mvto>,
+    at: &'a CellAt,
+    time: u64,
+) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     let word = cell.word();
     if !word.has(Tid::QUEUED) && (!word.has(Tid::PARKED) || mutant(Mutant::ParkedBuried)) {
         let newest = cell.newest();
-        if prune(context, at, &mut cell, newest, time) && is_settled(&cell, time) && is_absent(&cell) {
+        if prune(context, at, &mut cell, newest, time)
+            && is_settled(&cell, time)
+            && is_absent(&cell)
+        {
             return Some(cell);
         }
     }
@@ -206,11 +242,18 @@ impl Context<'_, Mvto> {
         }
     }
 
-    /// Queues a unit that has got another version, whose cell says `word`; or parks it at once, if what it replaces is the only one,
-    /// of a timestamp that `only` gives, and an open snapshot sees that. Gives the flag that the cell is to have.
+    /// Queues a unit that has got another version, whose cell says `word`; or parks it at once, if
+    /// what it replaces is the only one, of a timestamp that `only` gives, and an open snapshot
+    /// sees that. Gives the flag that the cell is to have.
     #[inline(always)]
-    pub(super) fn queue_or_park(&mut self, at: CellAt, word: Tid, only: impl FnOnce() -> Option<u64>) -> u64 {
-        // That it was open when this session collected last is enough: what is parked for one that has closed is looked at.
+    pub(super) fn queue_or_park(
+        &mut self,
+        at: CellAt,
+        word: Tid,
+        only: impl FnOnce() -> Option<u64>,
+    ) -> u64 {
+        // That it was open when this session collected last is enough: what is parked for one that
+        // has closed is looked at.
         if let Some(&snapshot) = self.local.snapshots.first()
             && !word.has(Tid::PARKED)
             && only().is_some_and(|only| only <= snapshot)

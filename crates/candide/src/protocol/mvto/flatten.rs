@@ -1,9 +1,12 @@
-//! Deltas come to be rows: when somebody reads one, when its chain is collected, and before too many lie on one another.
+//! Deltas come to be rows: when somebody reads one, when its chain is collected, and before too
+//! many lie on one another.
 //!
-//! A delta is committed without a look at the row below, only at its existence. Others may still be linked below it, deltas or whole rows.
-//! Who flattens has latched the cell, as has who links; so what is below is either there already, or will find the read timestamps raised
-//! to the delta's, and fail. What is pending below is waited for, without the latch, which its owner may need. What users' updaters do is
-//! done under the latch, so no panic of theirs comes as far as here (`record/delta.rs`), and a delta becomes a row whatever they do.
+//! A delta is committed without a look at the row below, only at its existence. Others may still be
+//! linked below it, deltas or whole rows. Who flattens has latched the cell, as has who links; so
+//! what is below is either there already, or will find the read timestamps raised to the delta's,
+//! and fail. What is pending below is waited for, without the latch, which its owner may need. What
+//! users' updaters do is done under the latch, so no panic of theirs comes as far as here
+//! (`record/delta.rs`), and a delta becomes a row whatever they do.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +21,8 @@ use crate::sync::{Mutant, Ordering, Spin, mutant};
 /// As many deltas may lie on one another; whoever comes then, reads.
 pub(crate) const DELTAS_MAX: usize = 16;
 
-/// Makes room for a row of this unit, and for another one: a user's updater that breaks its word leaves the row as it was.
+/// Makes room for a row of this unit, and for another one: a user's updater that breaks its word
+/// leaves the row as it was.
 pub(super) fn make_room(image: &mut Vec<u64>, at: &CellAt) {
     image.clear();
     image.reserve(2 * at.payload_words());
@@ -63,7 +67,11 @@ pub(super) fn flatten(
 }
 
 /// The same by who has latched the cell; false if something below is pending.
-pub(super) fn flatten_latched(cell: &Latched<'_>, version: Version<'_>, image: &mut Vec<u64>) -> bool {
+pub(super) fn flatten_latched(
+    cell: &Latched<'_>,
+    version: Version<'_>,
+    image: &mut Vec<u64>,
+) -> bool {
     if !version.stamp().is_delta() {
         return true;
     }

@@ -1,90 +1,115 @@
-//! Multi-version timestamp ordering: a commit draws its timestamp first, and links versions where they belong in time.
+//! Multi-version timestamp ordering: a commit draws its timestamp first, and links versions where
+//! they belong in time.
 //!
 //! # Guarantee
-//! Serializable, strictly so, in the order of timestamps. Not opaque: an attempt that will fail may see what was committed at
-//! different times (never a torn value) until it is told. In a snapshot, and under `run_read_only`, a transaction sees one moment,
-//! never fails, and writes nothing that others look at but the rows that it makes of deltas.
+//! Serializable, strictly so, in the order of timestamps. Not opaque: an attempt that will fail may
+//! see what was committed at different times (never a torn value) until it is told. In a snapshot,
+//! and under `run_read_only`, a transaction sees one moment, never fails, and writes nothing that
+//! others look at but the rows that it makes of deltas.
 //!
 //! # Source
-//! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps until when versions have been read.
-//! Differences: who changes a chain latches its cell for a moment, so that versions of failed commits leave it at once; what
-//! only reads is validated at the time it began instead of being run in the past; nodes have plain versions, since every timestamp
-//! is drawn after the links of its transaction, be it from a counter or from the system's clock (`ticks.rs`), of which Cicada has one for
-//! each thread; that there is a row, which is all that a delta rests on, has a read timestamp of its own;
-//! what may fail is applied by the commit; who writes what it has read may come below later versions that nobody has read, where
-//! Cicada has it be the newest; the place of a version in the record is used once, so nobody walks past one that comes after it
-//! there; deltas are not combined with one another, since somebody may read at a time between two, and when nobody can any more they
-//! become one row (`collect.rs`); and a read for update keeps other writers out.
+//! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps
+//! until when versions have been read. Differences: who changes a chain latches its cell for a
+//! moment, so that versions of failed commits leave it at once; what only reads is validated at the
+//! time it began instead of being run in the past; nodes have plain versions, since every timestamp
+//! is drawn after the links of its transaction, be it from a counter or from the system's clock
+//! (`ticks.rs`), of which Cicada has one for each thread; that there is a row, which is all that a
+//! delta rests on, has a read timestamp of its own; what may fail is applied by the commit; who
+//! writes what it has read may come below later versions that nobody has read, where Cicada has it
+//! be the newest; the place of a version in the record is used once, so nobody walks past one that
+//! comes after it there; deltas are not combined with one another, since somebody may read at a
+//! time between two, and when nobody can any more they become one row (`collect.rs`); and a read
+//! for update keeps other writers out.
 //!
 //! # Phases
-//! Executing, an attempt reads at its *time*, the clock's when it began. If it meets a newer version and may still write, it moves
-//! its time on, when all it has read is what it was; if that is not so, it goes on as a reader of old versions, or fails if it has
-//! written.
+//! Executing, an attempt reads at its *time*, the clock's when it began. If it meets a newer
+//! version and may still write, it moves its time on, when all it has read is what it was; if that
+//! is not so, it goes on as a reader of old versions, or fails if it has written.
 //!
-//! 1 draw the timestamp - 2 link pending versions - 3 raise what has been read, and what the versions follow, to the timestamp - 4 let
-//! its tick pass, fence, and look whether all of that is still so - 5 evaluate updaters - 6 fill the versions in, and commit them. One
-//! that wrote nothing looks again, once no commit at its time or before is going on; if one is, it does what 3 and 4 do instead of
-//! waiting, unless somebody has the token. What it has not found in an index it need not look for again: who inserts that comes later.
+//! 1 draw the timestamp - 2 link pending versions - 3 raise what has been read, and what the
+//! versions follow, to the timestamp - 4 let its tick pass, fence, and look whether all of that is
+//! still so - 5 evaluate updaters - 6 fill the versions in, and commit them. One that wrote nothing
+//! looks again, once no commit at its time or before is going on; if one is, it does what 3 and 4
+//! do instead of waiting, unless somebody has the token. What it has not found in an index it need
+//! not look for again: who inserts that comes later.
 //!
-//! Updates that cannot fail become deltas: versions that say what is to be done to the row below, and become rows when somebody reads them
-//! (`flatten.rs`). They wait for nobody and rest on nothing but that there is a row. Of a user's updater one has to believe that it cannot
-//! fail, which it says by `TOTAL`. If it fails nevertheless, its transaction has committed, and whoever applies it has other business: then
-//! it has no effect on the row, and of its panic there is nothing but the report of the panic hook.
+//! Updates that cannot fail become deltas: versions that say what is to be done to the row below,
+//! and become rows when somebody reads them (`flatten.rs`). They wait for nobody and rest on
+//! nothing but that there is a row. Of a user's updater one has to believe that it cannot fail,
+//! which it says by `TOTAL`. If it fails nevertheless, its transaction has committed, and whoever
+//! applies it has other business: then it has no effect on the row, and of its panic there is
+//! nothing but the report of the panic hook.
 //!
 //! # Cell
 //! ```text
 //! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED SPENT PARKED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
-//! The first version of a unit lies beside its cell, in the record; the others in blocks of their own. LOCK says that a read for update
-//! holds the unit, INSTALL that the chain is being changed.
+//! The first version of a unit lies beside its cell, in the record; the others in blocks of their
+//! own. LOCK says that a read for update holds the unit, INSTALL that the chain is being changed.
 //!
 //! # Invariants
 //! Chains are as `record/chain.rs` says, with invariants C1 to C4. Besides:
-//! * **T1** Read timestamps count halves: `2 t` is a transaction that writes at `t`, `2 t + 1` one that only reads after it. They never fall.
-//! * **T2** A version that is committed at `t` follows one whose rts, and that of all between that are not aborted, was `2 t` at most
-//!   after the version was linked and a fence was passed.
-//! * **T3** A transaction that commits at `t`, having read version `v`, raised its rts to `2 t` (`2 t + 1` if it only reads) and passed a
-//!   fence, and then no version between `v` and `t` was linked but aborted ones; or it only reads, no commit at `t` or before was going
-//!   on any more, and the same.
-//! * **T4** What a write expects of its row, and the row that an updater is applied to, are read in the sense of T3.
-//! * **T5** The attempt's time is taken from the clock after its session was pinned, and never falls; its timestamp is above it.
+//! * **T1** Read timestamps count halves: `2 t` is a transaction that writes at `t`, `2 t + 1` one
+//!   that only reads after it. They never fall.
+//! * **T2** A version that is committed at `t` follows one whose rts, and that of all between that
+//!   are not aborted, was `2 t` at most after the version was linked and a fence was passed.
+//! * **T3** A transaction that commits at `t`, having read version `v`, raised its rts to `2 t` (`2
+//!   t + 1` if it only reads) and passed a fence, and then no version between `v` and `t` was
+//!   linked but aborted ones; or it only reads, no commit at `t` or before was going on any more,
+//!   and the same.
+//! * **T4** What a write expects of its row, and the row that an updater is applied to, are read in
+//!   the sense of T3.
+//! * **T5** The attempt's time is taken from the clock after its session was pinned, and never
+//!   falls; its timestamp is above it.
 //! * **T6** A version stays in its chain while somebody can come to see it (`collect.rs`).
-//! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED, PARKED, or in the `linked` list of the attempt that
-//!   linked it; but for the other units of an absent record, which are collected together with the first.
-//! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a fence, and then found a row below it,
-//!   whatever becomes of what is pending in between. Who takes a row away at `t` finds that word at `2 t` at most, after its fence. Who
-//!   makes a delta a row has raised all that it is made of to the delta's timestamp, under the latch.
-//! * **T9** Nothing that can fail happens after phase 5. Who waits in a commit waits for versions with smaller timestamps, and not for
-//!   ever.
+//! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED,
+//!   PARKED, or in the `linked` list of the attempt that linked it; but for the other units of an
+//!   absent record, which are collected together with the first.
+//! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
+//!   fence, and then found a row below it, whatever becomes of what is pending in between. Who
+//!   takes a row away at `t` finds that word at `2 t` at most, after its fence. Who makes a delta a
+//!   row has raised all that it is made of to the delta's timestamp, under the latch.
+//! * **T9** Nothing that can fail happens after phase 5. Who waits in a commit waits for versions
+//!   with smaller timestamps, and not for ever.
 //!
 //! # Why it is serializable
-//! The order is that of timestamps; one that only reads at `t` comes between `t` and the next. ww: chains descend. wr: a reader at `t` sees
-//! versions at or before `t`, and only such as are committed. rw: let T at `t` have read `v`, and let U commit `w`, with `v < w < t`, or
-//! `w = t` if T only reads; let `w` be the lowest such version. Either T's fence comes before U's; then U, after its own, sees the rts
-//! that T has raised on `v`, which `w` follows, and fails (T2). Or U's comes first; then T, after its own, sees `w` linked, and fails (T3).
-//! If T waited instead for all commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such a version, by the
-//! cell's second word. Who reads a delta has read what it is made of, in the same sense: whoever links below it afterwards, under the
-//! latch, finds that raised (T8), and the row that it rests on is taken away by nobody in between. A key without a record: who inserts it links the record before the timestamp is drawn, and T validates the node after
-//! it has drawn its own, or has taken its time; so either T sees the node changed, or the insert's timestamp is above. Every timestamp is
-//! drawn, and every time taken, within the call, so the order agrees with real time.
+//! The order is that of timestamps; one that only reads at `t` comes between `t` and the next. ww:
+//! chains descend. wr: a reader at `t` sees versions at or before `t`, and only such as are
+//! committed. rw: let T at `t` have read `v`, and let U commit `w`, with `v < w < t`, or `w = t` if
+//! T only reads; let `w` be the lowest such version. Either T's fence comes before U's; then U,
+//! after its own, sees the rts that T has raised on `v`, which `w` follows, and fails (T2). Or U's
+//! comes first; then T, after its own, sees `w` linked, and fails (T3). If T waited instead for all
+//! commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such a
+//! version, by the cell's second word. Who reads a delta has read what it is made of, in the same
+//! sense: whoever links below it afterwards, under the latch, finds that raised (T8), and the row
+//! that it rests on is taken away by nobody in between. A key without a record: who inserts it
+//! links the record before the timestamp is drawn, and T validates the node after it has drawn its
+//! own, or has taken its time; so either T sees the node changed, or the insert's timestamp is
+//! above. Every timestamp is drawn, and every time taken, within the call, so the order agrees with
+//! real time.
 //!
-//! What has been read of a record is forgotten when it is buried: whoever inserts its key again draws a timestamp later than
-//! all that read it and have found, in phase 4 or as they read, that it is not dead.
+//! What has been read of a record is forgotten when it is buried: whoever inserts its key again
+//! draws a timestamp later than all that read it and have found, in phase 4 or as they read, that
+//! it is not dead.
 //!
-//! Where it says that a timestamp is above what had been drawn or taken before, or else something is seen: a counter sees to that by the
-//! order in which it is changed, and the system's clock by fences, and by the end of a tick in phase 4 (K1 to K4 of `ticks.rs`).
+//! Where it says that a timestamp is above what had been drawn or taken before, or else something
+//! is seen: a counter sees to that by the order in which it is changed, and the system's clock by
+//! fences, and by the end of a tick in phase 4 (K1 to K4 of `ticks.rs`).
 //!
 //! # Aborts
-//! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or what had been read was replaced before the attempt
-//! met something newer, and it had written, or wanted to afterwards. `Phantom`: the same of a node. `Existence`, `Dead`: phases 2 and 4.
-//! `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
+//! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or what had
+//! been read was replaced before the attempt met something newer, and it had written, or wanted to
+//! afterwards. `Phantom`: the same of a node. `Existence`, `Dead`: phases 2 and 4. `MemoryLimit`:
+//! staging. `Guard`, `Overflow`: phase 5, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes; or else the system's clock, which every begin reads once and
-//! every writing commit twice, with a fence each, and what is left of a tick of 64 ns, which a commit waits for while its versions are
-//! pending. Who writes raises what it has read, a write to each row's line. A version costs three words and two to spare, a cell five.
-//! A commit that fails has linked its versions. A delta is made a row by whoever comes after; sixteen may lie on one another. While a user's
-//! updater that was put off is applied, nobody else links a version of that unit, or makes one a row.
+//! One counter, which every begin reads and every writing commit changes; or else the system's
+//! clock, which every begin reads once and every writing commit twice, with a fence each, and what
+//! is left of a tick of 64 ns, which a commit waits for while its versions are pending. Who writes
+//! raises what it has read, a write to each row's line. A version costs three words and two to
+//! spare, a cell five. A commit that fails has linked its versions. A delta is made a row by
+//! whoever comes after; sixteen may lie on one another. While a user's updater that was put off is
+//! applied, nobody else links a version of that unit, or makes one a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -101,7 +126,10 @@ pub use clock::Clock;
 use super::locks::{self, patience};
 use super::nodes::NodeSet;
 use super::room::Room;
-use super::{BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore, Versioned};
+use super::{
+    BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore,
+    Versioned,
+};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -110,7 +138,8 @@ use crate::index::{NodeAt, NodeChange};
 use crate::record::chain::{self, Latched, Stamp, Version, VersionId};
 use crate::record::{CellAt, Op, Tid, Words};
 use crate::sync::{
-    AtomicU64, MODELLED, Mutant, Ordering, Patience, Point, Spin, Wait, Waited, Wish, full_fence, mutant, pass, step,
+    AtomicU64, MODELLED, Mutant, Ordering, Patience, Point, Spin, Wait, Waited, Wish, full_fence,
+    mutant, pass, step,
 };
 use crate::timestamps::Timestamps;
 use clock::{Others, Part};
@@ -119,19 +148,23 @@ use flatten::flatten;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// An attempt that has written nothing so far moves its time on while it has read at most so much: one that reads much and writes
-/// nothing needs no newer time, and would look at all it has read again and again.
+/// An attempt that has written nothing so far moves its time on while it has read at most so much:
+/// one that reads much and writes nothing needs no newer time, and would look at all it has read
+/// again and again.
 const MOVED_READS_MAX: usize = 32;
 
-/// After an attempt wanted to write what it had read old versions for, so many take newer times from the beginning.
+/// After an attempt wanted to write what it had read old versions for, so many take newer times
+/// from the beginning.
 const WARY_ATTEMPTS: u8 = 4;
 
-/// The note of an item whose version has to go into the record, where nobody had linked one when it was staged: no block has been made
-/// ready. Otherwise it is zero, and then the version that has been linked.
+/// The note of an item whose version has to go into the record, where nobody had linked one when it
+/// was staged: no block has been made ready. Otherwise it is zero, and then the version that has
+/// been linked.
 const NO_BLOCK: u64 = 1;
 
-/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked where they belong in time before it is known whether
-/// they will stand. Its databases have [snapshots](crate::Snapshot).
+/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked where they belong
+/// in time before it is known whether they will stand. Its databases have
+/// [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvto;
 
@@ -169,7 +202,12 @@ impl Attempt {
 
     /// Reads what it sees of a unit, and takes note of it.
     #[inline(always)]
-    fn see(&mut self, at: CellAt, seen: Option<Version<'_>>, copy: &mut impl FnMut(Words<'_>)) -> Seen {
+    fn see(
+        &mut self,
+        at: CellAt,
+        seen: Option<Version<'_>>,
+        copy: &mut impl FnMut(Words<'_>),
+    ) -> Seen {
         let stamp = seen.map(Version::stamp);
         let present = seen.filter(|_| !stamp.is_some_and(Stamp::is_absent));
         if let Some(version) = present {
@@ -258,7 +296,11 @@ impl Protocol for Mvto {
     }
 
     #[inline(always)]
-    fn read_at_once(attempt: &mut Attempt, at: CellAt, mut copy: impl FnMut(Words<'_>)) -> Option<Seen> {
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
         let word = at.chain_word();
         let newest = at.newest_linked(word);
         let is_simple = newest.is_none_or(|newest| {
@@ -281,7 +323,11 @@ impl Protocol for Mvto {
         Self::read(context, attempt, at, copy)
     }
 
-    fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<bool, Abort> {
+    fn hold(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
         if !attempt.holds(at) {
             hold(context, attempt, at)?;
         }
@@ -305,14 +351,22 @@ impl Protocol for Mvto {
         (!standing.is_absent()).then(|| newest.and_older().count())
     }
 
-    fn absent(_context: &mut Context<'_, Mvto>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+    fn absent(
+        _context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         if !attempt.looks_back {
             attempt.nodes.observe(missing);
         }
         Ok(())
     }
 
-    fn make_room(context: &mut Context<'_, Mvto>, attempt: &Attempt, table: &TableCore) -> Result<(), Abort> {
+    fn make_room(
+        context: &mut Context<'_, Mvto>,
+        attempt: &Attempt,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
         attempt.room.offer(context, table, |_| BlockSize::Whole)
     }
 
@@ -327,7 +381,11 @@ impl Protocol for Mvto {
         admit_write(context, attempt, at)?;
         let is_new = writes.items().len();
         let index = writes.stage(at, intent, op);
-        if index == is_new { prepare(context, attempt, &mut writes.items_mut()[index], intent) } else { Ok(()) }
+        if index == is_new {
+            prepare(context, attempt, &mut writes.items_mut()[index], intent)
+        } else {
+            Ok(())
+        }
     }
 
     fn stage_new(
@@ -344,9 +402,15 @@ impl Protocol for Mvto {
         items.try_for_each(|item| prepare(context, attempt, item, Intent::Insert))
     }
 
-    fn revalidate(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &WriteSet) -> Result<(), Abort> {
-        // One that only reads is right at its time, unless a commit before that has linked something since.
-        let (before, later) = if attempt.has_staged { (u64::MAX, true) } else { (attempt.time + 1, false) };
+    fn revalidate(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        _writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        // One that only reads is right at its time, unless a commit before that has linked
+        // something since.
+        let (before, later) =
+            if attempt.has_staged { (u64::MAX, true) } else { (attempt.time + 1, false) };
         look_at_all(context, attempt, before, later)
     }
 
@@ -356,7 +420,11 @@ impl Protocol for Mvto {
         attempt: &mut Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
-        let result = if writes.is_empty() { commit_reads(context, attempt) } else { commit(context, attempt, writes) };
+        let result = if writes.is_empty() {
+            commit_reads(context, attempt)
+        } else {
+            commit(context, attempt, writes)
+        };
         if result.is_ok() {
             attempt.wary = 0;
         }
@@ -394,7 +462,8 @@ impl Protocol for Mvto {
                 Ok(mut cell) => {
                     // If somebody is about to insert the row, the entry will find it alive, or not.
                     let newest = cell.newest().map(Version::stamp);
-                    let is_row = newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
+                    let is_row =
+                        newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
                     let queues = !is_row && !cell.word().has(Tid::QUEUED | Tid::PARKED);
                     if queues {
                         cell.raise(Tid::QUEUED);
@@ -412,7 +481,12 @@ impl Protocol for Mvto {
         clock.before_stamp()
     }
 
-    fn reach(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, time: u64, table: u16) -> Result<(), Abort> {
+    fn reach(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
         if attempt.time >= time {
             Ok(())
         } else if attempt.looks_back {
@@ -483,7 +557,11 @@ fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
 
 /// Lets an attempt write, unless it can only read any more.
 #[inline(always)]
-fn admit_write(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
+fn admit_write(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    at: CellAt,
+) -> Result<(), Abort> {
     if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
         return Err(too_late(context, attempt, at));
     }
@@ -491,7 +569,8 @@ fn admit_write(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellA
     Ok(())
 }
 
-/// Makes room for an item's version, and for the row that the commit may have to make of what is below.
+/// Makes room for an item's version, and for the row that the commit may have to make of what is
+/// below.
 fn prepare(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -508,7 +587,8 @@ fn prepare(
         item.at.prefetch_all_of_newest_linked();
     }
     // A delete says nothing but that there is no row.
-    let words = if intent == Intent::Delete { 0 } else { chain::VERSION_WORDS + item.at.payload_words() };
+    let words =
+        if intent == Intent::Delete { 0 } else { chain::VERSION_WORDS + item.at.payload_words() };
     attempt.room.add(context, item.at, intent, (BlockSize::Whole, words))
 }
 
@@ -599,10 +679,16 @@ fn is_row(cell: &Latched<'_>) -> bool {
     newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()))
 }
 
-/// Waits until it is known whether a pending version of a unit stands; false if that is in vain. Asleep, whatever the attempt holds: a commit
-/// waits in turn for versions with smaller timestamps only, and for locks no longer than a few rounds.
+/// Waits until it is known whether a pending version of a unit stands; false if that is in vain.
+/// Asleep, whatever the attempt holds: a commit waits in turn for versions with smaller timestamps
+/// only, and for locks no longer than a few rounds.
 #[cold]
-fn await_settled(context: &Context<'_, Mvto>, at: &CellAt, pending: Version<'_>, is_patient: bool) -> bool {
+fn await_settled(
+    context: &Context<'_, Mvto>,
+    at: &CellAt,
+    pending: Version<'_>,
+    is_patient: bool,
+) -> bool {
     let patience = if is_patient && !MODELLED { Patience::Endless } else { patience(!MODELLED) };
     let place = settling_place(at, pending.id());
     let mut wait = Wait::new(&context.engine.parking, place, Wish::Look, patience);
@@ -614,7 +700,8 @@ fn await_settled(context: &Context<'_, Mvto>, at: &CellAt, pending: Version<'_>,
     true
 }
 
-/// Returns where attempts sleep that wait for a version of a unit. Each version is a place of its own, so they wake when that is settled.
+/// Returns where attempts sleep that wait for a version of a unit. Each version is a place of its
+/// own, so they wake when that is settled.
 fn settling_place(at: &CellAt, version: VersionId) -> u64 {
     at.address() ^ version.word().rotate_left(32) | 1
 }
@@ -650,7 +737,8 @@ fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>
     Ok(None)
 }
 
-/// What an attempt sees of a unit of which the newest version is pending, or later than its time; or whose record is dead.
+/// What an attempt sees of a unit of which the newest version is pending, or later than its time;
+/// or whose record is dead.
 #[cold]
 #[inline(never)]
 fn read_older<'a>(
@@ -663,7 +751,8 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::Dead, *at));
         }
-        // If it is dead otherwise, it was buried after we began: its row had been deleted before that, or no open snapshot sees it.
+        // If it is dead otherwise, it was buried after we began: its row had been deleted before
+        // that, or no open snapshot sees it.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
             Ok(seen) => seen,
@@ -672,13 +761,17 @@ fn read_older<'a>(
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
         };
         let replaced = newest.and_then(|newest| {
-            let mut newer = newest.and_older().map(Version::stamp).take_while(|stamp| stamp.ts() > attempt.time);
+            let mut newer = newest
+                .and_older()
+                .map(Version::stamp)
+                .take_while(|stamp| stamp.ts() > attempt.time);
             newer.find(|stamp| stamp.is_committed())
         });
         let Some(replaced) = replaced.filter(|_| !attempt.only_reads) else {
             return read_row(context, attempt, at, seen);
         };
-        let is_worth_it = attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
+        let is_worth_it =
+            attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
         if is_worth_it {
             match move_on(context, attempt, replaced.ts()) {
                 Ok(()) => continue,
@@ -705,7 +798,8 @@ fn read_row<'a>(
     Ok(seen)
 }
 
-/// Moves an attempt's time on to now, and to a timestamp that has been seen, if all it has read permits it.
+/// Moves an attempt's time on to now, and to a timestamp that has been seen, if all it has read
+/// permits it.
 fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> Result<(), Abort> {
     let now = context.clock.now_from(ts);
     look_at_all(context, attempt, now + 1, true)?;
@@ -713,9 +807,15 @@ fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> R
     Ok(())
 }
 
-/// Looks whether everything that was read is the last before a timestamp, and nobody is about to change that. If that is a `later` one
-/// than it was read at, somebody may have inserted a row again whose record is dead, or one whose key was missed.
-fn look_at_all(context: &mut Context<'_, Mvto>, attempt: &Attempt, before: u64, later: bool) -> Result<(), Abort> {
+/// Looks whether everything that was read is the last before a timestamp, and nobody is about to
+/// change that. If that is a `later` one than it was read at, somebody may have inserted a row
+/// again whose record is dead, or one whose key was missed.
+fn look_at_all(
+    context: &mut Context<'_, Mvto>,
+    attempt: &Attempt,
+    before: u64,
+    later: bool,
+) -> Result<(), Abort> {
     if mutant(Mutant::NoReadValidation) {
         return Ok(());
     }
@@ -739,7 +839,8 @@ fn look_at_all(context: &mut Context<'_, Mvto>, attempt: &Attempt, before: u64, 
             return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
-    // Whoever misses a key begins before its insert draws a timestamp, which is after the record was linked.
+    // Whoever misses a key begins before its insert draws a timestamp, which is after the record
+    // was linked.
     if later { attempt.nodes.validate(context) } else { Ok(()) }
 }
 
@@ -759,7 +860,10 @@ fn raise_reads(attempt: &Attempt, to: u64) {
 }
 
 /// Commits an attempt that wrote nothing, at its time.
-fn commit_reads(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Result<Committed, Abort> {
+fn commit_reads(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+) -> Result<Committed, Abort> {
     if !attempt.looks_back && attempt.reads.len() + attempt.nodes.len() > 0 {
         if !context.clock.is_settled(&mut attempt.others, attempt.time) {
             // What we raise may make that commit fail, however often it has already.
@@ -772,8 +876,13 @@ fn commit_reads(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) -> Resul
     Ok(Committed { version: 0 })
 }
 
-/// The phases of a commit that writes. Whatever comes of it, no version of its own is pending afterwards.
-fn commit(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, writes: &mut WriteSet) -> Result<Committed, Abort> {
+/// The phases of a commit that writes. Whatever comes of it, no version of its own is pending
+/// afterwards.
+fn commit(
+    context: &mut Context<'_, Mvto>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
     context.reserve_to_park(writes);
@@ -852,7 +961,9 @@ fn commit_at(
     pass(Point::Validated);
 
     // 5 evaluate
-    writes.evaluate(|item| Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload)))?;
+    writes.evaluate(|item| {
+        Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload))
+    })?;
 
     // 6 install
     for index in 0..writes.items().len() {
@@ -926,8 +1037,13 @@ fn link(
     let is_first = cell.newest().is_none();
     pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
-    if !is_first && (item.present || at.is_first() || cell.word().has(Tid::PARKED)) && !cell.word().has(Tid::QUEUED) {
-        let is_only = |below: &Version<'_>| above.is_none() && below.older().is_none() && below.stamp().is_readable();
+    if !is_first
+        && (item.present || at.is_first() || cell.word().has(Tid::PARKED))
+        && !cell.word().has(Tid::QUEUED)
+    {
+        let is_only = |below: &Version<'_>| {
+            above.is_none() && below.older().is_none() && below.stamp().is_readable()
+        };
         let only = || below.filter(is_only).map(|only| only.stamp().ts());
         let flag = context.queue_or_park(at, cell.word(), only);
         cell.raise(flag); // T7
@@ -954,11 +1070,17 @@ fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool
 }
 
 /// Latches a cell that nobody else holds.
-fn latch<'a>(context: &mut Context<'_, Mvto>, attempt: &Attempt, at: &'a CellAt) -> Result<Latched<'a>, Abort> {
+fn latch<'a>(
+    context: &mut Context<'_, Mvto>,
+    attempt: &Attempt,
+    at: &'a CellAt,
+) -> Result<Latched<'a>, Abort> {
     let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(false));
     loop {
         match at.try_latch() {
-            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds_at_commit(*at) => return Ok(cell),
+            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds_at_commit(*at) => {
+                return Ok(cell);
+            }
             Ok(cell) => {
                 cell.release();
             }
@@ -976,7 +1098,8 @@ fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
     cell.newest()?.and_older().take_while(|version| version.stamp().ts() > ts).last()
 }
 
-/// Why an item's version cannot be linked above another one at a timestamp, if so: somebody who comes later has read that.
+/// Why an item's version cannot be linked above another one at a timestamp, if so: somebody who
+/// comes later has read that.
 fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
     if mutant(Mutant::LinkedUnlooked) {
         return None;
@@ -997,12 +1120,18 @@ fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abor
             break;
         }
     }
-    let existence = (takes_away || !rests_on_chain).then(|| item.at.existence_rts().load(Ordering::Relaxed));
+    let existence =
+        (takes_away || !rests_on_chain).then(|| item.at.existence_rts().load(Ordering::Relaxed));
     (existence > Some(2 * ts) && !mutant(Mutant::AbsenceForgotten)).then_some(Abort::ReadChanged)
 }
 
 /// Phase 3 for one item: what it matters that it follows.
-fn raise_below(context: &mut Context<'_, Mvto>, writes: &WriteSet, index: usize, ts: u64) -> Result<(), Abort> {
+fn raise_below(
+    context: &mut Context<'_, Mvto>,
+    writes: &WriteSet,
+    index: usize,
+    ts: u64,
+) -> Result<(), Abort> {
     let item = &writes.items()[index];
     match follows(writes, index) {
         Follows::Anything => {}
@@ -1016,8 +1145,12 @@ fn raise_below(context: &mut Context<'_, Mvto>, writes: &WriteSet, index: usize,
     Ok(())
 }
 
-/// What a linked item's version follows, once it is known whether that stands. Only versions with smaller timestamps are waited for.
-fn settled_below<'a>(context: &mut Context<'_, Mvto>, item: &'a WriteItem) -> Result<Option<Version<'a>>, Abort> {
+/// What a linked item's version follows, once it is known whether that stands. Only versions with
+/// smaller timestamps are waited for.
+fn settled_below<'a>(
+    context: &mut Context<'_, Mvto>,
+    item: &'a WriteItem,
+) -> Result<Option<Version<'a>>, Abort> {
     loop {
         match seen_at(own(item).and_then(Version::older), u64::MAX) {
             Ok(below) => return Ok(below),
@@ -1027,7 +1160,8 @@ fn settled_below<'a>(context: &mut Context<'_, Mvto>, item: &'a WriteItem) -> Re
     }
 }
 
-/// Phase 4 for one item: what its version follows has been read by nobody who comes later, and it is what it has to be.
+/// Phase 4 for one item: what its version follows has been read by nobody who comes later, and it
+/// is what it has to be.
 fn look_below(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -1067,7 +1201,8 @@ fn look_below(
     Ok(())
 }
 
-/// Looks whether there is a row below an item's version, whatever becomes of those that are pending.
+/// Looks whether there is a row below an item's version, whatever becomes of those that are
+/// pending.
 fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(), Abort> {
     'again: loop {
         for version in own(item).into_iter().flat_map(Version::and_older).skip(1) {
@@ -1087,7 +1222,8 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
     }
 }
 
-/// The row that a linked item's version follows, once that is settled. None if it is still a delta: then it does not matter which.
+/// The row that a linked item's version follows, once that is settled. None if it is still a delta:
+/// then it does not matter which.
 fn row_below(item: &WriteItem) -> Option<Version<'_>> {
     let below = own(item)?.older()?.and_older().find(|version| version.stamp().is_committed())?;
     let stamp = below.stamp();
@@ -1127,7 +1263,10 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     let above = newest_after(&cell, version.stamp().ts());
     cell.replace(above, version.older());
     let newest = cell.newest().map(Version::stamp);
-    if newest.is_none_or(Stamp::is_absent) && item.at.is_first() && !cell.word().has(Tid::QUEUED | Tid::PARKED) {
+    if newest.is_none_or(Stamp::is_absent)
+        && item.at.is_first()
+        && !cell.word().has(Tid::QUEUED | Tid::PARKED)
+    {
         cell.raise(Tid::QUEUED); // T7
         context.local.burials.push(item.at);
     }

@@ -1,20 +1,26 @@
-//! Timestamps from the system's clock: the tick in which one is drawn, and in it the number of who draws.
+//! Timestamps from the system's clock: the tick in which one is drawn, and in it the number of who
+//! draws.
 //!
-//! Nobody writes anything that others look at, so threads that have nothing to do with one another do not meet in a counter. What the
-//! counter would see to, full fences and waiting do:
-//! * **K1** A *time* is the last timestamp of the tick before the one that is read, and a fence follows; a timestamp is drawn after a fence.
-//!   So if we do not see, after our fence, what somebody has done before his, he reads the clock no earlier than we, and his timestamp
-//!   is above our time.
-//! * **K2** The tick of a timestamp is over before the fence of phase 4. So if we do not see, after that one, what somebody has done
-//!   before his, he draws in a later tick: a later timestamp than ours, whatever the numbers.
-//! * **K3** No commit ends before the tick of its timestamp. So who begins afterwards has a time that is not below it, and draws a later
-//!   one.
-//! * **K4** No two commits have one timestamp. Sessions have numbers of their own, and draw once in a tick by K3; those for which
-//!   there are no numbers left share the last one, and a word that says in which tick it has been used.
+//! Nobody writes anything that others look at, so threads that have nothing to do with one another
+//! do not meet in a counter. What the counter would see to, full fences and waiting do:
+//! * **K1** A *time* is the last timestamp of the tick before the one that is read, and a fence
+//!   follows; a timestamp is drawn after a fence. So if we do not see, after our fence, what
+//!   somebody has done before his, he reads the clock no earlier than we, and his timestamp is
+//!   above our time.
+//! * **K2** The tick of a timestamp is over before the fence of phase 4. So if we do not see, after
+//!   that one, what somebody has done before his, he draws in a later tick: a later timestamp than
+//!   ours, whatever the numbers.
+//! * **K3** No commit ends before the tick of its timestamp. So who begins afterwards has a time
+//!   that is not below it, and draws a later one.
+//! * **K4** No two commits have one timestamp. Sessions have numbers of their own, and draw once in
+//!   a tick by K3; those for which there are no numbers left share the last one, and a word that
+//!   says in which tick it has been used.
 
 #![forbid(unsafe_code)]
 
-use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, SystemClock, TICK_BITS, full_fence, mutant};
+use crate::sync::{
+    AtomicU64, MODELLED, Mutant, Ordering, SystemClock, TICK_BITS, full_fence, mutant,
+};
 use crossbeam_utils::CachePadded;
 
 /// Bits of a timestamp below its tick. In models so few that numbers are shared soon.

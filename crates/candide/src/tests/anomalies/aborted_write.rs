@@ -17,5 +17,7 @@ pub(super) const ABORTED_WRITE: Anomaly = Anomaly {
         (T1, Op::Select(Where::All)),
         (T1, Op::Commit),
     ],
-    appears: |run| run.reads(T1) != [rows(&[(1, 10), (2, 20)])] || run.values() != [(1, 10), (2, 20)],
+    appears: |run| {
+        run.reads(T1) != [rows(&[(1, 10), (2, 20)])] || run.values() != [(1, 10), (2, 20)]
+    },
 };

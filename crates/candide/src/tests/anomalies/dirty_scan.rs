@@ -33,5 +33,7 @@ pub(super) const SKIPPED_INSERT: Anomaly = Anomaly {
         (T1, Op::Commit),
         (T2, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T2) == [rows(&[(10, 1), (20, 2), (30, 3)])],
+    appears: |run| {
+        run.committed(&[T1, T2]) && run.reads(T2) == [rows(&[(10, 1), (20, 2), (30, 3)])]
+    },
 };

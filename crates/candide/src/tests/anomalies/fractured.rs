@@ -25,6 +25,12 @@ pub(super) const FRACTURED_DELETE: Anomaly = Anomaly {
     breaks: Promise::Serializable,
     index: Index::Hashed,
     rows: TWO_ROWS,
-    script: &[(T1, Op::ReadCold(1)), (T2, Op::Delete(1)), (T2, Op::Commit), (T1, Op::Read(1)), (T1, Op::Commit)],
+    script: &[
+        (T1, Op::ReadCold(1)),
+        (T2, Op::Delete(1)),
+        (T2, Op::Commit),
+        (T1, Op::Read(1)),
+        (T1, Op::Commit),
+    ],
     appears: |run| run.committed(&[T1]) && run.reads(T1) == [value(100), NOTHING],
 };

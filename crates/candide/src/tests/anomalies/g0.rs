@@ -1,4 +1,5 @@
-//! Dirty writes: two transactions write the same rows, and each loses one of its writes to the other.
+//! Dirty writes: two transactions write the same rows, and each loses one of its writes to the
+//! other.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS};
 

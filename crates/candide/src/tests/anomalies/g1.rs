@@ -8,7 +8,13 @@ pub(super) const G1A: Anomaly = Anomaly {
     breaks: Promise::Serializable,
     index: Index::Hashed,
     rows: TWO_ROWS,
-    script: &[(T1, Op::Set(1, 101)), (T2, Op::Read(1)), (T1, Op::Rollback), (T2, Op::Read(1)), (T2, Op::Commit)],
+    script: &[
+        (T1, Op::Set(1, 101)),
+        (T2, Op::Read(1)),
+        (T1, Op::Rollback),
+        (T2, Op::Read(1)),
+        (T2, Op::Commit),
+    ],
     appears: |run| run.committed(&[T2]) && run.reads(T2).contains(&value(101)),
 };
 
@@ -43,5 +49,7 @@ pub(super) const G1C: Anomaly = Anomaly {
         (T1, Op::Commit),
         (T2, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T1) == [value(22)] && run.reads(T2) == [value(11)],
+    appears: |run| {
+        run.committed(&[T1, T2]) && run.reads(T1) == [value(22)] && run.reads(T2) == [value(11)]
+    },
 };

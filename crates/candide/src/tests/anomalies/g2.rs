@@ -18,7 +18,10 @@ pub(super) const G2_ITEM: Anomaly = Anomaly {
         (T1, Op::Commit),
         (T2, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && [T1, T2].iter().all(|&who| run.reads(who) == [value(10), value(20)]),
+    appears: |run| {
+        run.committed(&[T1, T2])
+            && [T1, T2].iter().all(|&who| run.reads(who) == [value(10), value(20)])
+    },
 };
 
 pub(super) const G2: Anomaly = Anomaly {
@@ -35,7 +38,9 @@ pub(super) const G2: Anomaly = Anomaly {
         (T1, Op::Commit),
         (T2, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T1) == [rows(&[])] && run.reads(T2) == [rows(&[])],
+    appears: |run| {
+        run.committed(&[T1, T2]) && run.reads(T1) == [rows(&[])] && run.reads(T2) == [rows(&[])]
+    },
 };
 
 pub(super) const G2_TWO_EDGES: Anomaly = Anomaly {

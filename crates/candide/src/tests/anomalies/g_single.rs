@@ -34,7 +34,9 @@ pub(super) const G_SINGLE_PREDICATE: Anomaly = Anomaly {
         (T1, Op::Select(Where::DivisibleBy(3))),
         (T1, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1]) && run.reads(T1) == [rows(&[(1, 10), (2, 20)]), rows(&[(1, 12)])],
+    appears: |run| {
+        run.committed(&[T1]) && run.reads(T1) == [rows(&[(1, 10), (2, 20)]), rows(&[(1, 12)])]
+    },
 };
 
 pub(super) const G_SINGLE_WRITE: Anomaly = Anomaly {
@@ -52,5 +54,7 @@ pub(super) const G_SINGLE_WRITE: Anomaly = Anomaly {
         (T1, Op::DeleteWhere(Where::Is(20))),
         (T1, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1]) && run.reads(T1) == [value(10)] && run.values().contains(&(2, 18)),
+    appears: |run| {
+        run.committed(&[T1]) && run.reads(T1) == [value(10)] && run.values().contains(&(2, 18))
+    },
 };

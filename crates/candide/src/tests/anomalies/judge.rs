@@ -38,18 +38,25 @@ impl Op {
                 rows.retain(|_, row| !kind.holds(row.0));
                 Seen::Done(rows.len() < before)
             }
-            Op::Scan(lower, upper) => Seen::Rows(found(rows, &|key, _| (lower..=upper).contains(&key))),
-            Op::First(lower) => Seen::Rows(found(rows, &|key, _| key >= lower).into_iter().take(1).collect()),
-            Op::Last(upper) => Seen::Rows(found(rows, &|key, _| key <= upper).into_iter().rev().take(1).collect()),
+            Op::Scan(lower, upper) => {
+                Seen::Rows(found(rows, &|key, _| (lower..=upper).contains(&key)))
+            }
+            Op::First(lower) => {
+                Seen::Rows(found(rows, &|key, _| key >= lower).into_iter().take(1).collect())
+            }
+            Op::Last(upper) => {
+                Seen::Rows(found(rows, &|key, _| key <= upper).into_iter().rev().take(1).collect())
+            }
         }
     }
 }
 
-/// Whether a run keeps a promise: whether there is an order of its transactions in which, one after another, they would have
-/// seen what they saw and left what is left. Those that were rolled back leave nothing; nor do attempts that failed, and of
-/// these only [`Promise::Opaque`] speaks.
+/// Whether a run keeps a promise: whether there is an order of its transactions in which, one after
+/// another, they would have seen what they saw and left what is left. Those that were rolled back
+/// leave nothing; nor do attempts that failed, and of these only [`Promise::Opaque`] speaks.
 pub(super) fn keeps(run: &Run, before: &Rows, promise: Promise) -> bool {
-    let parts = run.parts.iter().filter(|part| promise == Promise::Opaque || part.end != End::Conflict);
+    let parts =
+        run.parts.iter().filter(|part| promise == Promise::Opaque || part.end != End::Conflict);
     let search = Search { in_real_time: promise != Promise::Serializable, after: &run.rows };
     search.explains(before, &parts.collect::<Vec<_>>())
 }
@@ -72,7 +79,8 @@ impl Search<'_> {
             let mut after = rows.clone();
             let saw_that = part.seen.iter().all(|(op, seen)| op.alone(&mut after) == *seen);
             let others = [&rest[..index], &rest[index + 1..]].concat();
-            saw_that && self.explains(if part.end == End::Committed { &after } else { rows }, &others)
+            saw_that
+                && self.explains(if part.end == End::Committed { &after } else { rows }, &others)
         })
     }
 }

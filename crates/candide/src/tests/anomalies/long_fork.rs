@@ -21,6 +21,8 @@ pub(super) const LONG_FORK: Anomaly = Anomaly {
         (T3, Op::Commit),
     ],
     appears: |run| {
-        run.committed(&[T1, T3]) && run.reads(T1) == [value(10), value(22)] && run.reads(T3) == [value(11), value(20)]
+        run.committed(&[T1, T3])
+            && run.reads(T1) == [value(10), value(22)]
+            && run.reads(T3) == [value(11), value(20)]
     },
 };

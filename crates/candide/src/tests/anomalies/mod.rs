@@ -1,8 +1,10 @@
-//! Anomalies: the interleavings of the literature, small and fixed, with what each protocol makes of them.
+//! Anomalies: the interleavings of the literature, small and fixed, with what each protocol makes
+//! of them.
 //!
-//! Each file of a few scripts is named as the anomaly. All of them are carried out under every protocol, which has to prevent
-//! those that break a promise it makes and to show the others, so that the documentation claims neither too much nor too
-//! little. What happens is the table of `docs/correctness.md`.
+//! Each file of a few scripts is named as the anomaly. All of them are carried out under every
+//! protocol, which has to prevent those that break a promise it makes and to show the others, so
+//! that the documentation claims neither too much nor too little. What happens is the table of
+//! `docs/correctness.md`.
 
 mod aborted_write;
 mod commutative;
@@ -83,18 +85,26 @@ fn promises<P: Protocol>(promise: Promise) -> bool {
     }
 }
 
-/// Carries a script out and demands that every promise the protocol makes is kept, and that the one the script is about is
-/// broken if the protocol does not make it.
+/// Carries a script out and demands that every promise the protocol makes is kept, and that the one
+/// the script is about is broken if the protocol does not make it.
 fn observe<P: Protocol>(anomaly: &Anomaly) -> Fate {
     let run = stage::run::<P>(anomaly);
     let before = rows_of(anomaly.rows);
     let told = || format!("{} under {}: {run:#?}", anomaly.name, properties::<P>().name);
     for promise in Promise::ALL {
-        assert!(!promises::<P>(promise) || keeps(&run, &before, promise), "not {promise:?}: {}", told());
+        assert!(
+            !promises::<P>(promise) || keeps(&run, &before, promise),
+            "not {promise:?}: {}",
+            told()
+        );
     }
     let appears = (anomaly.appears)(&run);
     assert_eq!(appears, !promises::<P>(anomaly.breaks), "{}", told());
-    assert!(!appears || !keeps(&run, &before, anomaly.breaks), "what has appeared breaks no promise: {}", told());
+    assert!(
+        !appears || !keeps(&run, &before, anomaly.breaks),
+        "what has appeared breaks no promise: {}",
+        told()
+    );
     fate(appears, &run)
 }
 
@@ -140,7 +150,8 @@ fn each_protocol_prevents_what_it_promises_to_and_nothing_else() {
     }
 }
 
-/// Without concurrency control each script goes wrong in one way of doing without, and the judge knows it.
+/// Without concurrency control each script goes wrong in one way of doing without, and the judge
+/// knows it.
 #[test]
 fn each_anomaly_appears_where_nothing_prevents_it() {
     for anomaly in ANOMALIES {

@@ -1,4 +1,5 @@
-//! Write skew between two commits that overlap: what the one has locked and not yet written is not unchanged for the other.
+//! Write skew between two commits that overlap: what the one has locked and not yet written is not
+//! unchanged for the other.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, value};
 use crate::sync::Point;
@@ -18,7 +19,9 @@ pub(super) const OVERLAPPING_COMMITS: Anomaly = Anomaly {
         (T2, Op::Commit),
         (T1, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T1) == [value(20)] && run.reads(T2) == [value(10)],
+    appears: |run| {
+        run.committed(&[T1, T2]) && run.reads(T1) == [value(20)] && run.reads(T2) == [value(10)]
+    },
 };
 
 pub(super) const HELD_ROW: Anomaly = Anomaly {
@@ -37,5 +40,9 @@ pub(super) const HELD_ROW: Anomaly = Anomaly {
         (T2, Op::Commit),
         (T1, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T1) == [value(10), value(20)] && run.reads(T2) == [value(10)],
+    appears: |run| {
+        run.committed(&[T1, T2])
+            && run.reads(T1) == [value(10), value(20)]
+            && run.reads(T2) == [value(10)]
+    },
 };

@@ -16,5 +16,7 @@ pub(super) const P4: Anomaly = Anomaly {
         (T1, Op::Commit),
         (T2, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T1) == [value(10)] && run.reads(T2) == [value(10)],
+    appears: |run| {
+        run.committed(&[T1, T2]) && run.reads(T1) == [value(10)] && run.reads(T2) == [value(10)]
+    },
 };

@@ -27,7 +27,13 @@ pub(super) const PHANTOM_ABSENT: Anomaly = Anomaly {
     breaks: Promise::Serializable,
     index: Index::Ordered,
     rows: TWO_ROWS,
-    script: &[(T1, Op::Read(3)), (T2, Op::Insert(3, 30)), (T2, Op::Commit), (T1, Op::Read(3)), (T1, Op::Commit)],
+    script: &[
+        (T1, Op::Read(3)),
+        (T2, Op::Insert(3, 30)),
+        (T2, Op::Commit),
+        (T1, Op::Read(3)),
+        (T1, Op::Commit),
+    ],
     appears: |run| {
         let seen = run.reads(T1);
         run.committed(&[T1]) && seen[0] != seen[1]
@@ -40,7 +46,13 @@ pub(super) const PHANTOM_ABSENT_HASHED: Anomaly = Anomaly {
     breaks: Promise::Serializable,
     index: Index::Hashed,
     rows: TWO_ROWS,
-    script: &[(T1, Op::Read(3)), (T2, Op::Insert(3, 30)), (T2, Op::Commit), (T1, Op::Read(3)), (T1, Op::Commit)],
+    script: &[
+        (T1, Op::Read(3)),
+        (T2, Op::Insert(3, 30)),
+        (T2, Op::Commit),
+        (T1, Op::Read(3)),
+        (T1, Op::Commit),
+    ],
     appears: |run| {
         let seen = run.reads(T1);
         run.committed(&[T1]) && seen[0] != seen[1]
@@ -74,7 +86,13 @@ pub(super) const PHANTOM_NEXT: Anomaly = Anomaly {
     breaks: Promise::Serializable,
     index: Index::Ordered,
     rows: &[(10, 1), (20, 2), (30, 3)],
-    script: &[(T1, Op::First(11)), (T2, Op::Insert(15, 9)), (T2, Op::Commit), (T1, Op::First(11)), (T1, Op::Commit)],
+    script: &[
+        (T1, Op::First(11)),
+        (T2, Op::Insert(15, 9)),
+        (T2, Op::Commit),
+        (T1, Op::First(11)),
+        (T1, Op::Commit),
+    ],
     appears: |run| {
         let seen = run.reads(T1);
         run.committed(&[T1]) && seen[0] != seen[1]
@@ -87,14 +105,21 @@ pub(super) const PHANTOM_PREVIOUS: Anomaly = Anomaly {
     breaks: Promise::Serializable,
     index: Index::Ordered,
     rows: &[(10, 1), (20, 2), (30, 3)],
-    script: &[(T1, Op::Last(29)), (T2, Op::Insert(25, 9)), (T2, Op::Commit), (T1, Op::Last(29)), (T1, Op::Commit)],
+    script: &[
+        (T1, Op::Last(29)),
+        (T2, Op::Insert(25, 9)),
+        (T2, Op::Commit),
+        (T1, Op::Last(29)),
+        (T1, Op::Commit),
+    ],
     appears: |run| {
         let seen = run.reads(T1);
         run.committed(&[T1]) && seen[0] != seen[1]
     },
 };
 
-/// The rows nearly fill a leaf of the index, which the scanner's own inserts divide; the phantom is in the other half.
+/// The rows nearly fill a leaf of the index, which the scanner's own inserts divide; the phantom is
+/// in the other half.
 pub(super) const PHANTOM_OWN_SPLIT: Anomaly = Anomaly {
     name: "phantom by range, own split",
     about: "the same after inserts of the transaction itself have divided what it had scanned",

@@ -16,5 +16,7 @@ pub(super) const PREDICATE_G2: Anomaly = Anomaly {
         (T1, Op::Commit),
         (T2, Op::Commit),
     ],
-    appears: |run| run.committed(&[T1, T2]) && run.reads(T1) == [rows(&[])] && run.reads(T2) == [rows(&[])],
+    appears: |run| {
+        run.committed(&[T1, T2]) && run.reads(T1) == [rows(&[])] && run.reads(T2) == [rows(&[])]
+    },
 };

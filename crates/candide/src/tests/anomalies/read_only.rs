@@ -21,6 +21,8 @@ pub(super) const READ_ONLY: Anomaly = Anomaly {
         (T1, Op::Commit),
     ],
     appears: |run| {
-        run.committed(&[T1, T2, T3]) && run.reads(T1) == [value(0), value(0)] && run.reads(T3) == [value(0), value(20)]
+        run.committed(&[T1, T2, T3])
+            && run.reads(T1) == [value(0), value(0)]
+            && run.reads(T3) == [value(0), value(20)]
     },
 };

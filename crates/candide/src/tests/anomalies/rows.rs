@@ -1,4 +1,5 @@
-//! The rows of the scripts: a key, a value, and a second value in a group of its own; found by hash or kept in order.
+//! The rows of the scripts: a key, a value, and a second value in a group of its own; found by hash
+//! or kept in order.
 
 use crate::protocol::Protocol;
 use crate::record::Record;

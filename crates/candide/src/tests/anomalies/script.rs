@@ -1,6 +1,8 @@
-//! What an anomaly is made of: an interleaving as a list of steps, and what shows that it has gone wrong.
+//! What an anomaly is made of: an interleaving as a list of steps, and what shows that it has gone
+//! wrong.
 //!
-//! Steps are data, so that one script is carried out by every protocol, by the models without any, and by the judge.
+//! Steps are data, so that one script is carried out by every protocol, by the models without any,
+//! and by the judge.
 
 use crate::sync::Point;
 use std::collections::BTreeMap;
@@ -18,7 +20,8 @@ pub(super) struct Anomaly {
     pub(super) index: Index,
     /// Keys and values that are there before.
     pub(super) rows: &'static [(u64, i64)],
-    /// Which transaction does what, in this order. A step of a transaction that has ended is left out.
+    /// Which transaction does what, in this order. A step of a transaction that has ended is left
+    /// out.
     pub(super) script: &'static [(Who, Op)],
     /// Whether it has gone wrong.
     pub(super) appears: fn(&Run) -> bool,
@@ -61,7 +64,8 @@ pub(super) const T4: Who = Who(3);
 pub(super) const T5: Who = Who(4);
 pub(super) const T6: Who = Who(5);
 
-/// A step. Rows have a key, a value, and a second value in a group of its own, which is called cold.
+/// A step. Rows have a key, a value, and a second value in a group of its own, which is called
+/// cold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     /// Begins; what a transaction's first step does anyhow.
@@ -94,7 +98,8 @@ pub(super) enum Op {
     First(u64),
     /// The last row up to a key.
     Last(u64),
-    /// Commits as far as a point of the commit, where it stops until the next step. What has no such point commits whole.
+    /// Commits as far as a point of the commit, where it stops until the next step. What has no
+    /// such point commits whole.
     Until(Point),
     /// Commits.
     Commit,

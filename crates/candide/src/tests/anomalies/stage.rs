@@ -1,7 +1,9 @@
-//! Carries a script out under a protocol: a thread for each transaction, one of which moves at a time.
+//! Carries a script out under a protocol: a thread for each transaction, one of which moves at a
+//! time.
 //!
-//! Who has to wait before its transaction can begin says so, and does its steps when it gets through. So scripts run to
-//! their end under protocols that let no two transactions overlap, as well.
+//! Who has to wait before its transaction can begin says so, and does its steps when it gets
+//! through. So scripts run to their end under protocols that let no two transactions overlap, as
+//! well.
 
 use super::rows::{Placed, Row};
 use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where};
@@ -53,11 +55,14 @@ pub(super) fn run<P: Protocol>(anomaly: &Anomaly) -> Run {
 fn run_with<P: Protocol, R: Row>(anomaly: &Anomaly) -> Run {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let table = db.table::<R>("rows").unwrap();
-    db.run(|tx| anomaly.rows.iter().try_for_each(|&(key, value)| table.insert(tx, R::new(key, value))))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| {
+        anomaly.rows.iter().try_for_each(|&(key, value)| table.insert(tx, R::new(key, value)))
+    })
+    .unwrap_or_else(|abort: Abort| panic!("{abort}"));
     let (parts, excluded) = std::thread::scope(|scope| {
         let (say, heard) = channel();
-        let mut stage = Stage { actors: Vec::new(), heard, early: Vec::new(), time: 0, excluded: false };
+        let mut stage =
+            Stage { actors: Vec::new(), heard, early: Vec::new(), time: 0, excluded: false };
         for &(who, op) in anomaly.script {
             if who.0 == stage.actors.len() {
                 let orders = enter(scope, &db, &table, who.0, say.clone());
@@ -75,7 +80,8 @@ fn run_with<P: Protocol, R: Row>(anomaly: &Anomaly) -> Run {
 struct Stage {
     actors: Vec<Actor>,
     heard: Receiver<(usize, Said)>,
-    /// What was said by somebody else than the one to be heard: who waits gets through before the other says that it has ended.
+    /// What was said by somebody else than the one to be heard: who waits gets through before the
+    /// other says that it has ended.
     early: Vec<(usize, Said)>,
     /// Counts what happens.
     time: usize,
@@ -86,7 +92,8 @@ impl Stage {
     /// Takes note of the next transaction, which has been told to begin.
     fn admit(&mut self, orders: Sender<Op>) {
         self.time += 1;
-        let part = Part { begun: self.time, ended: usize::MAX, end: End::Conflict, seen: Vec::new() };
+        let part =
+            Part { begun: self.time, ended: usize::MAX, end: End::Conflict, seen: Vec::new() };
         self.actors.push(Actor { part, state: State::Running, missed: VecDeque::new(), orders });
         self.listen(Some(self.actors.len() - 1));
     }
@@ -104,8 +111,8 @@ impl Stage {
         }
     }
 
-    /// Hears what one transaction says, or whichever speaks first. When it has ended and nobody else is running, whoever waits
-    /// gets through.
+    /// Hears what one transaction says, or whichever speaks first. When it has ended and nobody
+    /// else is running, whoever waits gets through.
     fn listen(&mut self, to: Option<usize>) {
         let (who, said) = loop {
             let heard = self.early.iter().position(|&(who, _)| to.is_none_or(|to| to == who));
@@ -142,7 +149,10 @@ impl Stage {
     }
 
     fn finish(self) -> (Vec<Part>, bool) {
-        assert!(self.actors.iter().all(|actor| actor.state == State::Ended), "every script ends what it begins");
+        assert!(
+            self.actors.iter().all(|actor| actor.state == State::Ended),
+            "every script ends what it begins"
+        );
         (self.actors.into_iter().map(|actor| actor.part).collect(), self.excluded)
     }
 }
@@ -210,8 +220,13 @@ fn only_session<P: Protocol>(db: &Database<P>, say: &impl Fn(Said)) -> Session<P
     }
 }
 
-/// What a thread does at the points it passes: says that it waits, stops where it is to commit only so far.
-fn hook(say: impl Fn(Said), orders: Rc<Receiver<Op>>, until: Rc<Cell<Option<Point>>>) -> impl FnMut(Point) {
+/// What a thread does at the points it passes: says that it waits, stops where it is to commit only
+/// so far.
+fn hook(
+    say: impl Fn(Said),
+    orders: Rc<Receiver<Op>>,
+    until: Rc<Cell<Option<Point>>>,
+) -> impl FnMut(Point) {
     let mut waits = false;
     move |point| {
         if point == Point::Excluded && !waits {
@@ -260,13 +275,21 @@ fn step<P: Protocol, R: Row>(table: &Table<R, P>, tx: &Tx<'_, P>, op: Op) -> Res
         Ok(rows.into_iter().filter(|&(_, value)| kind.holds(value)).collect())
     };
     Ok(match op {
-        Op::Begin | Op::Until(_) | Op::Commit | Op::Rollback => unreachable!("these are no steps within a transaction"),
+        Op::Begin | Op::Until(_) | Op::Commit | Op::Rollback => {
+            unreachable!("these are no steps within a transaction")
+        }
         Op::Read(key) => Seen::Value(table.get(tx, &key, R::VALUE)?),
         Op::ReadForUpdate(key) => Seen::Value(table.get_for_update(tx, &key, R::VALUE)?),
         Op::ReadCold(key) => Seen::Value(table.get(tx, &key, R::COLD)?.map(|value| value as i64)),
-        Op::Set(key, value) => Seen::Done(table.update_if_present(tx, &key, R::VALUE.set(value))?),
-        Op::SetCold(key, value) => Seen::Done(table.update_if_present(tx, &key, R::COLD.set(value as u64))?),
-        Op::Add(key, summand) => Seen::Done(table.update_if_present(tx, &key, R::VALUE.add(summand))?),
+        Op::Set(key, value) => {
+            Seen::Done(table.update_if_present(tx, &key, R::VALUE.set(value))?)
+        }
+        Op::SetCold(key, value) => {
+            Seen::Done(table.update_if_present(tx, &key, R::COLD.set(value as u64))?)
+        }
+        Op::Add(key, summand) => {
+            Seen::Done(table.update_if_present(tx, &key, R::VALUE.add(summand))?)
+        }
         Op::Insert(key, value) => Seen::Done(table.insert_if_absent(tx, R::new(key, value))?),
         Op::Delete(key) => Seen::Done(table.delete_if_present(tx, &key)?),
         Op::Select(kind) => Seen::Rows(select(kind)?),

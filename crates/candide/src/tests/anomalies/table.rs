@@ -51,13 +51,18 @@ impl Column {
 /// Demands that the file agrees with these observations, or makes it.
 pub(super) fn compare(anomalies: &[&Anomaly], columns: &[Column]) {
     let text = std::fs::read_to_string(FILE).unwrap_or_else(|error| panic!("{FILE}: {error}"));
-    let around = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?)));
-    let (before, (found, after)) = around.unwrap_or_else(|| panic!("{FILE} has lost the lines {BEGIN}{END}"));
+    let around =
+        text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?)));
+    let (before, (found, after)) =
+        around.unwrap_or_else(|| panic!("{FILE} has lost the lines {BEGIN}{END}"));
     let wanted = generate(anomalies, columns);
     if std::env::var(REWRITE).is_ok_and(|value| value == "1") {
         std::fs::write(FILE, [before, BEGIN, &wanted, END, after].concat()).unwrap();
     } else {
-        assert!(found == wanted, "{FILE} says something else than was observed; {REWRITE}=1 rewrites it to\n{wanted}");
+        assert!(
+            found == wanted,
+            "{FILE} says something else than was observed; {REWRITE}=1 rewrites it to\n{wanted}"
+        );
     }
 }
 
@@ -67,9 +72,11 @@ fn generate(anomalies: &[&Anomaly], columns: &[Column]) -> String {
 
 /// What each protocol promises.
 fn promises(columns: &[Column]) -> String {
-    let mut text = line(["protocol", "serializable", "strict", "opaque"].map(String::from)) + &line(rule(4));
+    let mut text =
+        line(["protocol", "serializable", "strict", "opaque"].map(String::from)) + &line(rule(4));
     for column in columns {
-        let promises = column.promises.map(|promised| if promised { "yes" } else { "no" }.to_string());
+        let promises =
+            column.promises.map(|promised| if promised { "yes" } else { "no" }.to_string());
         text += &line([column.heading()].into_iter().chain(promises));
     }
     text
@@ -79,7 +86,9 @@ fn promises(columns: &[Column]) -> String {
 fn fates(anomalies: &[&Anomaly], columns: &[Column]) -> String {
     let models = Uncontrolled::ALL;
     let head = ["anomaly", "what goes wrong"].map(String::from).into_iter();
-    let head = head.chain(columns.iter().map(Column::heading)).chain(models.map(|model| model.name().to_string()));
+    let head = head
+        .chain(columns.iter().map(Column::heading))
+        .chain(models.map(|model| model.name().to_string()));
     let mut text = line(head) + &line(rule(2 + columns.len() + models.len()));
     for (row, anomaly) in anomalies.iter().enumerate() {
         let observed = columns.iter().map(|column| column.fates[row].name());

@@ -1,5 +1,5 @@
-//! Three ways to run transactions without concurrency control, in a few lines each. They show that a script can go wrong: a
-//! test that nothing can fail proves nothing.
+//! Three ways to run transactions without concurrency control, in a few lines each. They show that
+//! a script can go wrong: a test that nothing can fail proves nothing.
 
 use super::script::{Anomaly, End, Op, Part, Rows, Run, Seen, rows_of};
 use std::collections::BTreeMap;
@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 pub(super) enum Uncontrolled {
     /// Every step takes effect at once, and nothing is ever taken back.
     InPlace,
-    /// Reads see what is committed at the time; writes, evaluated at the time, wait for the commit, which checks nothing.
+    /// Reads see what is committed at the time; writes, evaluated at the time, wait for the commit,
+    /// which checks nothing.
     ReadCommitted,
-    /// As [`Uncontrolled::ReadCommitted`], but reads see what was committed when the transaction began.
+    /// As [`Uncontrolled::ReadCommitted`], but reads see what was committed when the transaction
+    /// began.
     Snapshots,
 }
 
@@ -33,12 +35,14 @@ impl Uncontrolled {
         let mut parts = BTreeMap::new();
         for (time, &(who, op)) in anomaly.script.iter().enumerate() {
             let part = Part { begun: time, ended: time, end: End::Committed, seen: Vec::new() };
-            let beginning = || Running { part, snapshot: committed.clone(), writes: BTreeMap::new() };
+            let beginning =
+                || Running { part, snapshot: committed.clone(), writes: BTreeMap::new() };
             let transaction = running.entry(who.0).or_insert_with(beginning);
             transaction.part.ended = time;
             match op {
                 Op::Commit => {
-                    let Running { part, writes, .. } = running.remove(&who.0).expect("it has begun");
+                    let Running { part, writes, .. } =
+                        running.remove(&who.0).expect("it has begun");
                     install(&writes, &mut committed);
                     parts.insert(who.0, part);
                 }
@@ -50,7 +54,9 @@ impl Uncontrolled {
                     let seen = match self {
                         Uncontrolled::InPlace => op.alone(&mut committed),
                         Uncontrolled::ReadCommitted => transaction.aside(op, committed.clone()),
-                        Uncontrolled::Snapshots => transaction.aside(op, transaction.snapshot.clone()),
+                        Uncontrolled::Snapshots => {
+                            transaction.aside(op, transaction.snapshot.clone())
+                        }
                     };
                     transaction.part.seen.push((op, seen));
                 }

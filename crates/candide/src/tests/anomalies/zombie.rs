@@ -3,7 +3,8 @@
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, value};
 use crate::sync::Point;
 
-/// The writer has begun to commit when the reader begins, so that its writes belong to the reader in an order of timestamps, too.
+/// The writer has begun to commit when the reader begins, so that its writes belong to the reader
+/// in an order of timestamps, too.
 pub(super) const ZOMBIE: Anomaly = Anomaly {
     name: "zombie read",
     about: "an attempt that is going to fail sees one row from before another transaction and one from after it",

@@ -1,12 +1,13 @@
-//! A row type by hand whose every function may panic: rows, keys, columns, and what indexes make of them.
+//! A row type by hand whose every function may panic: rows, keys, columns, and what indexes make of
+//! them.
 
 use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::protocol::Protocol;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::tests::{ForProtocol, for_each};
 use crate::{
-    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key, Ordered, Record, Session,
-    Table, TableOptions, Tx, Whole,
+    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key,
+    Ordered, Record, Session, Table, TableOptions, Tx, Whole,
 };
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -139,8 +140,11 @@ impl<P: Protocol> Shelf<P> {
     fn new(options: TableOptions) -> Shelf<P> {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let table = db.table_with::<Brittle>("brittle", options).unwrap();
-        let by_value = table.create_index("by_value", Brittle::VALUE, IndexOptions::ordered().unique()).unwrap();
-        db.run(|tx| table.insert_many(tx, (0..ROWS).map(Brittle::new))).unwrap_or_else(|e: Abort| panic!("{e}"));
+        let by_value = table
+            .create_index("by_value", Brittle::VALUE, IndexOptions::ordered().unique())
+            .unwrap();
+        db.run(|tx| table.insert_many(tx, (0..ROWS).map(Brittle::new)))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
         Shelf { db, table, by_value }
     }
 
@@ -151,7 +155,10 @@ impl<P: Protocol> Shelf<P> {
         scan.next().transpose()?.expect("there are rows");
         table.insert(tx, Brittle::new(10))?;
         table.insert_many(tx, (11..14).map(Brittle::new))?;
-        assert_eq!(table.insert(tx, Brittle { value: Fragile(102), ..Brittle::new(20) }), Err(Abort::NotUnique));
+        assert_eq!(
+            table.insert(tx, Brittle { value: Fragile(102), ..Brittle::new(20) }),
+            Err(Abort::NotUnique)
+        );
         table.put(tx, Brittle { value: Fragile(201), ..Brittle::new(1) })?;
         table.put(tx, Brittle::new(14))?;
         table.modify(tx, &id(2), Brittle::VALUE, |value| value.0 += 200)?;
@@ -164,10 +171,14 @@ impl<P: Protocol> Shelf<P> {
         table.insert(tx, Brittle { count: 5, ..Brittle::new(6) })?;
         table.delete(tx, &id(7))?;
         for row in table.find_many(tx, &[id(8), id(9)])? {
-            row.modify((Brittle::VALUE, Brittle::COUNT), |(value, count)| (value.0, *count) = (value.0 + 300, 1))?;
+            row.modify((Brittle::VALUE, Brittle::COUNT), |(value, count)| {
+                (value.0, *count) = (value.0 + 300, 1)
+            })?;
         }
         self.by_value.read(tx, &Fragile(105), Brittle::COUNT)?;
-        self.by_value.scan(tx, Fragile(100)..Fragile(110), Whole).try_for_each(|row| row.map(drop))?;
+        self.by_value
+            .scan(tx, Fragile(100)..Fragile(110), Whole)
+            .try_for_each(|row| row.map(drop))?;
         scan.try_for_each(|row| row.map(drop))
     }
 
@@ -187,7 +198,10 @@ impl<P: Protocol> Shelf<P> {
                 assert_entries_match_rows(&mut session, &self.table);
                 let all = || (0..=20).map(Fragile);
                 commits(&mut session, |tx| {
-                    let rewrite = |id| self.table.put(tx, Brittle { value: Fragile(1_000 + id), ..Brittle::new(id) });
+                    let rewrite = |id| {
+                        self.table
+                            .put(tx, Brittle { value: Fragile(1_000 + id), ..Brittle::new(id) })
+                    };
                     all().try_for_each(|id| rewrite(id.0))
                 });
                 commits(&mut session, |tx| {
@@ -244,11 +258,21 @@ impl ForProtocol for IndexCode {
         let watchdog = Watchdog::new();
         let shelf = Shelf::<P>::new(TableOptions::default());
         let rows = shelf.rows();
-        let create = || shelf.table.create_index("by_both", (Brittle::VALUE, Brittle::COUNT), IndexOptions::ordered());
+        let create = || {
+            shelf.table.create_index(
+                "by_both",
+                (Brittle::VALUE, Brittle::COUNT),
+                IndexOptions::ordered(),
+            )
+        };
         let mut calls = 0;
         while with_fuse(calls, || create().map(drop)).is_none_or(|made| made.is_err()) {
             watchdog.step(format!("call {calls} of an index's code under {}", P::NAME));
-            assert_eq!(shelf.table.core().indexes.kept().count(), 1, "there is no half of an index");
+            assert_eq!(
+                shelf.table.core().indexes.kept().count(),
+                1,
+                "there is no half of an index"
+            );
             shelf.assert_unharmed(&rows);
             calls += 1;
         }
@@ -272,7 +296,8 @@ impl ForProtocol for VisitCode {
         let rows = shelf.rows();
         let mut calls = 0;
         loop {
-            watchdog.step(format!("call {calls} of a row's code in a visit of all under {}", P::NAME));
+            watchdog
+                .step(format!("call {calls} of a row's code in a visit of all under {}", P::NAME));
             if let Some(done) = with_fuse(calls, || shelf.table.for_each_quiescent(|_| ())) {
                 assert_eq!(done.unwrap(), ROWS as usize);
                 break;
@@ -299,7 +324,9 @@ impl ForProtocol for SingleReads {
         let rows = shelf.rows();
         let mut session = shelf.db.session().unwrap();
         let mut calls = 0;
-        while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE)).is_none() {
+        while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE))
+            .is_none()
+        {
             // While the session is still there.
             assert_eq!(shelf.db.health().oldest_pin, None, "after call {calls} under {}", P::NAME);
             calls += 1;
@@ -322,7 +349,9 @@ impl ForProtocol for NothingStays {
         let shelf = Shelf::<P>::new(TableOptions::default().ordered());
         let mut session: Session<P> = shelf.db.session().unwrap();
         for calls in 0..100 {
-            let done = with_fuse(calls, || session.run(|tx| shelf.script(tx).and(Err::<(), _>(Abort::Guard))));
+            let done = with_fuse(calls, || {
+                session.run(|tx| shelf.script(tx).and(Err::<(), _>(Abort::Guard)))
+            });
             assert!(matches!(done, None | Some(Err(Abort::Guard))), "{done:?}");
         }
         assert_eq!(session.run(|tx| shelf.table.clear(tx)), Ok::<_, Abort>(ROWS as usize));

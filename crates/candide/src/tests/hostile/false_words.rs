@@ -6,8 +6,8 @@ use crate::record::WordRange;
 use crate::record::packing::{ColumnType, Packing, Size};
 use crate::tests::{ForProtocol, for_each};
 use crate::{
-    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix, KeyRange, Ordered,
-    Prefix, Record, Whole,
+    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix,
+    KeyRange, Ordered, Prefix, Record, Whole,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,7 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 fn refused<T>(message: &str, body: impl FnOnce() -> T) {
     let payload = catch_unwind(AssertUnwindSafe(body)).err().expect("it is refused");
     let text = payload.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
+    let text = text
+        .or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string))
+        .unwrap_or_default();
     assert!(text.contains(message), "{text}");
 }
 
@@ -72,21 +74,36 @@ impl ForProtocol for RangesOfOtherWords {
         let _watchdog = Watchdog::new();
         let db = Database::<P>::builder().build().expect("a database");
         let pairs = db.table::<Pair>("pairs").expect("a table");
-        let by_value = pairs.create_index("value", Pair::VALUE, IndexOptions::ordered()).expect("an index");
+        let by_value =
+            pairs.create_index("value", Pair::VALUE, IndexOptions::ordered()).expect("an index");
         let mut session = db.session().expect("a session");
         commits(&mut session, |tx| pairs.insert(tx, Pair { id: (5, 1), value: 5 }));
         for words in [0, 1, 3, 9, 40] {
-            let (range, message) = (OfWords(words), format!("edges of {words} and {words} words for keys of 2"));
-            refused(&message, || session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, range, Whole).count())));
-            refused(&message, || session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, Prefix(range), ()).count())));
-            refused(&message, || session.run(|tx| Ok::<_, Abort>(pairs.scan_rev(tx, range, Pair::VALUE).count())));
+            let (range, message) =
+                (OfWords(words), format!("edges of {words} and {words} words for keys of 2"));
+            refused(&message, || {
+                session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, range, Whole).count()))
+            });
+            refused(&message, || {
+                session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, Prefix(range), ()).count()))
+            });
+            refused(&message, || {
+                session.run(|tx| Ok::<_, Abort>(pairs.scan_rev(tx, range, Pair::VALUE).count()))
+            });
         }
         for words in [0, 2, 9, 40] {
-            let (range, message) = (OfWords(words), format!("edges of {words} and {words} words for keys of 1"));
-            refused(&message, || session.run(|tx| Ok::<_, Abort>(by_value.scan(tx, range, Whole).count())));
-            refused(&message, || session.run(|tx| Ok::<_, Abort>(by_value.scan_rev(tx, range, ()).count())));
+            let (range, message) =
+                (OfWords(words), format!("edges of {words} and {words} words for keys of 1"));
+            refused(&message, || {
+                session.run(|tx| Ok::<_, Abort>(by_value.scan(tx, range, Whole).count()))
+            });
+            refused(&message, || {
+                session.run(|tx| Ok::<_, Abort>(by_value.scan_rev(tx, range, ()).count()))
+            });
         }
-        let found = commits(&mut session, |tx| pairs.scan(tx, OfWords(2), Whole).collect::<Result<Vec<_>, _>>());
+        let found = commits(&mut session, |tx| {
+            pairs.scan(tx, OfWords(2), Whole).collect::<Result<Vec<_>, _>>()
+        });
         assert_eq!(found, [((5, 1), Pair { id: (5, 1), value: 5 })]);
     }
 }
@@ -128,11 +145,20 @@ fn a_column_beyond_its_group_is_refused() {
 fn a_derived_column_beyond_its_group_is_not_updated() {
     let sizes: [Size; 2] = [<u64 as ColumnType>::SIZE, <[u64; 9] as ColumnType>::SIZE];
     let beyond = "reaches beyond its group";
-    refused(beyond, || Column::<Pair, [u64; 9]>::derived(0, Packing::new([sizes[0]]), 0, "value").place());
-    refused(beyond, || Column::<Pair, u64>::derived(0, Packing::new([sizes[1], sizes[0]]), 1, "value").place());
-    refused(beyond, || Column::<Pair, u64>::derived(1, Packing::new([sizes[0]]), 0, "value").place());
+    refused(beyond, || {
+        Column::<Pair, [u64; 9]>::derived(0, Packing::new([sizes[0]]), 0, "value").place()
+    });
+    refused(beyond, || {
+        Column::<Pair, u64>::derived(0, Packing::new([sizes[1], sizes[0]]), 1, "value").place()
+    });
+    refused(beyond, || {
+        Column::<Pair, u64>::derived(1, Packing::new([sizes[0]]), 0, "value").place()
+    });
     refused("as its bits need", || Packing::new([<Wordy<0> as ColumnType>::SIZE]));
-    assert_eq!(Column::<Pair, u64>::derived(0, Packing::new([sizes[0]]), 0, "value").place(), Pair::VALUE.place());
+    assert_eq!(
+        Column::<Pair, u64>::derived(0, Packing::new([sizes[0]]), 0, "value").place(),
+        Pair::VALUE.place()
+    );
 }
 
 /// An image that has fewer words each time it is asked for them.
@@ -196,9 +222,12 @@ impl ForProtocol for ImagesOfOtherWords {
         let message = "another number of words than before";
         refused(message, || session.run(|tx| rows.insert(tx, Shrunk(2, 2))));
         refused(message, || session.run(|tx| rows.put(tx, Shrunk(1, 2))));
-        refused(message, || session.run(|tx| rows.modify(tx, &1, Whole, |row| row.1 = 3).map(drop)));
+        refused(message, || {
+            session.run(|tx| rows.modify(tx, &1, Whole, |row| row.1 = 3).map(drop))
+        });
         SHRUNK.set(0);
-        let found = commits(&mut session, |tx| Ok((rows.get(tx, &1, Whole)?, rows.get(tx, &2, Whole)?)));
+        let found =
+            commits(&mut session, |tx| Ok((rows.get(tx, &1, Whole)?, rows.get(tx, &2, Whole)?)));
         assert_eq!(found, (Some(Shrunk(1, 1)), None));
         commits(&mut session, |tx| rows.insert(tx, Shrunk(2, 2)));
     }
@@ -255,8 +284,14 @@ fn keys_of_false_widths_are_refused() {
     let db = Database::new();
     let problem = |error: Option<Error>| error.expect("it is refused").to_string();
     let longer = problem(db.table::<Keyed<3, 64>>("longer").err());
-    assert!(longer.contains("its key has 3 words, but `Key::WIDTHS` has the widths of 1"), "{longer}");
-    for wide in [problem(db.table::<Keyed<1, 65>>("wide").err()), problem(db.table::<Keyed<1, 0>>("none").err())] {
+    assert!(
+        longer.contains("its key has 3 words, but `Key::WIDTHS` has the widths of 1"),
+        "{longer}"
+    );
+    for wide in [
+        problem(db.table::<Keyed<1, 65>>("wide").err()),
+        problem(db.table::<Keyed<1, 0>>("none").err()),
+    ] {
         assert!(wide.contains("1 to 64 are possible"), "{wide}");
     }
     assert!(db.table::<Keyed<1, 64>>("right").is_ok());

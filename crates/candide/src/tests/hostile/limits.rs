@@ -1,4 +1,5 @@
-//! Every memory limit from nothing to just enough: what is refused is refused whole, and nothing is lost.
+//! Every memory limit from nothing to just enough: what is refused is refused whole, and nothing is
+//! lost.
 //!
 //! `CANDIDE_STRESS=n` tries n times as many limits, and `CANDIDE_SHORT=1` a twentieth.
 
@@ -17,8 +18,8 @@ use std::collections::BTreeMap;
 const TRANSACTIONS: u64 = 1_000;
 /// Limits that each protocol is tried with.
 const LIMITS: usize = 1_000;
-/// What may be taken beyond the limit to finish what has begun (a bucket half moved): a span of 64 KiB for each index that
-/// is hashed.
+/// What may be taken beyond the limit to finish what has begun (a bucket half moved): a span of 64
+/// KiB for each index that is hashed.
 const BEYOND: usize = 2 * (64 << 10);
 
 type Key = (u8, u16);
@@ -48,7 +49,8 @@ fn script() -> Vec<Step> {
         let number = if random.below(3) == 0 { random.below(number + 1) } else { number };
         ((number % 3) as u8, (number / 3) as u16)
     };
-    let keys: Vec<[Key; 2]> = (0..TRANSACTIONS).map(|number| [key(3 * number), key(3 * number + 1)]).collect();
+    let keys: Vec<[Key; 2]> =
+        (0..TRANSACTIONS).map(|number| [key(3 * number), key(3 * number + 1)]).collect();
     let step = |[first, second]: [Key; 2]| {
         let place = (random.below(9) as u8, random.below(9) as i8);
         Step { kind: random.below(8), first, second, place }
@@ -65,7 +67,11 @@ impl<P: Protocol> Room<P> {
         let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).seed(1).build()?;
         let parcels = db.table::<Parcel>("parcels")?;
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique())?;
-        parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())?;
+        parcels.create_index(
+            "by_place",
+            (Parcel::SHELF, Parcel::OWNER),
+            IndexOptions::ordered(),
+        )?;
         let session = db.session()?;
         Ok(Room { db, parcels, session, rows: Model::new(), refused: 0 })
     }
@@ -87,7 +93,9 @@ impl<P: Protocol> Room<P> {
 
     fn check(&mut self) {
         let mut rows = Model::new();
-        self.parcels.for_each_quiescent(|row| assert!(rows.insert(row.key(), *row).is_none())).unwrap();
+        self.parcels
+            .for_each_quiescent(|row| assert!(rows.insert(row.key(), *row).is_none()))
+            .unwrap();
         assert!(rows == self.rows, "{} rows, {} expected", rows.len(), self.rows.len());
         assert_entries_match_rows(&mut self.session, &self.parcels);
         assert_eq!(self.db.health().oldest_pin, None);
@@ -96,7 +104,11 @@ impl<P: Protocol> Room<P> {
     fn check_limit(&self, limit: usize) {
         // And for the deleted rows of each of three tables, where deletes make versions.
         let beyond = BEYOND + if P::VERSION_WORDS > 0 { 3 * (64 << 10) } else { 0 };
-        assert!(self.db.memory().reserved_bytes <= limit + beyond, "{:?} with a limit of {limit}", self.db.memory());
+        assert!(
+            self.db.memory().reserved_bytes <= limit + beyond,
+            "{:?} with a limit of {limit}",
+            self.db.memory()
+        );
     }
 
     /// Deletes everything; a delete needs no memory. Then nothing is left but what is free.
@@ -118,7 +130,11 @@ impl<P: Protocol> Room<P> {
 }
 
 /// One transaction; false if a refusal was caught and the rest committed instead.
-fn perform<P: Protocol>(parcels: &Table<Parcel, P>, tx: &Tx<'_, P>, step: &Step) -> Result<bool, Abort> {
+fn perform<P: Protocol>(
+    parcels: &Table<Parcel, P>,
+    tx: &Tx<'_, P>,
+    step: &Step,
+) -> Result<bool, Abort> {
     let Step { kind, first, second, place } = *step;
     match kind {
         // Two rows or none.
@@ -128,7 +144,8 @@ fn perform<P: Protocol>(parcels: &Table<Parcel, P>, tx: &Tx<'_, P>, step: &Step)
             }
         }
         3 => match parcels.insert_if_absent(tx, Parcel::new(first.0, first.1)) {
-            // A closure that goes on: what was refused has not begun, and the rest counts. Who is there is not in want of room.
+            // A closure that goes on: what was refused has not begun, and the rest counts. Who is
+            // there is not in want of room.
             Err(Abort::MemoryLimit) => {
                 assert_eq!(parcels.get(tx, &first, ())?, None);
                 return Ok(false);
@@ -183,7 +200,8 @@ impl ForProtocol for EveryLimit {
         let limits = if is_short() { LIMITS / 20 } else { LIMITS * stress() as usize };
         let (mut no_table, mut refusals) = (0, 0);
         for number in 0..=limits {
-            let limit = enough / limits * number + if number == limits { enough % limits } else { number % 7 };
+            let limit = enough / limits * number
+                + if number == limits { enough % limits } else { number % 7 };
             watchdog.step(format!("a limit of {limit} bytes under {}", P::NAME));
             let mut room = match Room::<P>::new(limit) {
                 Ok(room) => room,
@@ -197,17 +215,27 @@ impl ForProtocol for EveryLimit {
             room.check();
             let first = room.refused;
             refusals += first;
-            assert!(number < limits || first == 0, "{first} refusals though {enough} bytes are enough");
+            assert!(
+                number < limits || first == 0,
+                "{first} refusals though {enough} bytes are enough"
+            );
             room.check_limit(limit);
             room.clear();
-            // All that was deleted can be had again. (A little less: what is free may lie in another slab than what is wanted.)
+            // All that was deleted can be had again. (A little less: what is free may lie in
+            // another slab than what is wanted.)
             room.run(&script);
             room.check();
             let second = room.refused - first;
-            assert!(second <= first + first / 4 + 20, "{first} refusals and then {second} with a limit of {limit}");
+            assert!(
+                second <= first + first / 4 + 20,
+                "{first} refusals and then {second} with a limit of {limit}"
+            );
             room.clear();
         }
-        assert!(no_table > 0 && no_table < limits, "limits are to be tried on both sides of what the table needs");
+        assert!(
+            no_table > 0 && no_table < limits,
+            "limits are to be tried on both sides of what the table needs"
+        );
         assert!(refusals > limits, "only {refusals} refusals");
     }
 }
@@ -228,8 +256,8 @@ impl ForProtocol for InAndOut {
         let mut session = db.session().unwrap();
         let mut refused = 0;
         for number in 0..40_000 {
-            // Records are used again; each insert makes a version, and each delete. Not the first inserts: of seven, so that it is a delete
-            // that finds the last span used up.
+            // Records are used again; each insert makes a version, and each delete. Not the first
+            // inserts: of seven, so that it is a delete that finds the last span used up.
             let id = number % 7;
             match session.run(|tx| items.insert(tx, Item::new(id, 1))) {
                 Ok(()) => assert_eq!(session.run(|tx| items.delete(tx, &id)), Ok::<_, Abort>(())),
@@ -249,7 +277,8 @@ impl ForProtocol for InAndOut {
     }
 }
 
-/// No epoch passes, so nothing that was deleted comes back, and deletes go past the limit: inserts must not live on that.
+/// No epoch passes, so nothing that was deleted comes back, and deletes go past the limit: inserts
+/// must not live on that.
 #[test]
 #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
 fn deletes_past_the_limit_leave_no_room_for_inserts() {

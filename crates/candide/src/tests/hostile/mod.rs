@@ -1,8 +1,9 @@
-//! Hostile use: user code that panics wherever the engine calls it, threads that end badly, memory that runs out.
+//! Hostile use: user code that panics wherever the engine calls it, threads that end badly, memory
+//! that runs out.
 //!
-//! After each blow a thread of its own looks at everything: nothing has changed that was not committed, indexes and
-//! tables agree, nothing is locked or pinned, and later transactions commit. A watchdog ends the process, naming the
-//! step, should anything hang.
+//! After each blow a thread of its own looks at everything: nothing has changed that was not
+//! committed, indexes and tables agree, nothing is locked or pinned, and later transactions commit.
+//! A watchdog ends the process, naming the step, should anything hang.
 
 mod brittle;
 mod false_words;
@@ -16,7 +17,8 @@ use super::patience::eventually;
 use crate::protocol::Protocol;
 use crate::sync::Duration;
 use crate::{
-    Abort, Column, Database, Hashed, Index, IndexOptions, Ordered, Record, RunOptions, Session, Table, Tx, Whole,
+    Abort, Column, Database, Hashed, Index, IndexOptions, Ordered, Record, RunOptions, Session,
+    Table, Tx, Whole,
 };
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -42,7 +44,8 @@ fn demand_panic<T: std::fmt::Debug>(what: &str, body: impl FnOnce() -> T) {
 /// How often the watchdog looks.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Looks in one step of a test after which it hangs: two minutes of them, and more on a busy machine.
+/// Looks in one step of a test after which it hangs: two minutes of them, and more on a busy
+/// machine.
 const LOOKS_MAX: u32 = 600;
 
 /// Ends the process if a step takes too long: a test that hangs says nothing.
@@ -57,11 +60,17 @@ impl Watchdog {
         let watched = step.clone();
         std::thread::spawn(move || {
             loop {
-                if let Some((what, looks)) = &mut *watched.lock().unwrap_or_else(PoisonError::into_inner) {
+                if let Some((what, looks)) =
+                    &mut *watched.lock().unwrap_or_else(PoisonError::into_inner)
+                {
                     *looks += 1;
                     if *looks > LOOKS_MAX {
-                        // Not by a macro, which would write to where a test's output is kept until it ends.
-                        let _ = writeln!(std::io::stderr(), "hostile: nothing happens at {what}; giving up");
+                        // Not by a macro, which would write to where a test's output is kept until
+                        // it ends.
+                        let _ = writeln!(
+                            std::io::stderr(),
+                            "hostile: nothing happens at {what}; giving up"
+                        );
                         std::process::abort();
                     }
                 } else {
@@ -126,9 +135,11 @@ impl<P: Protocol> Scene<P> {
         let db = Database::<P>::builder().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let filed = db.table::<Filed>("filed").unwrap();
-        let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        let by_place =
-            parcels.create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered()).unwrap();
+        let by_code =
+            parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+        let by_place = parcels
+            .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
+            .unwrap();
         db.run(|tx| {
             parcels.insert_many(tx, (0..ROWS).map(|number| Parcel::new(1, number)))?;
             filed.insert_many(tx, (0..ROWS).map(|number| Parcel::new(1, number).into()))
@@ -137,7 +148,8 @@ impl<P: Protocol> Scene<P> {
         Scene { db, parcels, filed, by_code, by_place }
     }
 
-    /// A transaction of all kinds of operations, with scans held open through it; `between` runs before and after each.
+    /// A transaction of all kinds of operations, with scans held open through it; `between` runs
+    /// before and after each.
     fn script(&self, tx: &Tx<'_, P>, between: Between<'_, P>) -> Result<(), Abort> {
         let Scene { parcels, filed, by_code, by_place, .. } = self;
         let weightless = |district, number| Parcel { weight: 0, ..Parcel::new(district, number) };
@@ -185,7 +197,10 @@ impl<P: Protocol> Scene<P> {
         parcels.update_with(tx, &next.0, Bump)?;
         between(tx)?;
         assert_eq!(parcels.insert(tx, Parcel::new(1, 4)), Err(Abort::Duplicate));
-        assert_eq!(filed.insert(tx, Filed { number: 90, ..Parcel::new(1, 4).into() }), Err(Abort::NotUnique));
+        assert_eq!(
+            filed.insert(tx, Filed { number: 90, ..Parcel::new(1, 4).into() }),
+            Err(Abort::NotUnique)
+        );
         between(tx)?;
         let coded = by_code.find(tx, &1_005)?.expect("it is there");
         coded.update((Parcel::WEIGHT.sub(2), Parcel::NOTE.set(5)))?;
@@ -230,7 +245,8 @@ impl<P: Protocol> Scene<P> {
         let parcels = wanted.0.iter().map(|row| row.weight);
         let weight: i64 = parcels.chain(wanted.1.iter().map(|row| row.weight)).sum();
         assert_eq!(weight, WEIGHT);
-        let by_index = |tx: &Tx<'_, P>| self.by_place.scan(tx, .., Whole).map(|row| Ok(row?.1)).collect();
+        let by_index =
+            |tx: &Tx<'_, P>| self.by_place.scan(tx, .., Whole).map(|row| Ok(row?.1)).collect();
         let mut by_index: Vec<Parcel> = commits(&mut session, by_index);
         by_index.sort_by_key(Record::key);
         assert_eq!(by_index, wanted.0);
@@ -239,7 +255,8 @@ impl<P: Protocol> Scene<P> {
         assert_eq!(self.rows(), *wanted);
     }
 
-    /// Writes every cell that the script writes or might have left locked, and with `sign` the other way round undoes it.
+    /// Writes every cell that the script writes or might have left locked, and with `sign` the
+    /// other way round undoes it.
     fn write_everything(&self, session: &mut Session<P>, rows: &Rows, sign: i64) {
         let newcomers = || (0..5).map(|number| (3, number)).chain([(1, 50), (4, 1)]);
         commits(session, |tx| {
@@ -270,9 +287,12 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-/// Runs a transaction that nothing stands in the way of: in few attempts. But the advancer may be burying what it meets, and be stopped
-/// amid that by a busy machine; then it is tried again.
-fn commits<T, P: Protocol>(session: &mut Session<P>, mut body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> T {
+/// Runs a transaction that nothing stands in the way of: in few attempts. But the advancer may be
+/// burying what it meets, and be stopped amid that by a busy machine; then it is tried again.
+fn commits<T, P: Protocol>(
+    session: &mut Session<P>,
+    mut body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+) -> T {
     let options = RunOptions::new().attempts_max(50);
     let mut committed = None;
     eventually("a later transaction commits", || {

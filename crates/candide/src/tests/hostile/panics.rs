@@ -51,14 +51,18 @@ fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
             std::mem::forget(scan);
             deliberate()
         }),
-        ("an updater that panics at commit", |scene, tx| scene.parcels.update_with(tx, &BYSTANDER, Boom)),
+        ("an updater that panics at commit", |scene, tx| {
+            scene.parcels.update_with(tx, &BYSTANDER, Boom)
+        }),
         ("an updater that panics when its effect is read", |scene, tx| {
             scene.parcels.update_with(tx, &BYSTANDER, Boom)?;
             scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)
         }),
         ("an updater whose panic at a read the closure has caught", |scene, tx| {
             scene.parcels.update_with(tx, &BYSTANDER, Boom)?;
-            let read = catch_unwind(AssertUnwindSafe(|| scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT)));
+            let read = catch_unwind(AssertUnwindSafe(|| {
+                scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT)
+            }));
             // A protocol that applies updates at once keeps the panic for the end.
             assert!(matches!(read, Err(_) | Ok(Err(Abort::Guard))));
             Ok(())
@@ -67,19 +71,27 @@ fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
             scene.filed.modify(tx, &BYSTANDER, (Filed::CODE, Filed::NOTE), |_| deliberate())
         }),
         ("an iterator given to insert_many", |scene, tx| {
-            let rows = (60..).map(|number| if number < 63 { Parcel::new(1, number) } else { deliberate() });
+            let rows = (60..)
+                .map(|number| if number < 63 { Parcel::new(1, number) } else { deliberate() });
             scene.parcels.insert_many(tx, rows)
         }),
         ("an iterator that uses the transaction before it panics", |scene, tx| {
             let rows = (60..).map(|number| {
                 scene.parcels.delete_if_present(tx, &(1, 9)).expect("nobody is in the way");
-                scene.filed.insert(tx, Parcel::new(1, number).into()).expect("nobody is in the way");
+                scene
+                    .filed
+                    .insert(tx, Parcel::new(1, number).into())
+                    .expect("nobody is in the way");
                 if number < 62 { Filed::from(Parcel::new(1, number + 500)) } else { deliberate() }
             });
             scene.filed.insert_many(tx, rows)
         }),
         ("a closure within a scan", |scene, tx| {
-            scene.parcels.scan_rev(tx, .., Whole).skip(3).try_for_each(|row| row.map(|_| deliberate()))
+            scene
+                .parcels
+                .scan_rev(tx, .., Whole)
+                .skip(3)
+                .try_for_each(|row| row.map(|_| deliberate()))
         }),
         ("a second panic after one that the closure has caught", |scene, tx| {
             let modify = || scene.parcels.modify(tx, &BYSTANDER, Parcel::CODE, |_| deliberate());
@@ -161,7 +173,8 @@ impl ForProtocol for PanicsEverywhere {
                     })
                 });
                 // The session is as good as new, too.
-                let stopped = session.run(|tx| scene.script(tx, &|_| Ok(())).and(Err(Abort::NotFound)));
+                let stopped =
+                    session.run(|tx| scene.script(tx, &|_| Ok(())).and(Err(Abort::NotFound)));
                 assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "after {step}");
                 drop(session);
                 scene.assert_unharmed(&rows, &step);
@@ -189,8 +202,12 @@ impl ForProtocol for PanicsBehindErrors {
         let refused = || Parcel::WEIGHT.sub(1_000).at_least(0);
         let ends: [(&str, Attack<P>); 3] = [
             ("an error of the closure's own", |_, _| Err(Abort::NotFound)),
-            ("what a read says", |scene, tx| scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)),
-            ("a scan", |scene, tx| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(drop))),
+            ("what a read says", |scene, tx| {
+                scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)
+            }),
+            ("a scan", |scene, tx| {
+                scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(drop))
+            }),
         ];
         for (what, end) in ends {
             demand_panic(what, || {
@@ -218,11 +235,15 @@ impl ForProtocol for DoomedPanics {
         let (scene, places) = (Scene::<P>::new(), places::<P>());
         let other = RefCell::new(scene.db.session().unwrap());
         for number in 0..places {
-            let step = format!("a panic of a doomed attempt, before operation {number}, under {}", P::NAME);
+            let step = format!(
+                "a panic of a doomed attempt, before operation {number}, under {}",
+                P::NAME
+            );
             watchdog.step(step.as_str());
             let (passed, attempts, has_changed) = (Cell::new(0), Cell::new(0), Cell::new(false));
-            // The notes of two rows are always the same, but one is read before both change, and one after. A read may meet a conflict
-            // of another kind, while something is collected; then that is done at the next place.
+            // The notes of two rows are always the same, but one is read before both change, and
+            // one after. A read may meet a conflict of another kind, while something is collected;
+            // then that is done at the next place.
             let between = |tx: &Tx<'_, P>| {
                 if passed.replace(passed.get() + 1) < number || has_changed.get() {
                     return Ok(());
@@ -234,7 +255,11 @@ impl ForProtocol for DoomedPanics {
                 });
                 assert_eq!(changed, Ok::<_, Abort>(()));
                 has_changed.set(true);
-                if scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)? == before { Ok(()) } else { deliberate() }
+                if scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)? == before {
+                    Ok(())
+                } else {
+                    deliberate()
+                }
             };
             let mut session = scene.db.session().unwrap();
             let stopped = session.run(|tx| {
@@ -266,20 +291,31 @@ impl ForProtocol for CaughtPanics {
         // What a closure catches itself is its own business: what had been done stays, and commits.
         let committed = scene.db.run(|tx| {
             scene.parcels.update(tx, &BYSTANDER, Parcel::COUNT.add(5))?;
-            let fall = |body: &dyn Fn() -> Result<(), Abort>| assert!(catch_unwind(AssertUnwindSafe(body)).is_err());
-            fall(&|| scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::CODE), |_| deliberate()));
+            let fall = |body: &dyn Fn() -> Result<(), Abort>| {
+                assert!(catch_unwind(AssertUnwindSafe(body)).is_err())
+            };
+            fall(&|| {
+                scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::CODE), |_| deliberate())
+            });
             let rekey = |(note, number): &mut (_, _)| (*note, *number) = (99, 99);
             fall(&|| scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::NUMBER), rekey));
             fall(&|| {
-                let rows = (60..).map(|number| if number < 62 { Parcel::new(1, number) } else { deliberate() });
+                let rows = (60..)
+                    .map(|number| if number < 62 { Parcel::new(1, number) } else { deliberate() });
                 scene.parcels.insert_many(tx, rows)
             });
-            fall(&|| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(|_| deliberate())));
+            fall(&|| {
+                scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(|_| deliberate()))
+            });
             scene.parcels.delete(tx, &(1, 61))?;
             scene.parcels.modify(tx, &(1, 60), Parcel::WEIGHT, |weight| *weight = 0)
         });
         assert_eq!(committed, Ok(()));
-        rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER).expect("it is there").count += 5;
+        rows.0
+            .iter_mut()
+            .find(|row| (row.district, row.number) == BYSTANDER)
+            .expect("it is there")
+            .count += 5;
         rows.0.push(Parcel { weight: 0, ..Parcel::new(1, 60) });
         scene.assert_unharmed(&rows, "caught panics");
     }
@@ -317,7 +353,11 @@ impl ForProtocol for PanickingEffects {
             });
             // It had committed; the later effect was dropped unrun.
             assert_eq!((ran.get(), Rc::strong_count(&ran)), (1, 1));
-            rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER).expect("it is there").note += 1;
+            rows.0
+                .iter_mut()
+                .find(|row| (row.district, row.number) == BYSTANDER)
+                .expect("it is there")
+                .note += 1;
             scene.assert_unharmed(&rows, "a panicking effect");
         }
     }
@@ -349,10 +389,14 @@ impl ForProtocol for PanickingReports {
             demand_panic("a report", || {
                 session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
                     let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
-                    // On a thread of its own: here it would in the end wait for the transaction that it is in.
+                    // On a thread of its own: here it would in the end wait for the transaction
+                    // that it is in.
                     let parcels = &scene.parcels;
-                    let mut add = || other.run(|tx| parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)));
-                    std::thread::scope(|scope| scope.spawn(&mut add).join().expect("it does not panic"))?;
+                    let mut add =
+                        || other.run(|tx| parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)));
+                    std::thread::scope(|scope| {
+                        scope.spawn(&mut add).join().expect("it does not panic")
+                    })?;
                     scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))
                 })
             });
@@ -390,7 +434,11 @@ impl ForProtocol for DroppedValues {
             })
         });
         drop(other);
-        rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER).expect("it is there").note += 1;
+        rows.0
+            .iter_mut()
+            .find(|row| (row.district, row.number) == BYSTANDER)
+            .expect("it is there")
+            .note += 1;
         scene.assert_unharmed(&rows, "a dropped result");
     }
 }
@@ -413,11 +461,14 @@ impl ForProtocol for LoadsThatPanic {
                 if number < share(3_000) { row } else { deliberate() }
             });
             let workers = std::num::NonZeroUsize::new(workers).expect("not zero");
-            demand_panic("a load", || scene.parcels.load(rows, crate::LoadOptions::new().workers(workers)));
+            demand_panic("a load", || {
+                scene.parcels.load(rows, crate::LoadOptions::new().workers(workers))
+            });
             // What was committed before stays.
             scene.assert_unharmed(&scene.rows(), "a load");
             let panicking = |_: usize| deliberate();
-            let rows = (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) }));
+            let rows =
+                (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) }));
             let rows = rows.take(share(3_000));
             let options = crate::LoadOptions::new().workers(workers).progress(&panicking);
             demand_panic("a load's progress", || scene.filed.load(rows, options));
@@ -435,7 +486,10 @@ fn a_load_that_panics_leaves_what_it_had_committed() {
 fn a_panic_that_is_not_ours_is_told_from_one_that_is() {
     let caught = catch_unwind(|| demand_panic("nothing", || 1));
     assert!(
-        caught.expect_err("nothing panicked").downcast_ref::<String>().is_some_and(|text| text.contains("nothing"))
+        caught
+            .expect_err("nothing panicked")
+            .downcast_ref::<String>()
+            .is_some_and(|text| text.contains("nothing"))
     );
     assert!(catch_unwind(|| deliberate()).expect_err("it panics").is::<Deliberate>());
 }

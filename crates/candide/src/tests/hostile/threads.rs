@@ -1,4 +1,5 @@
-//! Threads that end badly: unwinding, with sessions forgotten, with sessions destroyed as the thread goes.
+//! Threads that end badly: unwinding, with sessions forgotten, with sessions destroyed as the
+//! thread goes.
 
 use super::{Deliberate, Scene, Watchdog, deliberate};
 use crate::protocol::Protocol;
@@ -45,9 +46,11 @@ impl ForProtocol for Unwinding {
             let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
             join_panicking(std::thread::spawn(move || {
                 let mut session = db.session().unwrap();
-                let changed = session.run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
+                let changed = session
+                    .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
                 assert_eq!(changed, Ok::<_, Abort>(()));
-                let changed = session.run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
+                let changed = session
+                    .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
                 assert_eq!(changed, Ok::<_, Abort>(()));
                 deliberate()
             }));
@@ -73,7 +76,8 @@ impl ForProtocol for Moved {
         for _ in 0..5 {
             std::thread::scope(|scope| {
                 let panicking = scope.spawn(|| {
-                    let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let mut session =
+                        session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     let _: Result<(), Abort> = session.run(|tx| {
                         scene.parcels.put(tx, Parcel::new(6, 1))?;
                         scene.filed.delete(tx, &(1, 1))?;
@@ -83,8 +87,12 @@ impl ForProtocol for Moved {
                 assert!(panicking.join().is_err());
             });
             let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let there = session
-                .run(|tx| Ok::<_, Abort>((scene.parcels.get(tx, &(6, 1), ())?, scene.filed.get(tx, &(1, 1), ())?)));
+            let there = session.run(|tx| {
+                Ok::<_, Abort>((
+                    scene.parcels.get(tx, &(6, 1), ())?,
+                    scene.filed.get(tx, &(1, 1), ())?,
+                ))
+            });
             assert_eq!(there, Ok((None, Some(()))));
         }
         drop(session);
@@ -132,7 +140,11 @@ impl ForProtocol for Forgotten {
         }
         // Whoever forgets a session leaks it, but not what it has deleted.
         watchdog.step(format!("collection for forgotten sessions under {}", P::NAME));
-        eventually_with("what they left", || scene.db.memory().garbage, || scene.db.memory().garbage == 0);
+        eventually_with(
+            "what they left",
+            || scene.db.memory().garbage,
+            || scene.db.memory().garbage == 0,
+        );
     }
 }
 
@@ -173,7 +185,8 @@ impl ForProtocol for EndingThreads {
                     static WILL: RefCell<Option<Box<dyn std::any::Any>>> = const { RefCell::new(None) };
                 }
                 let used = |db: &Database<P>| db.run(|tx| parcels.read(tx, &(1, 1), Parcel::NOTE));
-                // Made before or after the list of sessions that the thread keeps, so destroyed after or before it.
+                // Made before or after the list of sessions that the thread keeps, so destroyed
+                // after or before it.
                 if number % 2 == 0 && !db.properties().one_session {
                     used(&db).unwrap_or_else(|e: Abort| panic!("{e}"));
                 }
@@ -189,8 +202,15 @@ impl ForProtocol for EndingThreads {
                 });
             }));
             let wills = if scene.db.properties().one_session { 1 } else { 2 };
-            rows.0.iter_mut().find(|row| (row.district, row.number) == (1, 1)).expect("it is there").note += wills;
-            scene.assert_unharmed(&rows, "a thread that ended in a panic with a session in its storage");
+            rows.0
+                .iter_mut()
+                .find(|row| (row.district, row.number) == (1, 1))
+                .expect("it is there")
+                .note += wills;
+            scene.assert_unharmed(
+                &rows,
+                "a thread that ended in a panic with a session in its storage",
+            );
         }
     }
 }
@@ -215,16 +235,21 @@ impl ForProtocol for Crowd {
                     scope.spawn(move || {
                         for round in 0..60 {
                             let passed = std::cell::Cell::new(0);
-                            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                                scene.db.run(|tx| {
-                                    let between = |_: &crate::Tx<'_, P>| {
-                                        let now = passed.replace(passed.get() + 1);
-                                        if now == (7 * thread + round) % 25 { deliberate() } else { Ok(()) }
-                                    };
-                                    passed.set(0);
-                                    scene.script(tx, &between).and(Err(Abort::NotFound))
-                                })
-                            }));
+                            let ended =
+                                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                                    scene.db.run(|tx| {
+                                        let between = |_: &crate::Tx<'_, P>| {
+                                            let now = passed.replace(passed.get() + 1);
+                                            if now == (7 * thread + round) % 25 {
+                                                deliberate()
+                                            } else {
+                                                Ok(())
+                                            }
+                                        };
+                                        passed.set(0);
+                                        scene.script(tx, &between).and(Err(Abort::NotFound))
+                                    })
+                                }));
                             match ended {
                                 Ok(stopped) => assert_eq!(stopped, Err::<(), _>(Abort::NotFound)),
                                 Err(panic) => assert!(panic.is::<Deliberate>()),
@@ -255,13 +280,18 @@ impl ForProtocol for NoGarbage {
             join_panicking(std::thread::spawn(move || {
                 let mut session = db.session().unwrap();
                 let _: Result<(), Abort> = session.run(|tx| {
-                    parcels.insert_many(tx, (0..40).map(|row| Parcel::new(9, 40 * number + row)))?;
+                    parcels
+                        .insert_many(tx, (0..40).map(|row| Parcel::new(9, 40 * number + row)))?;
                     deliberate()
                 });
             }));
         }
         watchdog.step(format!("burial behind dead threads under {}", P::NAME));
-        eventually_with("what they left", || scene.db.memory().garbage, || scene.db.memory().garbage == 0);
+        eventually_with(
+            "what they left",
+            || scene.db.memory().garbage,
+            || scene.db.memory().garbage == 0,
+        );
         let mut session = scene.db.session().unwrap();
         let linked = crate::tests::entries::linked_records(&mut session, &scene.parcels);
         assert_eq!(linked, 3 * usize::from(super::ROWS), "rows and their entries in two indexes");

@@ -1,9 +1,10 @@
 //! Schedules: choosing them, counting the distinct ones, and replaying one.
 //!
-//! A schedule is the sequence of tasks that the scheduler let go on, one step after another. Two kinds take turns: random
-//! ones, of which each has a patience of its own (the mean number of steps that a task goes on for, from one to sixty-four),
-//! and those of probabilistic concurrency testing [BK10], in which the task of highest priority goes on until one of a few
-//! random moments takes its priority away.
+//! A schedule is the sequence of tasks that the scheduler let go on, one step after another. Two
+//! kinds take turns: random ones, of which each has a patience of its own (the mean number of steps
+//! that a task goes on for, from one to sixty-four), and those of probabilistic concurrency testing
+//! [BK10], in which the task of highest priority goes on until one of a few random moments takes
+//! its priority away.
 
 use crate::sync::{Instant, Random};
 use shuttle::scheduler::{PctScheduler, Schedule, Scheduler, Task, TaskId};
@@ -24,7 +25,8 @@ pub(super) struct Budget {
     pub(super) schedules: u64,
     /// No more after this.
     pub(super) until: Option<Instant>,
-    /// Whether the number of each is printed before it is run, so that it is known if the process does not survive it.
+    /// Whether the number of each is printed before it is run, so that it is known if the process
+    /// does not survive it.
     pub(super) traced: bool,
     /// The bits of a seed by which schedules of the same steps differ.
     pub(super) options: u64,
@@ -49,7 +51,8 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// From what `Display` prints: `seed:steps`, where steps are letters, one for each task, with how often in a row.
+    /// From what `Display` prints: `seed:steps`, where steps are letters, one for each task, with
+    /// how often in a row.
     pub(super) fn parse(text: &str) -> Option<Choices> {
         let (seed, steps) = text.split_once(':')?;
         let mut choices = Choices { seed: seed.parse().ok()?, steps: Vec::new() };
@@ -78,7 +81,8 @@ impl std::fmt::Display for Choices {
     }
 }
 
-/// What is noted of the executions. Not part of what is explored, so its lock is the standard library's.
+/// What is noted of the executions. Not part of what is explored, so its lock is the standard
+/// library's.
 #[derive(Debug, Default)]
 struct Log {
     run: u64,
@@ -134,9 +138,17 @@ impl Scheduler for Watch {
         Some(schedule)
     }
 
-    fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, is_yielding: bool) -> Option<TaskId> {
+    fn next_task(
+        &mut self,
+        runnable: &[&Task],
+        current: Option<TaskId>,
+        is_yielding: bool,
+    ) -> Option<TaskId> {
         let task = self.way().next_task(runnable, current, is_yielding)?;
-        let number = u8::try_from(usize::from(task)).ok().filter(|number| *number < 26).expect("scenes are small");
+        let number = u8::try_from(usize::from(task))
+            .ok()
+            .filter(|number| *number < 26)
+            .expect("scenes are small");
         lock(&self.log).current.steps.push(number);
         Some(task)
     }
@@ -158,7 +170,12 @@ impl Scheduler for Patient {
         Some(Schedule::new(0))
     }
 
-    fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, is_yielding: bool) -> Option<TaskId> {
+    fn next_task(
+        &mut self,
+        runnable: &[&Task],
+        current: Option<TaskId>,
+        is_yielding: bool,
+    ) -> Option<TaskId> {
         let stays = current.filter(|current| runnable.iter().any(|task| task.id() == *current));
         if let Some(current) = stays.filter(|_| !is_yielding)
             && self.random.below(self.patience) != 0
@@ -166,9 +183,13 @@ impl Scheduler for Patient {
             return Some(current);
         }
         // Who yields waits for somebody else.
-        let others: Vec<TaskId> = runnable.iter().map(|task| task.id()).filter(|id| stays != Some(*id)).collect();
+        let others: Vec<TaskId> =
+            runnable.iter().map(|task| task.id()).filter(|id| stays != Some(*id)).collect();
         match stays {
-            Some(current) if others.is_empty() || !is_yielding && self.random.below(runnable.len() as u64) == 0 => {
+            Some(current)
+                if others.is_empty()
+                    || !is_yielding && self.random.below(runnable.len() as u64) == 0 =>
+            {
                 Some(current)
             }
             _ => Some(others[self.random.below(others.len() as u64) as usize]),
@@ -191,8 +212,14 @@ impl Scheduler for Replay {
         Some(Schedule::new(0))
     }
 
-    fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, _: bool) -> Option<TaskId> {
-        let wanted = self.choices.steps.get(self.step).map(|number| TaskId::from(usize::from(*number)));
+    fn next_task(
+        &mut self,
+        runnable: &[&Task],
+        current: Option<TaskId>,
+        _: bool,
+    ) -> Option<TaskId> {
+        let wanted =
+            self.choices.steps.get(self.step).map(|number| TaskId::from(usize::from(*number)));
         let there = |id: &TaskId| runnable.iter().any(|task| task.id() == *id);
         if let Some(next) = wanted.filter(there) {
             self.step += 1;
@@ -203,7 +230,10 @@ impl Scheduler for Replay {
             self.step = self.choices.steps.len();
         }
         // Everybody in turn, so that it ends.
-        let next = runnable.iter().map(|task| task.id()).find(|id| current.is_some_and(|current| *id > current));
+        let next = runnable
+            .iter()
+            .map(|task| task.id())
+            .find(|id| current.is_some_and(|current| *id > current));
         Some(next.unwrap_or(runnable[0].id()))
     }
 
@@ -212,8 +242,13 @@ impl Scheduler for Replay {
     }
 }
 
-/// Plays a scene, which is given a seed for its own choices, under schedules that `seed` leads to, until one fails.
-pub(super) fn explore(budget: Budget, seed: u64, scene: impl Fn(u64) + Send + Sync + 'static) -> Explored {
+/// Plays a scene, which is given a seed for its own choices, under schedules that `seed` leads to,
+/// until one fails.
+pub(super) fn explore(
+    budget: Budget,
+    seed: u64,
+    scene: impl Fn(u64) + Send + Sync + 'static,
+) -> Explored {
     let mut seeds = Random::seeded(seed);
     let mut ways: Vec<Box<dyn Scheduler + Send>> = Vec::new();
     for depth in DEPTHS {
@@ -225,7 +260,8 @@ pub(super) fn explore(budget: Budget, seed: u64, scene: impl Fn(u64) + Send + Sy
 
 /// Plays a scene once as it was played before.
 pub(super) fn replay(choices: Choices, scene: impl Fn(u64) + Send + Sync + 'static) -> Explored {
-    let (seed, budget) = (choices.seed, Budget { schedules: 1, until: None, traced: false, options: 0 });
+    let (seed, budget) =
+        (choices.seed, Budget { schedules: 1, until: None, traced: false, options: 0 });
     run(vec![Box::new(Replay { choices, step: 0 })], budget, Random::seeded(0), Some(seed), scene)
 }
 
@@ -255,7 +291,10 @@ fn run(
         })
     });
     let failure = played.join().err().map(|panic| {
-        let texts = [panic.downcast_ref::<String>().map(String::as_str), panic.downcast_ref::<&str>().copied()];
+        let texts = [
+            panic.downcast_ref::<String>().map(String::as_str),
+            panic.downcast_ref::<&str>().copied(),
+        ];
         texts.into_iter().flatten().next().unwrap_or("a panic without words").to_string()
     });
     let mut log = lock(&log);
@@ -289,18 +328,25 @@ fn shuttle_finds_a_lost_increment_and_replays_it() {
         });
         assert_eq!(count.load(Ordering::SeqCst), 2, "an increment is lost");
     };
-    let explored = explore(Budget { schedules: 1_000, until: None, traced: false, options: 0 }, 1, scene);
+    let explored =
+        explore(Budget { schedules: 1_000, until: None, traced: false, options: 0 }, 1, scene);
     let (choices, text) = explored.failure.expect("one in a few schedules shows it");
-    assert!(text.contains("an increment is lost") && explored.run < 100, "{text} after {}", explored.run);
+    assert!(
+        text.contains("an increment is lost") && explored.run < 100,
+        "{text} after {}",
+        explored.run
+    );
     let again = replay(Choices::parse(&choices.to_string()).expect("printed a moment ago"), scene);
     assert!(again.failure.is_some_and(|(_, text)| text.contains("an increment is lost")));
-    // A scene of few schedules is seen in few, with eight ways to build what it plays with, however often it is played.
+    // A scene of few schedules is seen in few, with eight ways to build what it plays with, however
+    // often it is played.
     let small = |_: u64| {
         let other = thread::spawn(|| {});
         thread::yield_now();
         other.join().unwrap();
     };
-    let explored = explore(Budget { schedules: 200, until: None, traced: false, options: 7 }, 1, small);
+    let explored =
+        explore(Budget { schedules: 200, until: None, traced: false, options: 7 }, 1, small);
     assert!(explored.failure.is_none() && explored.run == 200, "{explored:?}");
     assert!((2..=16).contains(&explored.distinct), "{explored:?}");
 }

@@ -29,7 +29,8 @@ fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
         let first = row.get(Whole)?;
         stage.pass();
         let seen = [first, row.get(Whole)?];
-        // Asked of attempts that are going to fail, too: they may see the row of another time, not another row.
+        // Asked of attempts that are going to fail, too: they may see the row of another time, not
+        // another row.
         other = seen.into_iter().flatten().find(|row| row.count != count_of(key)).or(other);
         items.put(tx, Item::new(note, seen.iter().flatten().count() as i64))?;
         Ok(seen)
@@ -38,7 +39,8 @@ fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
     assert_eq!(seen[0], seen[1], "one transaction, two states");
 }
 
-/// Rows are deleted and buried, and others are made where they were, while their keys are looked for.
+/// Rows are deleted and buried, and others are made where they were, while their keys are looked
+/// for.
 pub(super) fn reuse<P: Protocol>() -> Scene<P> {
     Scene::new("reuse")
         .before(|me| (0..3).for_each(|key| insert(me, key)))
@@ -47,7 +49,8 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
                 me.remember_place(key);
                 delete(me, key);
                 (0..2).for_each(|_| me.pass());
-                // A key that was never there: if its record is where one was, it is not because the tombstone was taken over.
+                // A key that was never there: if its record is where one was, it is not because the
+                // tombstone was taken over.
                 insert(me, 10 + key);
                 me.remember_place(10 + key);
             }
@@ -67,7 +70,8 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
         .shows("memory used again")
 }
 
-/// A tombstone is buried and another row made where it was, under the eyes of one reader and nobody else.
+/// A tombstone is buried and another row made where it was, under the eyes of one reader and nobody
+/// else.
 pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
     Scene::peaceful("stale-handle")
         .before(|me| {
@@ -86,7 +90,8 @@ pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
                 let row = items.find(tx, &0)?;
                 let first = row.get(Whole)?;
                 (0..3).try_for_each(|_| items.get(tx, &1, ()).map(drop))?;
-                // Asked of attempts that are going to fail, too: they may see the row of another time, not another row.
+                // Asked of attempts that are going to fail, too: they may see the row of another
+                // time, not another row.
                 other = first.or(row.get(Whole)?).filter(|row| row.count != count_of(0)).or(other);
                 Ok(())
             });
@@ -95,7 +100,8 @@ pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
         .shows("burial")
 }
 
-/// A key is deleted and made again and again, by two threads, while epochs pass: the new row is never older than the old one.
+/// A key is deleted and made again and again, by two threads, while epochs pass: the new row is
+/// never older than the old one.
 pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
     fn turn<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -118,7 +124,9 @@ pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let items = me.items();
             for _ in 0..2 {
-                let (row, turns) = me.run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)));
+                let (row, turns) = me.run(|tx| {
+                    Ok((items.get(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?))
+                });
                 // Turns insert and delete alternately.
                 assert_eq!(row, (turns % 2 == 1).then_some(turns));
                 me.pass();
@@ -132,8 +140,8 @@ pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
         .shows("burial")
 }
 
-/// A tombstone that is still linked is taken over by an insert while another transaction deletes, one reads, and the
-/// record may be buried.
+/// A tombstone that is still linked is taken over by an insert while another transaction deletes,
+/// one reads, and the record may be buried.
 pub(super) fn take_over<P: Protocol>() -> Scene<P> {
     Scene::new("take-over")
         .before(|me| {
@@ -162,7 +170,8 @@ pub(super) fn take_over<P: Protocol>() -> Scene<P> {
         })
         .after(|me| {
             let items = me.items();
-            let rows = me.run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)));
+            let rows = me
+                .run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)));
             // The last two would each have come before the other.
             assert!(!matches!(rows, (Some(2), 2)), "{rows:?}");
         })
@@ -192,14 +201,18 @@ pub(super) fn growth<P: Protocol>() -> Scene<P> {
             let rows = me.run(|tx| {
                 let found = [100, 101].map(|key| items.get(tx, &key, ()));
                 let rows = items.iter(tx, ()).try_fold(0, |rows, row| row.map(|_| rows + 1))?;
-                assert!(found[0].is_ok_and(|row| row.is_some()) != found[1].is_ok_and(|row| row.is_some()));
+                assert!(
+                    found[0].is_ok_and(|row| row.is_some())
+                        != found[1].is_ok_and(|row| row.is_some())
+                );
                 Ok(rows)
             });
             assert_eq!(rows, 16);
         })
 }
 
-/// Rows 0 to 3, of which the first has been written often, and the second read by somebody who came after that.
+/// Rows 0 to 3, of which the first has been written often, and the second read by somebody who came
+/// after that.
 fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
     me.fill(0..4, 0);
     let items = me.items();
@@ -294,7 +307,8 @@ pub(super) fn bequest<P: Protocol>() -> Scene<P> {
         .shows("missed")
 }
 
-/// A row was deleted and made again, and is deleted by somebody else while its record is still in a queue.
+/// A row was deleted and made again, and is deleted by somebody else while its record is still in a
+/// queue.
 pub(super) fn requeue<P: Protocol>() -> Scene<P> {
     fn take<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -306,7 +320,8 @@ pub(super) fn requeue<P: Protocol>() -> Scene<P> {
     }
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
-        let counts = me.run(|tx| Ok([items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?]));
+        let counts =
+            me.run(|tx| Ok([items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?]));
         assert_eq!(counts.iter().flatten().sum::<i64>(), 20, "{counts:?}");
     }
     Scene::peaceful("requeue")
@@ -325,7 +340,8 @@ pub(super) fn requeue<P: Protocol>() -> Scene<P> {
         .part(|me| (0..2).for_each(|_| sum(me)))
 }
 
-/// Sessions that have left garbage are dropped while the advancer and others go about their business.
+/// Sessions that have left garbage are dropped while the advancer and others go about their
+/// business.
 pub(super) fn session_drop<P: Protocol>() -> Scene<P> {
     Scene::new("session-drop")
         .before(|me| (0..4).for_each(|key| insert(me, key)))
@@ -354,7 +370,8 @@ pub(super) fn session_drop<P: Protocol>() -> Scene<P> {
             me.stage.pass();
             assert_eq!(me.stage.db.memory().garbage, 0, "nobody runs, and something is kept");
             let items = me.items();
-            let mut keys: Vec<u64> = me.run(|tx| items.iter(tx, ()).map(|row| row.map(|(key, ())| key)).collect());
+            let mut keys: Vec<u64> =
+                me.run(|tx| items.iter(tx, ()).map(|row| row.map(|(key, ())| key)).collect());
             keys.sort_unstable();
             assert_eq!(keys, [0, 2, 3, 20]);
         })

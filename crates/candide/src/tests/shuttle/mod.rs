@@ -1,7 +1,8 @@
 //! Whole transactions under many schedules (`--cfg shuttle`), each history judged.
 //!
-//! A [scene](stage::Scene) is a small program of a few threads; every overlapping protocol plays all of them. A schedule that
-//! goes wrong is printed as one line that plays it again. In the environment:
+//! A [scene](stage::Scene) is a small program of a few threads; every overlapping protocol plays
+//! all of them. A schedule that goes wrong is printed as one line that plays it again. In the
+//! environment:
 //!
 //! * `CANDIDE_REPLAY=scene:protocol:seed:steps` plays that one schedule and nothing else;
 //! * `CANDIDE_SCENE` and `CANDIDE_PROTOCOL` choose by name;
@@ -26,12 +27,14 @@ use stage::{Scene, Seen};
 use std::cell::{Cell, RefCell};
 use std::env;
 
-/// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md` says why so many.
+/// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md`
+/// says why so many.
 const SCHEDULES: u64 = 5_000;
 /// Schedules in which everything that a scene is there for should have happened.
 const MANY: u64 = 500;
 
-/// All scenes: of those that are about the same, the smallest first, which a defect shows in soonest.
+/// All scenes: of those that are about the same, the smallest first, which a defect shows in
+/// soonest.
 fn all<P: Protocol>() -> Vec<Scene<P>> {
     vec![
         scenes::random_mix(),
@@ -84,8 +87,9 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
-    variable(name)
-        .map_or(otherwise, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value}")))
+    variable(name).map_or(otherwise, |value| {
+        value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value}"))
+    })
 }
 
 /// What is played, and how much of it there is.
@@ -98,7 +102,8 @@ struct Chosen {
 impl Chosen {
     /// Those of `scenes` that are.
     fn of<P: Protocol>(&self, mut scenes: Vec<Scene<P>>) -> Vec<Scene<P>> {
-        let is = |wanted: &Option<String>, name| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        let is =
+            |wanted: &Option<String>, name| wanted.as_ref().is_none_or(|wanted| wanted == name);
         scenes.retain(|scene| is(&self.protocol, P::NAME) && is(&self.scene, scene.name));
         scenes
     }
@@ -132,15 +137,22 @@ impl Schedules {
         let noted = seen.clone();
         let until = self.time.map(|time| Instant::now() + time);
         let traced = variable("CANDIDE_TRACE").is_some();
-        let budget = Budget { schedules: self.schedules, until, traced, options: stage::options::<P>() };
-        let Explored { run, distinct, failure } = explore(budget, self.seed, move |seed| scene.play(seed, &noted));
+        let budget =
+            Budget { schedules: self.schedules, until, traced, options: stage::options::<P>() };
+        let Explored { run, distinct, failure } =
+            explore(budget, self.seed, move |seed| scene.play(seed, &noted));
         let seen = seen.lock().unwrap();
         let failed = u64::from(failure.is_some());
-        println!("schedules: {name} {} run={run} distinct={distinct} failed={failed} {seen:?}", P::NAME);
+        println!(
+            "schedules: {name} {} run={run} distinct={distinct} failed={failed} {seen:?}",
+            P::NAME
+        );
         if let Some((choices, text)) = failure {
             let text = text.lines().next().unwrap_or_default();
             println!("replay: CANDIDE_REPLAY={name}:{}:{choices}", P::NAME);
-            self.failures.borrow_mut().push(format!("{name} under {}, after {distinct} schedules: {text}", P::NAME));
+            self.failures
+                .borrow_mut()
+                .push(format!("{name} under {}, after {distinct} schedules: {text}", P::NAME));
         } else if run >= MANY && variable("CANDIDE_MUTANT").is_none() {
             let missing: Vec<_> = shows.iter().filter(|what| !seen.contains_key(*what)).collect();
             assert!(missing.is_empty(), "{name} under {} never showed {missing:?}", P::NAME);
@@ -170,7 +182,8 @@ struct Again {
 
 impl Again {
     fn play<P: Protocol>(&self, scenes: Vec<Scene<P>>) {
-        let mut scenes = scenes.into_iter().filter(|scene| P::NAME == self.protocol && scene.name == self.scene);
+        let mut scenes =
+            scenes.into_iter().filter(|scene| P::NAME == self.protocol && scene.name == self.scene);
         if let Some(scene) = scenes.next() {
             let end = replay(self.choices.clone(), move |seed| scene.play(seed, &Seen::default()));
             *self.end.borrow_mut() = Some(end);
@@ -200,19 +213,23 @@ fn shuttle_scenes_are_what_protocols_promise() {
         let again = Again { scene, protocol, choices, end: RefCell::default() };
         for_each_overlapping(&again);
         for_each_versioned(&again);
-        let end = again.end.into_inner().expect("a scene of this name under a protocol of this name");
+        let end =
+            again.end.into_inner().expect("a scene of this name under a protocol of this name");
         if let Some((_, text)) = end.failure {
             panic!("replayed: {text}");
         }
         return;
     }
-    let chosen =
-        Chosen { scene: variable("CANDIDE_SCENE"), protocol: variable("CANDIDE_PROTOCOL"), count: Cell::new(0) };
+    let chosen = Chosen {
+        scene: variable("CANDIDE_SCENE"),
+        protocol: variable("CANDIDE_PROTOCOL"),
+        count: Cell::new(0),
+    };
     for_each_overlapping(&chosen);
     for_each_versioned(&chosen);
     assert!(chosen.count.get() > 0, "no scene or protocol is called so");
-    let time =
-        variable("CANDIDE_SECONDS").map(|_| Duration::from_secs(number("CANDIDE_SECONDS", 0)) / chosen.count.get());
+    let time = variable("CANDIDE_SECONDS")
+        .map(|_| Duration::from_secs(number("CANDIDE_SECONDS", 0)) / chosen.count.get());
     let schedules = Schedules {
         chosen,
         schedules: number("CANDIDE_SCHEDULES", if time.is_some() { u64::MAX } else { SCHEDULES }),

@@ -23,12 +23,15 @@ pub(super) fn random_mix<P: Protocol>() -> Scene<P> {
     Scene::new("mix").before(steps).part(steps).part(steps).part(steps).shows("burial")
 }
 
-/// All of one row to another, which may have to be made; one of the threads holds what it reads. The sum stays.
+/// All of one row to another, which may have to be made; one of the threads holds what it reads.
+/// The sum stays.
 pub(super) fn moves<P: Protocol>() -> Scene<P> {
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         let sum = me.run(|tx| {
-            (0..3).try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.get(tx, &id, Item::COUNT)?.unwrap_or(0)))
+            (0..3).try_fold(0, |sum, id| {
+                Ok::<_, Abort>(sum + items.get(tx, &id, Item::COUNT)?.unwrap_or(0))
+            })
         });
         assert_eq!(sum, 30);
     }
@@ -68,10 +71,16 @@ pub(super) fn write_skew<P: Protocol>() -> Scene<P> {
     }
     fn look<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
-        let left = me.run(|tx| Ok(items.read(tx, &0, Item::COUNT)? + items.read(tx, &1, Item::COUNT)?));
+        let left =
+            me.run(|tx| Ok(items.read(tx, &0, Item::COUNT)? + items.read(tx, &1, Item::COUNT)?));
         assert!(left >= 1, "both are taken");
     }
-    Scene::new("write-skew").before(|me| me.fill(0..2, 1)).part(take).part(take).part(look).after(look)
+    Scene::new("write-skew")
+        .before(|me| me.fill(0..2, 1))
+        .part(take)
+        .part(take)
+        .part(look)
+        .after(look)
 }
 
 /// Increments of one row in three ways; none is lost.
@@ -80,7 +89,8 @@ pub(super) fn lost_update<P: Protocol>() -> Scene<P> {
         .before(|me| me.fill(0..1, 0))
         .part(|me| {
             let items = me.items();
-            (0..2).for_each(|_| me.run(|tx| items.modify(tx, &0, Item::COUNT, |count| *count += 1)));
+            (0..2)
+                .for_each(|_| me.run(|tx| items.modify(tx, &0, Item::COUNT, |count| *count += 1)));
         })
         .part(|me| {
             let items = me.items();
@@ -93,7 +103,9 @@ pub(super) fn lost_update<P: Protocol>() -> Scene<P> {
         })
         .part(|me| {
             let items = me.items();
-            (0..2).for_each(|_| me.run(|tx| items.update(tx, &0, (Item::COUNT.add(1), Item::OTHER.add(1)))));
+            (0..2).for_each(|_| {
+                me.run(|tx| items.update(tx, &0, (Item::COUNT.add(1), Item::OTHER.add(1))))
+            });
         })
         .after(|me| {
             let items = me.items();
@@ -152,13 +164,16 @@ fn level<P: Protocol>(me: &mut Actor<'_, P>, held: u64, read: u64) {
 
 /// Two threads hold a row each and read the other's, and that is all.
 pub(super) fn held_skew<P: Protocol>() -> Scene<P> {
-    Scene::new("held-skew").before(|me| me.fill(0..2, 0)).part(|me| level(me, 0, 1)).part(|me| level(me, 1, 0)).after(
-        |me| {
+    Scene::new("held-skew")
+        .before(|me| me.fill(0..2, 0))
+        .part(|me| level(me, 0, 1))
+        .part(|me| level(me, 1, 0))
+        .after(|me| {
             let items = me.items();
-            let rows = me.run(|tx| Ok([items.read(tx, &0, Item::OTHER)?, items.read(tx, &1, Item::OTHER)?]));
+            let rows = me
+                .run(|tx| Ok([items.read(tx, &0, Item::OTHER)?, items.read(tx, &1, Item::OTHER)?]));
             assert_ne!(rows[0], rows[1], "whoever came second has seen the first");
-        },
-    )
+        })
 }
 
 /// Transfers between rows that are read for update, in orders that cross.
@@ -174,7 +189,9 @@ pub(super) fn holders<P: Protocol>() -> Scene<P> {
     }
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
-        let sum = me.run(|tx| (0..3).try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?)));
+        let sum = me.run(|tx| {
+            (0..3).try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?))
+        });
         assert_eq!(sum, 30);
     }
     Scene::new("holders")
@@ -243,7 +260,8 @@ pub(super) fn missed_keys<P: Protocol>() -> Scene<P> {
     Scene::new("missed-keys").part(insert_unless_other).part(insert_unless_other).after(one_of_two)
 }
 
-/// Who misses a key inserts another, which the next one misses; a third thread inserts and gives up.
+/// Who misses a key inserts another, which the next one misses; a third thread inserts and gives
+/// up.
 pub(super) fn absent_keys<P: Protocol>() -> Scene<P> {
     Scene::new("absent-keys")
         .part(insert_unless_other)
@@ -259,7 +277,8 @@ pub(super) fn absent_keys<P: Protocol>() -> Scene<P> {
         .after(one_of_two)
 }
 
-/// Two threads go through a range and fill it on the way, dividing what they have gone through; a third inserts only.
+/// Two threads go through a range and fill it on the way, dividing what they have gone through; a
+/// third inserts only.
 pub(super) fn own_split<P: Protocol>() -> Scene<P> {
     fn go_through<P: Protocol>(me: &mut Actor<'_, P>) {
         let (parcels, items, own) = (me.parcels(), me.items(), me.number);
@@ -286,7 +305,8 @@ pub(super) fn own_split<P: Protocol>() -> Scene<P> {
         })
         .after(|me| {
             let items = me.items();
-            let mut met = me.run(|tx| Ok([items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?]));
+            let mut met = me
+                .run(|tx| Ok([items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?]));
             met.sort_unstable();
             assert!(
                 (3..=4).contains(&met[0]) && met[1] >= 2 * met[0],
@@ -295,7 +315,8 @@ pub(super) fn own_split<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// Rows go, one after another, and their weight goes to others, while scans both ways add up what is there.
+/// Rows go, one after another, and their weight goes to others, while scans both ways add up what
+/// is there.
 pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
     fn remove<P: Protocol>(me: &mut Actor<'_, P>, from: u16, to: u16) {
         let (parcels, items) = (me.parcels(), me.items());
@@ -314,7 +335,10 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
         let (parcels, items, own) = (me.parcels(), me.items(), me.number);
         let sum = me.run(|tx| {
             let weights: Result<Vec<i64>, Abort> = match own {
-                3 => parcels.scan_rev(tx, .., Parcel::WEIGHT).map(|row| row.map(|row| row.1)).collect(),
+                3 => parcels
+                    .scan_rev(tx, .., Parcel::WEIGHT)
+                    .map(|row| row.map(|row| row.1))
+                    .collect(),
                 _ => parcels.scan(tx, .., Parcel::WEIGHT).map(|row| row.map(|row| row.1)).collect(),
             };
             // A transaction that writes is certified otherwise than one that does not.
@@ -327,7 +351,9 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
     fn count<P: Protocol>(me: &mut Actor<'_, P>) {
         let (parcels, items) = (me.parcels(), me.items());
         me.run(|tx| {
-            let rows = parcels.scan(tx, .., Parcel::NOTE).try_fold(0, |rows, row| row.map(|_| rows + 1))?;
+            let rows = parcels
+                .scan(tx, .., Parcel::NOTE)
+                .try_fold(0, |rows, row| row.map(|_| rows + 1))?;
             items.put(tx, Item::new(9, rows))
         });
     }
@@ -351,7 +377,8 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
         .after(sum)
 }
 
-/// Two insert the same row with the same unique code, and delete it: each can say that it is there, neither that its code is taken.
+/// Two insert the same row with the same unique code, and delete it: each can say that it is there,
+/// neither that its code is taken.
 pub(super) fn twins<P: Protocol>() -> Scene<P> {
     fn turns<P: Protocol>(me: &mut Actor<'_, P>) {
         let (filed, items, own) = (me.filed(), me.items(), me.number);
@@ -369,13 +396,15 @@ pub(super) fn twins<P: Protocol>() -> Scene<P> {
     // No history says what an insert or a delete that is done takes to be there.
     Scene::new("twins").part(turns).part(turns).shows("duplicate").after(|me| {
         let (filed, items) = (me.filed(), me.items());
-        let left = me.run(|tx| Ok(items.read(tx, &1, Item::COUNT)? + items.read(tx, &2, Item::COUNT)?));
+        let left =
+            me.run(|tx| Ok(items.read(tx, &1, Item::COUNT)? + items.read(tx, &2, Item::COUNT)?));
         let rows = me.run(|tx| filed.iter(tx, ()).try_fold(0, |rows, row| row.map(|_| rows + 1)));
         assert_eq!(left, rows, "rows that were inserted and not deleted");
     })
 }
 
-/// A row changes its unique code while another one looks for the code, finds who has it, and gives it to a new row.
+/// A row changes its unique code while another one looks for the code, finds who has it, and gives
+/// it to a new row.
 pub(super) fn indexes<P: Protocol>() -> Scene<P> {
     Scene::new("indexes")
         .before(|me| {
@@ -397,7 +426,9 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
                 let note = filed.index(Filed::BY_CODE).get(tx, &1_000, Filed::NOTE)?;
                 items.put(tx, Item::new(0, i64::from(note.is_some())))
             });
-            let inserted = me.session.run(|tx| filed.insert(tx, Filed { code: 5, ..Parcel::new(1, 7).into() }));
+            let inserted = me
+                .session
+                .run(|tx| filed.insert(tx, Filed { code: 5, ..Parcel::new(1, 7).into() }));
             assert!(matches!(inserted, Ok(()) | Err(Abort::NotUnique)), "{inserted:?}");
             if inserted.is_err() {
                 me.saw("second of a code");
@@ -407,7 +438,9 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
             let (filed, items) = (me.filed(), me.items());
             let by_place = filed.index(Filed::BY_PLACE);
             me.run(|tx| {
-                let rows = by_place.rows(tx, &(1, 0), Filed::WEIGHT).try_fold(0, |rows, row| row.map(|_| rows + 1))?;
+                let rows = by_place
+                    .rows(tx, &(1, 0), Filed::WEIGHT)
+                    .try_fold(0, |rows, row| row.map(|_| rows + 1))?;
                 items.put(tx, Item::new(0, rows))
             });
             let code = me.run(|tx| match filed.index(Filed::BY_CODE).find(tx, &5)? {
@@ -446,8 +479,9 @@ impl Updater<Item> for Breaks {
     }
 }
 
-/// Two rows always say the same, whatever becomes of them: updates that cannot fail, which may be put off, in no order that commutes,
-/// and one that says so and does, while the rows go, come, are read, and are collected.
+/// Two rows always say the same, whatever becomes of them: updates that cannot fail, which may be
+/// put off, in no order that commutes, and one that says so and does, while the rows go, come, are
+/// read, and are collected.
 pub(super) fn put_off<P: Protocol>() -> Scene<P> {
     type Change<P> = fn(&Table<Item, Recorded<P>>, &Tx<'_, Recorded<P>>, u64) -> Result<(), Abort>;
     fn change<P: Protocol>(me: &mut Actor<'_, P>, change: Change<P>) {
@@ -465,7 +499,9 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
         })
         .part(|me| {
             change(me, |items, tx, id| items.update(tx, &id, Item::COUNT.set(5)));
-            change(me, |items, tx, id| items.update(tx, &id, (Item::COUNT.max(6), Item::SMALL.wrapping_add(200))));
+            change(me, |items, tx, id| {
+                items.update(tx, &id, (Item::COUNT.max(6), Item::SMALL.wrapping_add(200)))
+            });
             change(me, |items, tx, id| items.modify(tx, &id, Item::COUNT, |count| *count *= 2));
             let broken = || change(me, |items, tx, id| items.update_with(tx, &id, Breaks));
             if let Err(panic) = catch_unwind(AssertUnwindSafe(broken))
@@ -490,7 +526,8 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
         })
         .after(|me| {
             let items = me.items();
-            let rows = me.run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
+            let rows = me
+                .run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
             assert_eq!(rows[0], rows[1]);
         })
 }
@@ -503,10 +540,12 @@ pub(super) fn counters<P: Protocol>() -> Scene<P> {
         let seen = me.run(|tx| items.read(tx, &0, Item::COUNT));
         assert!((1..=3).contains(&seen), "{seen}");
     }
-    Scene::new("counters").before(|me| me.fill(0..1, 0)).part(count).part(count).part(count).after(|me| {
-        let items = me.items();
-        assert_eq!(me.run(|tx| items.read(tx, &0, Item::COUNT)), 3);
-    })
+    Scene::new("counters").before(|me| me.fill(0..1, 0)).part(count).part(count).part(count).after(
+        |me| {
+            let items = me.items();
+            assert_eq!(me.run(|tx| items.read(tx, &0, Item::COUNT)), 3);
+        },
+    )
 }
 
 /// A row is deleted while it is updated without a look at it.

@@ -37,7 +37,8 @@ pub(super) struct Scene<P: Protocol> {
 }
 
 impl<P: Protocol> Scene<P> {
-    /// A scene in which nothing happens yet. That transactions get into each other's way is the least that it must show.
+    /// A scene in which nothing happens yet. That transactions get into each other's way is the
+    /// least that it must show.
     pub(super) fn new(name: &'static str) -> Scene<P> {
         Scene::peaceful(name).shows("conflict")
     }
@@ -100,13 +101,17 @@ pub(super) struct Stage<P: Protocol> {
 
 impl<P: Protocol> Stage<P> {
     fn new(seed: u64, seen: Seen) -> Stage<P> {
-        let mut builder = Database::builder().timestamp_splitting(seed & 1 == 0).commit_time_updates(seed & 2 == 0);
+        let mut builder = Database::builder()
+            .timestamp_splitting(seed & 1 == 0)
+            .commit_time_updates(seed & 2 == 0);
         if options::<P>() & seed & 8 != 0 {
             builder = builder.timestamps(P::TIMESTAMPS[1]);
         }
         let db: Database<Recorded<P>> = builder.build().unwrap();
-        // All of them now: who makes a table waits, as the system's threads do, for who goes through the list of tables.
-        let options = if seed & 4 == 0 { TableOptions::default() } else { TableOptions::default().ordered() };
+        // All of them now: who makes a table waits, as the system's threads do, for who goes
+        // through the list of tables.
+        let options =
+            if seed & 4 == 0 { TableOptions::default() } else { TableOptions::default().ordered() };
         let items = db.table_with("counters", options).unwrap();
         let (parcels, filed) = (db.table("heaps").unwrap(), db.table("filed").unwrap());
         Stage {
@@ -129,7 +134,12 @@ impl<P: Protocol> Stage<P> {
 
     fn act(&self, number: u64, part: Part<P>) {
         let session = self.db.session().unwrap();
-        part(&mut Actor { stage: self, session, number, random: Random::seeded(self.seed ^ number << 32) });
+        part(&mut Actor {
+            stage: self,
+            session,
+            number,
+            random: Random::seeded(self.seed ^ number << 32),
+        });
     }
 
     pub(super) fn saw(&self, what: &'static str) {
@@ -183,7 +193,10 @@ impl<'a, P: Protocol> Actor<'a, P> {
     }
 
     /// Runs a transaction that has no outcome but a value.
-    pub(super) fn run<T>(&mut self, body: impl FnMut(&Tx<'_, Recorded<P>>) -> Result<T, Abort>) -> T {
+    pub(super) fn run<T>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, Recorded<P>>) -> Result<T, Abort>,
+    ) -> T {
         self.session.run(body).unwrap_or_else(|abort| panic!("{abort}"))
     }
 
@@ -198,7 +211,8 @@ impl<'a, P: Protocol> Actor<'a, P> {
         self.stage.pass();
     }
 
-    /// Does what the advancer does: an epoch passes, and the garbage of sessions that do nothing is collected.
+    /// Does what the advancer does: an epoch passes, and the garbage of sessions that do nothing is
+    /// collected.
     pub(super) fn advance(&self) {
         self.pass();
         self.collect();
@@ -226,7 +240,8 @@ impl<'a, P: Protocol> Actor<'a, P> {
         }
     }
 
-    /// What transactions of all threads have been played. Nothing may be done to the database meanwhile.
+    /// What transactions of all threads have been played. Nothing may be done to the database
+    /// meanwhile.
     pub(super) fn log(&self) -> MutexGuard<'a, Log> {
         self.stage.log.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,6 @@
-//! The scene: transactions of updates, drawn at random, whose values are judged: some order of them, which agrees with real time, must
-//! have made just what each has seen. Histories say who saw whose version, and not what is in one that was made of several.
+//! The scene: transactions of updates, drawn at random, whose values are judged: some order of
+//! them, which agrees with real time, must have made just what each has seen. Histories say who saw
+//! whose version, and not what is in one that was made of several.
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
@@ -59,15 +60,25 @@ impl Step {
         Step { what: random.below(kinds), key: random.below(ROWS), by: 1 + random.below(3) as i64 }
     }
 
-    fn carry_out<P: Versioned>(self, items: &Table<Item, Recorded<P>>, tx: &Tx<'_, Recorded<P>>) -> Result<i64, Abort> {
+    fn carry_out<P: Versioned>(
+        self,
+        items: &Table<Item, Recorded<P>>,
+        tx: &Tx<'_, Recorded<P>>,
+    ) -> Result<i64, Abort> {
         let Step { what, key, by } = self;
         let number = |is: Result<bool, Abort>| is.map(i64::from);
         match what {
             0 => items.get(tx, &key, (Item::COUNT, Item::SMALL)).map(hot),
-            1 => items.get(tx, &key, Item::OTHER).map(|other| other.map_or(-1, |other| other as i64)),
+            1 => {
+                items.get(tx, &key, Item::OTHER).map(|other| other.map_or(-1, |other| other as i64))
+            }
             2 => items.get(tx, &key, ()).map(|row| i64::from(row.is_some())),
             3 | 4 => number(items.update_if_present(tx, &key, Item::COUNT.wrapping_add(by))),
-            5 => number(items.update_if_present(tx, &key, (Item::COUNT.set(by), Item::SMALL.wrapping_add(1)))),
+            5 => number(items.update_if_present(
+                tx,
+                &key,
+                (Item::COUNT.set(by), Item::SMALL.wrapping_add(1)),
+            )),
             6 => number(items.update_if_present(tx, &key, Item::OTHER.wrapping_sub(by as u64))),
             7 => number(items.update_if_present(tx, &key, Item::OTHER.set(by as u64))),
             8 => items.put(tx, Item::new(key, by)).map(|()| 0),
@@ -201,7 +212,8 @@ impl Played {
     }
 }
 
-/// Whether some order of these that agrees with real time is what has happened, and leads to `last`.
+/// Whether some order of these that agrees with real time is what has happened, and leads to
+/// `last`.
 fn can_be_ordered(left: &mut Vec<&Played>, rows: &Rows, last: &Rows) -> bool {
     if left.is_empty() {
         return rows == last;
@@ -224,18 +236,22 @@ fn can_be_ordered(left: &mut Vec<&Played>, rows: &Rows, last: &Rows) -> bool {
     false
 }
 
-/// Updates of every kind, some of which are put off, while rows come and go, and others look at them now, and back.
+/// Updates of every kind, some of which are put off, while rows come and go, and others look at
+/// them now, and back.
 pub(super) fn values<P: Versioned>() -> Scene<P> {
     fn act<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
         for _ in 0..TURNS {
             let looks = me.random.below(6);
             let kinds = if looks < 2 { READS } else { STEPS };
-            let steps: Vec<Step> = (0..1 + me.random.below(3)).map(|_| Step::draw(&mut me.random, kinds)).collect();
+            let steps: Vec<Step> =
+                (0..1 + me.random.below(3)).map(|_| Step::draw(&mut me.random, kinds)).collect();
             let (mut seen, begun) = (Vec::new(), me.log().moment());
             let mut body = |tx: &Tx<'_, Recorded<P>>| {
                 seen.clear();
-                steps.iter().try_for_each(|step| step.carry_out(&items, tx).map(|value| seen.push(value)))
+                steps
+                    .iter()
+                    .try_for_each(|step| step.carry_out(&items, tx).map(|value| seen.push(value)))
             };
             let options = RunOptions::new().attempts_max(20_000);
             let result = match looks {
@@ -269,7 +285,11 @@ pub(super) fn values<P: Versioned>() -> Scene<P> {
         let last: Rows = me.run(|tx| {
             let mut rows = Rows::new();
             for key in 0..ROWS {
-                rows.extend(items.get(tx, &key, (Item::COUNT, Item::SMALL, Item::OTHER))?.map(|row| (key, row)));
+                rows.extend(
+                    items
+                        .get(tx, &key, (Item::COUNT, Item::SMALL, Item::OTHER))?
+                        .map(|row| (key, row)),
+                );
             }
             Ok(rows)
         });
@@ -279,7 +299,17 @@ pub(super) fn values<P: Versioned>() -> Scene<P> {
         }
         let first = Rows::from([(0, (3, 7, 100))]);
         let mut left: Vec<&Played> = log.played.iter().collect();
-        assert!(can_be_ordered(&mut left, &first, &last), "no order makes {last:?} by {:#?}", log.played);
+        assert!(
+            can_be_ordered(&mut left, &first, &last),
+            "no order makes {last:?} by {:#?}",
+            log.played
+        );
     }
-    Scene::new("values").before(|me| me.fill(0..1, 3)).part(act).part(act).part(act).after(judge).shows("refusal")
+    Scene::new("values")
+        .before(|me| me.fill(0..1, 3))
+        .part(act)
+        .part(act)
+        .part(act)
+        .after(judge)
+        .shows("refusal")
 }

@@ -36,16 +36,23 @@ fn assert_whole(counts: &[Option<i64>]) {
     assert_eq!(counts.iter().flatten().sum::<i64>(), 30, "of different times: {counts:?}");
 }
 
-/// A snapshot is looked at again and again while rows move, go and come, and old versions are collected: it stays what it was.
+/// A snapshot is looked at again and again while rows move, go and come, and old versions are
+/// collected: it stays what it was.
 pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
     fn look<P: Versioned>(me: &mut Actor<'_, P>) {
         let (items, snapshot) = (me.items(), me.stage.db.snapshot());
         let mut seen = None;
         for _ in 0..3 {
-            let counts =
-                me.session.run_at(&snapshot, |tx| counts(&items, tx)).unwrap_or_else(|abort| panic!("{abort}"));
+            let counts = me
+                .session
+                .run_at(&snapshot, |tx| counts(&items, tx))
+                .unwrap_or_else(|abort| panic!("{abort}"));
             assert_whole(&counts);
-            assert_eq!(*seen.get_or_insert_with(|| counts.clone()), counts, "a snapshot has changed");
+            assert_eq!(
+                *seen.get_or_insert_with(|| counts.clone()),
+                counts,
+                "a snapshot has changed"
+            );
             me.pass();
         }
     }
@@ -62,7 +69,8 @@ pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
         .shows("burial")
 }
 
-/// What is parked for snapshots that close at any time is queued anew, collected by others, and buried: all of it, and not twice.
+/// What is parked for snapshots that close at any time is queued anew, collected by others, and
+/// buried: all of it, and not twice.
 pub(super) fn parked<P: Versioned>() -> Scene<P> {
     fn churn<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -76,8 +84,11 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
         let items = me.items();
         for _ in 0..2 {
             let snapshot = me.stage.db.snapshot();
-            let mut look =
-                || me.session.run_at(&snapshot, |tx| counts(&items, tx)).unwrap_or_else(|abort| panic!("{abort}"));
+            let mut look = || {
+                me.session
+                    .run_at(&snapshot, |tx| counts(&items, tx))
+                    .unwrap_or_else(|abort| panic!("{abort}"))
+            };
             let seen = look();
             me.stage.pass();
             me.stage.pass();
@@ -93,7 +104,11 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
         .after(|me| {
             (0..12).for_each(|_| me.advance());
             me.stage.pass();
-            assert_eq!(me.stage.db.memory().garbage, 0, "no snapshot is open, and something is kept");
+            assert_eq!(
+                me.stage.db.memory().garbage,
+                0,
+                "no snapshot is open, and something is kept"
+            );
             let items = me.items();
             for id in 0..ROWS {
                 let is_linked = matches!(items.core().index.find(&[id]), Found::Record(_));
@@ -107,14 +122,16 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
         .shows("burial")
 }
 
-/// Rows of a table in order go at one end and come at the other, and back again, while snapshots open and close that see those which have
-/// gone: each finds all of them, by their keys and both ways along.
+/// Rows of a table in order go at one end and come at the other, and back again, while snapshots
+/// open and close that see those which have gone: each finds all of them, by their keys and both
+/// ways along.
 pub(super) fn stowed<P: Versioned>() -> Scene<P> {
     fn move_on<P: Versioned>(me: &mut Actor<'_, P>) {
         let parcels = me.parcels();
         for number in [0, 1, 0, 2] {
             me.run(|tx| {
-                let (from, to) = if parcels.get(tx, &(0, number), ())?.is_some() { (0, 1) } else { (1, 0) };
+                let (from, to) =
+                    if parcels.get(tx, &(0, number), ())?.is_some() { (0, 1) } else { (1, 0) };
                 parcels.delete(tx, &(from, number))?;
                 parcels.insert(tx, Parcel::new(to, number))
             });
@@ -170,13 +187,18 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
         .after(|me| {
             (0..12).for_each(|_| me.advance());
             me.stage.pass();
-            assert_eq!(me.stage.db.memory().garbage, 0, "no snapshot is open, and something is kept");
+            assert_eq!(
+                me.stage.db.memory().garbage,
+                0,
+                "no snapshot is open, and something is kept"
+            );
         });
     if P::STOWS { scene.shows("attic") } else { scene }
 }
 
-/// Different columns of a row are written while an old snapshot and younger ones are open, and those who collect meet in its chain: what
-/// each snapshot sees stays whole, and nothing stays behind.
+/// Different columns of a row are written while an old snapshot and younger ones are open, and
+/// those who collect meet in its chain: what each snapshot sees stays whole, and nothing stays
+/// behind.
 pub(super) fn thinned<P: Versioned>() -> Scene<P> {
     fn write<P: Versioned>(me: &mut Actor<'_, P>, is_first: bool) {
         let items = me.items();
@@ -187,7 +209,11 @@ pub(super) fn thinned<P: Versioned>() -> Scene<P> {
                     items.update(tx, &0, Item::COUNT.add(1))?;
                     items.update(tx, &1, Item::COUNT.add(-1))
                 } else {
-                    items.update(tx, &0, (Item::SMALL.set(small + 1), Item::FLAG.set(value % 2 == 0)))
+                    items.update(
+                        tx,
+                        &0,
+                        (Item::SMALL.set(small + 1), Item::FLAG.set(value % 2 == 0)),
+                    )
                 }
             });
             me.advance();
@@ -199,9 +225,18 @@ pub(super) fn thinned<P: Versioned>() -> Scene<P> {
         for round in 0..4 {
             let snapshot = stage.db.snapshot();
             let mut rows = |snapshot: &Snapshot<Recorded<P>>| {
-                let rows = |tx: &crate::Tx<'_, Recorded<P>>| (0..2).map(|id| items.get(tx, &id, Whole)).collect();
-                let rows: Vec<_> = me.session.run_at(snapshot, rows).unwrap_or_else(|abort: Abort| panic!("{abort}"));
-                assert_eq!(rows.iter().flatten().map(|row| row.count).sum::<i64>(), 20, "of different times: {rows:?}");
+                let rows = |tx: &crate::Tx<'_, Recorded<P>>| {
+                    (0..2).map(|id| items.get(tx, &id, Whole)).collect()
+                };
+                let rows: Vec<_> = me
+                    .session
+                    .run_at(snapshot, rows)
+                    .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                assert_eq!(
+                    rows.iter().flatten().map(|row| row.count).sum::<i64>(),
+                    20,
+                    "of different times: {rows:?}"
+                );
                 rows
             };
             let seen = rows(&snapshot);
@@ -224,11 +259,16 @@ pub(super) fn thinned<P: Versioned>() -> Scene<P> {
         .after(|me| {
             (0..12).for_each(|_| me.advance());
             me.stage.pass();
-            assert_eq!(me.stage.db.memory().garbage, 0, "no snapshot is open, and something is kept");
+            assert_eq!(
+                me.stage.db.memory().garbage,
+                0,
+                "no snapshot is open, and something is kept"
+            );
         })
 }
 
-/// Rows that are written all the time are collected by whoever comes, also while somebody is in the midst of reading what they were.
+/// Rows that are written all the time are collected by whoever comes, also while somebody is in the
+/// midst of reading what they were.
 pub(super) fn hot<P: Versioned>() -> Scene<P> {
     fn write<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -258,11 +298,19 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
             looked.unwrap_or_else(|abort: Abort| panic!("{abort}"));
         }
     }
-    let scene =
-        Scene::peaceful("hot").before(|me| me.fill(0..ROWS, 10)).part(write).part(write).part(look).after(|me| {
+    let scene = Scene::peaceful("hot")
+        .before(|me| me.fill(0..ROWS, 10))
+        .part(write)
+        .part(write)
+        .part(look)
+        .after(|me| {
             (0..12).for_each(|_| me.advance());
             me.stage.pass();
-            assert_eq!(me.stage.db.memory().garbage, 0, "no snapshot is open, and something is kept");
+            assert_eq!(
+                me.stage.db.memory().garbage,
+                0,
+                "no snapshot is open, and something is kept"
+            );
         });
     // What is put aside in parts is each session's own.
     if P::SHORT_VERSION_WORDS == 0 { scene.shows("hot") } else { scene }
@@ -292,7 +340,8 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
     Scene::new("reports").before(|me| me.fill(0..ROWS, 10)).part(act).part(act).part(report)
 }
 
-/// Who might write, and reads, is overtaken by one commit after another: it moves on in time until it cannot any more.
+/// Who might write, and reads, is overtaken by one commit after another: it moves on in time until
+/// it cannot any more.
 pub(super) fn overtaken<P: Versioned>() -> Scene<P> {
     const ROWS: u64 = 4;
     /// Rows that nobody writes, so that looking at all that was read takes a while.
@@ -310,12 +359,16 @@ pub(super) fn overtaken<P: Versioned>() -> Scene<P> {
         let items = me.items();
         for _ in 0..12 {
             let counts = me.run(|tx| {
-                STILL.chain(0..ROWS).map(|id| items.read(tx, &id, Item::COUNT)).collect::<Result<Vec<_>, Abort>>()
+                STILL
+                    .chain(0..ROWS)
+                    .map(|id| items.read(tx, &id, Item::COUNT))
+                    .collect::<Result<Vec<_>, Abort>>()
             });
             assert_eq!(counts.iter().sum::<i64>(), 80, "of different times: {counts:?}");
         }
     }
-    // Rows are read in the order of their keys: the second can move on while the first is what it was.
+    // Rows are read in the order of their keys: the second can move on while the first is what it
+    // was.
     let mut scene = Scene::new("overtaken").before(|me| me.fill(0..STILL.end, 10)).part(look);
     for _ in 0..3 {
         scene = scene.part(|me| pay(me, 2, 1));

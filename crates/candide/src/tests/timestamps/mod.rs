@@ -31,7 +31,9 @@ impl<P: Protocol> Scene<P> {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let (items, parcels) = (db.table("items").unwrap(), db.table("parcels").unwrap());
         let scene = Scene { items, parcels, filed: db.table("filed").unwrap(), db };
-        run(&mut scene.session(), |tx| (1..=3).try_for_each(|id| scene.items.insert(tx, Item::new(id, 0))));
+        run(&mut scene.session(), |tx| {
+            (1..=3).try_for_each(|id| scene.items.insert(tx, Item::new(id, 0)))
+        });
         scene
     }
 
@@ -63,8 +65,9 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-/// What tries to slip below a transaction: T3 has read item 1 as it was, when T1 overwrites it and misses something; others
-/// come in between; T2 makes what T1 missed, and T3 sees that. So T1 is before T2, T2 before T3, and T3 before T1.
+/// What tries to slip below a transaction: T3 has read item 1 as it was, when T1 overwrites it and
+/// misses something; others come in between; T2 makes what T1 missed, and T3 sees that. So T1 is
+/// before T2, T2 before T3, and T3 before T1.
 struct Script<P: Protocol> {
     name: &'static str,
     /// Transactions before all that; an error takes one back.
@@ -83,7 +86,8 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
         let ended = other.run_with(ONCE(), |tx| step(&scene, tx));
         assert!(matches!(ended, Ok(()) | Err(Abort::NotFound)), "{}: {ended:?}", script.name);
     }
-    // What has been left absent is buried when the next transaction of its session ends, which is T1.
+    // What has been left absent is buried when the next transaction of its session ends, which is
+    // T1.
     scene.pass();
     scene.age_item_1(&mut session);
     let attempts = session.run(|tx| {
@@ -108,23 +112,41 @@ fn parcel(number: u16) -> Parcel {
     Parcel::new(1, number)
 }
 
-fn miss_parcel<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, district: u8, number: u16) -> Result<(), Abort> {
+fn miss_parcel<P: Protocol>(
+    scene: &Scene<P>,
+    tx: &Tx<'_, P>,
+    district: u8,
+    number: u16,
+) -> Result<(), Abort> {
     assert_eq!(scene.parcels.get(tx, &(district, number), ())?, None);
     Ok(())
 }
 
-fn see_parcel<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, district: u8, number: u16) -> Result<(), Abort> {
+fn see_parcel<P: Protocol>(
+    scene: &Scene<P>,
+    tx: &Tx<'_, P>,
+    district: u8,
+    number: u16,
+) -> Result<(), Abort> {
     scene.parcels.read(tx, &(district, number), ())
 }
 
-fn fill<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, numbers: impl Iterator<Item = u16>) -> Result<(), Abort> {
+fn fill<P: Protocol>(
+    scene: &Scene<P>,
+    tx: &Tx<'_, P>,
+    numbers: impl Iterator<Item = u16>,
+) -> Result<(), Abort> {
     for number in numbers {
         scene.parcels.insert(tx, parcel(number))?;
     }
     Ok(())
 }
 
-fn empty<P: Protocol>(scene: &Scene<P>, tx: &Tx<'_, P>, mut numbers: impl Iterator<Item = u16>) -> Result<(), Abort> {
+fn empty<P: Protocol>(
+    scene: &Scene<P>,
+    tx: &Tx<'_, P>,
+    mut numbers: impl Iterator<Item = u16>,
+) -> Result<(), Abort> {
     numbers.try_for_each(|number| scene.parcels.delete(tx, &(1, number)))
 }
 
@@ -153,7 +175,9 @@ fn scanned_range<P: Protocol>() -> Script<P> {
         },
         between: vec![],
         make: |scene, tx| scene.parcels.insert(tx, parcel(9)),
-        see: |scene, tx| scene.parcels.scan_rev(tx, (1, 5)..(1, 15), ()).try_for_each(|row| row.map(drop)),
+        see: |scene, tx| {
+            scene.parcels.scan_rev(tx, (1, 5)..(1, 15), ()).try_for_each(|row| row.map(drop))
+        },
     }
 }
 
@@ -172,7 +196,9 @@ fn scanned_table<P: Protocol>() -> Script<P> {
 fn buried_tombstone<P: Protocol>() -> Script<P> {
     Script {
         name: "a row that was deleted, and buried",
-        before: vec![|scene, tx| scene.items.insert(tx, Item::new(9, 1)), |scene, tx| scene.items.delete(tx, &9)],
+        before: vec![|scene, tx| scene.items.insert(tx, Item::new(9, 1)), |scene, tx| {
+            scene.items.delete(tx, &9)
+        }],
         between: vec![|scene, _| {
             let mut linked = 0;
             scene.items.core().index.for_each(&mut |_| linked += 1);
@@ -197,7 +223,9 @@ fn buried_failure<P: Protocol>() -> Script<P> {
 fn growth<P: Protocol>() -> Script<P> {
     Script {
         name: "a hash table that grew",
-        between: vec![|scene, tx| (100..400).try_for_each(|id| scene.items.insert(tx, Item::new(id, 0)))],
+        between: vec![|scene, tx| {
+            (100..400).try_for_each(|id| scene.items.insert(tx, Item::new(id, 0)))
+        }],
         ..missed_key()
     }
 }
@@ -221,7 +249,9 @@ fn split_leaf<P: Protocol>() -> Script<P> {
             assert_eq!(scene.parcels.scan(tx, (1, 251)..=(1, 259), ()).count(), 0);
             Ok(())
         },
-        between: vec![|scene, tx| fill(scene, tx, (231..=279).filter(|number| number % 10 != 0 && *number != 255))],
+        between: vec![|scene, tx| {
+            fill(scene, tx, (231..=279).filter(|number| number % 10 != 0 && *number != 255))
+        }],
         make: |scene, tx| scene.parcels.insert(tx, parcel(255)),
         see: |scene, tx| see_parcel(scene, tx, 1, 255),
     }
@@ -251,13 +281,17 @@ fn removed_leaf<P: Protocol>() -> Script<P> {
     }
 }
 
-/// The second of two leaves goes, and the root of the layer becomes the first, which T1 has gone to.
+/// The second of two leaves goes, and the root of the layer becomes the first, which T1 has gone
+/// to.
 fn taken_over_leaf<P: Protocol>() -> Script<P> {
     Script {
         name: "a leaf that became its layer's root",
-        before: vec![|scene, tx| fill(scene, tx, (10..=140).step_by(10).chain([75])), |scene, tx| {
-            empty(scene, tx, (71..=140).filter(|number| number % 10 == 0 || *number == 75))
-        }],
+        before: vec![
+            |scene, tx| fill(scene, tx, (10..=140).step_by(10).chain([75])),
+            |scene, tx| {
+                empty(scene, tx, (71..=140).filter(|number| number % 10 == 0 || *number == 75))
+            },
+        ],
         miss: |scene, tx| miss_parcel(scene, tx, 1, 35),
         between: vec![],
         make: |scene, tx| scene.parcels.insert(tx, parcel(35)),
@@ -268,7 +302,9 @@ fn taken_over_leaf<P: Protocol>() -> Script<P> {
 fn removed_layer<P: Protocol>() -> Script<P> {
     Script {
         name: "a layer that was removed",
-        before: vec![|scene, tx| fill(scene, tx, [1, 2].into_iter()), |scene, tx| empty(scene, tx, [1, 2].into_iter())],
+        before: vec![|scene, tx| fill(scene, tx, [1, 2].into_iter()), |scene, tx| {
+            empty(scene, tx, [1, 2].into_iter())
+        }],
         miss: |scene, tx| miss_parcel(scene, tx, 1, 5),
         between: vec![],
         make: |scene, tx| scene.parcels.insert(tx, parcel(5)),
@@ -298,7 +334,11 @@ fn ordered_index<P: Protocol>() -> Script<P> {
             Ok(())
         },
         see: |scene, tx| {
-            scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).try_for_each(|row| row.map(drop))
+            scene
+                .filed
+                .index(Filed::BY_PLACE)
+                .scan(tx, (1, -1)..(1, 1), ())
+                .try_for_each(|row| row.map(drop))
         },
         ..unique_index()
     }
@@ -429,8 +469,9 @@ fn no_insert_slips_below_one_that_was_taken_back() {
     assert_eq!(ended, CONFLICT);
 }
 
-/// Whoever misses a key after its row was deleted comes after the delete, of which nothing but the node's nwts tells. W has read
-/// what the delete's transaction replaces, so it is before that; and T is before W, whose write it does not see.
+/// Whoever misses a key after its row was deleted comes after the delete, of which nothing but the
+/// node's nwts tells. W has read what the delete's transaction replaces, so it is before that; and
+/// T is before W, whose write it does not see.
 #[test]
 fn who_misses_a_key_comes_after_the_delete() {
     let scene = Scene::<TicToc>::new();
@@ -518,7 +559,9 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
             validated.wait();
             ended.wait();
         };
-        acting(Point::Validated, pause, || run(&mut other, |tx| scene.items.update(tx, &1, Item::COUNT.add(1))));
+        acting(Point::Validated, pause, || {
+            run(&mut other, |tx| scene.items.update(tx, &1, Item::COUNT.add(1)))
+        });
         reader.join().unwrap()
     });
     assert_eq!(result, CONFLICT);
@@ -536,13 +579,15 @@ fn a_value_is_that_of_the_timestamps_it_is_read_with() {
         });
     };
     let seen = acting(Point::Copied, both, || {
-        session
-            .run_with(ONCE(), |tx| Ok([scene.items.read(tx, &1, Item::COUNT)?, scene.items.read(tx, &2, Item::COUNT)?]))
+        session.run_with(ONCE(), |tx| {
+            Ok([scene.items.read(tx, &1, Item::COUNT)?, scene.items.read(tx, &2, Item::COUNT)?])
+        })
     });
     assert!(matches!(seen, Ok([0, 0] | [1, 1]) | Err(Abort::AttemptsExhausted)), "{seen:?}");
 }
 
-/// Attempts of a transaction that reads item 1 and writes item 2, when item 1 is overwritten in between.
+/// Attempts of a transaction that reads item 1 and writes item 2, when item 1 is overwritten in
+/// between.
 fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)) -> u32 {
     let scene = Scene::<P>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
@@ -558,7 +603,8 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
     attempts.unwrap()
 }
 
-/// The schedule of the third figure of "Opportunities for Optimism": the second transaction ends later, and comes first.
+/// The schedule of the third figure of "Opportunities for Optimism": the second transaction ends
+/// later, and comes first.
 #[test]
 fn who_has_read_what_was_overwritten_since_may_come_first() {
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::age_item_1), 2);
@@ -567,8 +613,9 @@ fn who_has_read_what_was_overwritten_since_may_come_first() {
     assert_eq!(attempts_after_overwrite::<TicToc>(Scene::extend_item_1), 1);
 }
 
-/// R meets the record of a failed insert, then the row comes and goes. Its burial has been waiting since before R began, but must
-/// not come before R's end: histories would take what R did not see for the delete.
+/// R meets the record of a failed insert, then the row comes and goes. Its burial has been waiting
+/// since before R began, but must not come before R's end: histories would take what R did not see
+/// for the delete.
 #[test]
 fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
     let scene = Scene::<Recorded<TicToc>>::new();
@@ -578,7 +625,8 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
         Err::<(), _>(Abort::NotFound)
     });
     assert_eq!(failed, Err(Abort::NotFound));
-    // Somebody sees the two together, so that R's versions are of one time whatever becomes of them.
+    // Somebody sees the two together, so that R's versions are of one time whatever becomes of
+    // them.
     run(&mut other, |tx| {
         assert_eq!(scene.items.get(tx, &9, ())?, None);
         scene.items.read(tx, &1, Item::COUNT).map(drop)
@@ -609,7 +657,10 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
         scene.pass();
     }
     assert_eq!(linked(), 3);
-    let mut judge = Judge::new(Options { strict: false, opaque: false, horizon: 1 << 20 }, "burial".to_string());
+    let mut judge = Judge::new(
+        Options { strict: false, opaque: false, horizon: 1 << 20 },
+        "burial".to_string(),
+    );
     judge.hear(&scene.db.take_history());
     judge.judge();
 }

@@ -1,13 +1,16 @@
-//! TicToc without timestamps for absence: buckets and leaves have nothing but their versions, which are in commit order.
+//! TicToc without timestamps for absence: buckets and leaves have nothing but their versions, which
+//! are in commit order.
 //!
-//! Such mixes have been published as serializable. They are not, as this one shows: each script of the tests beside it that
-//! TicToc stops gets through here.
+//! Such mixes have been published as serializable. They are not, as this one shows: each script of
+//! the tests beside it that TicToc stops gets through here.
 
 use crate::access::{Intent, WriteSet};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
-use crate::protocol::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time};
+use crate::protocol::{
+    Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time,
+};
 use crate::record::{CellAt, Op, Words};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
@@ -55,7 +58,11 @@ impl Protocol for Untimed {
         TicToc::peek(attempt, at)
     }
 
-    fn absent(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, missing: Missing<'_>) -> Result<(), Abort> {
+    fn absent(
+        context: &mut Context<'_, Untimed>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
         TicToc::absent(&mut inner(context), attempt, missing)
     }
 
@@ -70,7 +77,11 @@ impl Protocol for Untimed {
         TicToc::stage(&mut inner(context), attempt, writes, at, intent, op)
     }
 
-    fn revalidate(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, writes: &WriteSet) -> Result<(), Abort> {
+    fn revalidate(
+        context: &mut Context<'_, Untimed>,
+        attempt: &mut Attempt,
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
         TicToc::revalidate(&mut inner(context), attempt, writes)
     }
 

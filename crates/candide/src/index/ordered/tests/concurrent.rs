@@ -9,7 +9,8 @@ use std::thread;
 const THREADS: usize = 4;
 const STEPS: usize = 90_000;
 
-/// Raises a flag at the end of a scope, also by a panic, so that nobody waits for a thread that is gone.
+/// Raises a flag at the end of a scope, also by a panic, so that nobody waits for a thread that is
+/// gone.
 struct Raise<'a>(&'a AtomicBool);
 
 impl Drop for Raise<'_> {
@@ -18,7 +19,8 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Scans over and over until told to stop; what is always there is always seen, everything is in order and in range.
+/// Scans over and over until told to stop; what is always there is always seen, everything is in
+/// order and in range.
 fn scan_until(
     done: &AtomicBool,
     begin: &Barrier,
@@ -44,7 +46,8 @@ fn scan_until(
         }
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(keys.iter().all(|key| contains(&range, key)));
-        let mut missing = steady.iter().filter(|key| contains(&range, key) && keys.binary_search(key).is_err());
+        let mut missing =
+            steady.iter().filter(|key| contains(&range, key) && keys.binary_search(key).is_err());
         assert_eq!(missing.next(), None, "{range:?} {direction:?}");
         scans += 1;
     }
@@ -52,8 +55,8 @@ fn scan_until(
     scans
 }
 
-/// Threads come and go with keys while others scan. Who links a key owns it until it unlinks it; where keys are shared, links
-/// of the same key compete.
+/// Threads come and go with keys while others scan. Who links a key owns it until it unlinks it;
+/// where keys are shared, links of the same key compete.
 fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool) {
     let rows = Rows::new(key_words, node_words);
     let mut own = Own::default();
@@ -69,8 +72,11 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
     let begin = Barrier::new(3);
     let owned: BTreeSet<Vec<u64>> = thread::scope(|scope| {
         let (rows, steady, done, begin) = (&rows, &steady, &done, &begin);
-        let scanners: Vec<_> =
-            (0..2).map(|seed| scope.spawn(move || scan_until(done, begin, rows, domain, steady, 100 + seed))).collect();
+        let scanners: Vec<_> = (0..2)
+            .map(|seed| {
+                scope.spawn(move || scan_until(done, begin, rows, domain, steady, 100 + seed))
+            })
+            .collect();
         let writer = |thread: usize| {
             let mut own = Own::default();
             let mut random = Random::seeded(7 * (thread as u64 + 1));
@@ -95,7 +101,9 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
                         own.place = Place::default();
                     }
                     match rows.try_link(&mut own, &key, |_| ()).unwrap() {
-                        (record, Linked::New { .. }) => assert!(owned.insert(key, record).is_none()),
+                        (record, Linked::New { .. }) => {
+                            assert!(owned.insert(key, record).is_none())
+                        }
                         (_, Linked::Existing(_)) => assert!(shared),
                     }
                 } else if let Some((_, record)) = owned.pop_first() {
@@ -106,7 +114,8 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
         };
         let stop = Raise(done);
         begin.wait();
-        let writers: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || writer(thread))).collect();
+        let writers: Vec<_> =
+            (0..THREADS).map(|thread| scope.spawn(move || writer(thread))).collect();
         let owned = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         drop(stop);
         assert!(scanners.into_iter().all(|scanner| scanner.join().unwrap() > 0));
@@ -124,14 +133,18 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
 
 #[test]
 fn threads_with_keys_of_their_own() {
-    for (key_words, domain) in [(1, Domain::Small), (1, Domain::Huge), (2, Domain::Small), (3, Domain::Huge)] {
+    for (key_words, domain) in
+        [(1, Domain::Small), (1, Domain::Huge), (2, Domain::Small), (3, Domain::Huge)]
+    {
         come_and_go(key_words, 0, domain, false);
     }
 }
 
 #[test]
 fn threads_that_compete_for_keys() {
-    for (key_words, domain) in [(1, Domain::Small), (2, Domain::Tiny), (2, Domain::Small), (4, Domain::Tiny)] {
+    for (key_words, domain) in
+        [(1, Domain::Small), (2, Domain::Tiny), (2, Domain::Small), (4, Domain::Tiny)]
+    {
         come_and_go(key_words, 0, domain, true);
     }
 }
@@ -162,15 +175,20 @@ fn places_that_others_fill() {
     });
     rows.check();
     let all = KeyRange::all();
-    assert!(rows.scan(&all, Direction::Forward).0.into_iter().eq((0..ROWS).map(|row| vec![7, row / 5_000, row])));
+    assert!(rows.scan(&all, Direction::Forward).0.into_iter().eq((0..ROWS).map(|row| vec![
+        7,
+        row / 5_000,
+        row
+    ])));
 }
 
-/// Keys are linked one after another. A scan whose observations all still hold at its end has seen everything that had been
-/// linked at one moment: a beginning of the sequence.
+/// Keys are linked one after another. A scan whose observations all still hold at its end has seen
+/// everything that had been linked at one moment: a beginning of the sequence.
 #[test]
 fn a_valid_scan_is_a_snapshot() {
     for round in 0..12 {
-        let (key_words, domain) = [(1, Domain::Huge), (2, Domain::Small), (3, Domain::Tiny)][round % 3];
+        let (key_words, domain) =
+            [(1, Domain::Huge), (2, Domain::Small), (3, Domain::Tiny)][round % 3];
         let rows = Rows::new(key_words, 0);
         let mut random = Random::seeded(round as u64);
         let mut sequence = Vec::new();
@@ -185,8 +203,11 @@ fn a_valid_scan_is_a_snapshot() {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let (rows, done, numbers) = (&rows, &done, &numbers);
-            let scanners: Vec<_> =
-                (0..2).map(|seed| scope.spawn(move || expect_snapshots(done, rows, domain, numbers, seed))).collect();
+            let scanners: Vec<_> = (0..2)
+                .map(|seed| {
+                    scope.spawn(move || expect_snapshots(done, rows, domain, numbers, seed))
+                })
+                .collect();
             let stop = Raise(done);
             let mut own = Own::default();
             for (number, key) in sequence.iter().enumerate() {
@@ -204,12 +225,19 @@ fn a_valid_scan_is_a_snapshot() {
 }
 
 /// Scans until told to stop, while keys are linked in the order of their numbers.
-fn expect_snapshots(done: &AtomicBool, rows: &Rows, domain: Domain, numbers: &BTreeMap<Vec<u64>, usize>, seed: u64) {
+fn expect_snapshots(
+    done: &AtomicBool,
+    rows: &Rows,
+    domain: Domain,
+    numbers: &BTreeMap<Vec<u64>, usize>,
+    seed: u64,
+) {
     let mut random = Random::seeded(seed);
     let (mut valid, mut failed) = (0, 0);
     while !done.load(Ordering::Relaxed) {
         let range = domain.range(rows.key_words, &mut random);
-        let mut cursor = rows.index.cursor(range.of_whole_keys(rows.key_words), direction(&mut random));
+        let mut cursor =
+            rows.index.cursor(range.of_whole_keys(rows.key_words), direction(&mut random));
         let (keys, observed) = rows.try_scan(&mut cursor).expect("no layer ends");
         if !observed.iter().all(|(node, version)| node.version() == *version) {
             failed += 1;
@@ -218,7 +246,8 @@ fn expect_snapshots(done: &AtomicBool, rows: &Rows, domain: Domain, numbers: &BT
         valid += 1;
         let seen: BTreeSet<usize> = keys.iter().map(|key| numbers[key]).collect();
         let Some(&last) = seen.last() else { continue };
-        let in_range = numbers.iter().filter(|&(key, &number)| number <= last && contains(&range, key));
+        let in_range =
+            numbers.iter().filter(|&(key, &number)| number <= last && contains(&range, key));
         assert_eq!(in_range.count(), seen.len(), "a phantom");
     }
     println!("{valid} valid scans, {failed} failed");

@@ -1,4 +1,5 @@
-//! A leaf that inherits the slices of one that dies, while a cursor is below the inner node above it.
+//! A leaf that inherits the slices of one that dies, while a cursor is below the inner node above
+//! it.
 
 use super::*;
 use std::ops::RangeInclusive;
@@ -10,14 +11,20 @@ fn slices_under(rows: &Rows, rank: usize) -> RangeInclusive<u64> {
 }
 
 /// Unlinks the records with the keys that are wanted; gives those keys.
-fn unlink(rows: &Rows, records: &mut BTreeMap<u64, RecordAt>, own: &mut Own, wanted: impl Fn(u64) -> bool) -> Vec<u64> {
+fn unlink(
+    rows: &Rows,
+    records: &mut BTreeMap<u64, RecordAt>,
+    own: &mut Own,
+    wanted: impl Fn(u64) -> bool,
+) -> Vec<u64> {
     let gone: Vec<u64> = records.keys().copied().filter(|&key| wanted(key)).collect();
     gone.iter().for_each(|key| rows.unlink(own, records.remove(key).unwrap()));
     gone
 }
 
-/// A leaf dies beside an inner node. Its slices fall to the last leaf below that node, or to the first, and the node does not change. What
-/// comes in there is beyond the fences that the node was passed with; it is given out once.
+/// A leaf dies beside an inner node. Its slices fall to the last leaf below that node, or to the
+/// first, and the node does not change. What comes in there is beyond the fences that the node was
+/// passed with; it is given out once.
 fn goes_once(node_words: usize, direction: Direction) {
     let rows = Rows::new(1, node_words);
     let (mut own, ahead) = (Own::default(), direction == Direction::Forward);
@@ -25,12 +32,15 @@ fn goes_once(node_words: usize, direction: Direction) {
         (1..700).map(|row| (10 * row, rows.link(&mut own, &[10 * row]).unwrap())).collect();
     let root = rows.index.root();
     assert!(root.children() > 3 && Node::at(root.child(0)).version() & INNER != 0);
-    // Of one of the root's children only a leaf with one slice is left; in the leaf beside it, below the other one, there is room.
+    // Of one of the root's children only a leaf with one slice is left; in the leaf beside it,
+    // below the other one, there is room.
     let (dying, passed) = if ahead { (1, 0) } else { (0, 1) };
     let (dying, passed) = (slices_under(&rows, dying), slices_under(&rows, passed));
     let last = 10 + dying.start() / 10 * 10;
     let beside = if ahead { passed.end() / 10 * 10 } else { 10 + passed.start() / 10 * 10 };
-    unlink(&rows, &mut records, &mut own, |key| key == beside || dying.contains(&key) && key != last);
+    unlink(&rows, &mut records, &mut own, |key| {
+        key == beside || dying.contains(&key) && key != last
+    });
 
     let mut range = KeyRange::all();
     if !ahead {
@@ -42,7 +52,11 @@ fn goes_once(node_words: usize, direction: Direction) {
     rows.link(&mut own, &[last + 5]).unwrap();
     rows.check();
     let (keys, _) = rows.try_scan(&mut cursor).unwrap();
-    assert_eq!(keys.iter().filter(|key| key[0] == last + 5).count(), 1, "{node_words} {direction:?}");
+    assert_eq!(
+        keys.iter().filter(|key| key[0] == last + 5).count(),
+        1,
+        "{node_words} {direction:?}"
+    );
     assert!(keys.is_sorted_by(|a, b| if ahead { a < b } else { a > b }), "{keys:?}");
 }
 

@@ -3,7 +3,8 @@
 use super::*;
 use crate::sync::size::share;
 
-/// A long random life: links, unlinks, lookups and scans, first growing, then shrinking to nothing, twice.
+/// A long random life: links, unlinks, lookups and scans, first growing, then shrinking to nothing,
+/// twice.
 fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed: u64) {
     let rows = Rows::new(key_words, node_words);
     let (mut own, mut random) = (Own::default(), Random::seeded(seed));
@@ -15,7 +16,11 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
             domain.key(key_words, &mut random)
         } else {
             let pivot = domain.key(key_words, &mut random);
-            model.range(pivot..).next().or(model.iter().next()).map_or(vec![0; key_words], |(key, _)| key.clone())
+            model
+                .range(pivot..)
+                .next()
+                .or(model.iter().next())
+                .map_or(vec![0; key_words], |(key, _)| key.clone())
         };
         assert_eq!(rows.find(&key), model.get(&key).copied());
         let wants_link = below(&mut random, 8) < if growing { 7 } else { 1 };
@@ -43,7 +48,8 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
         if below(&mut random, 20) == 0 {
             let range = domain.range(key_words, &mut random);
             let direction = direction(&mut random);
-            let mut expected: Vec<_> = model.keys().filter(|key| contains(&range, key)).cloned().collect();
+            let mut expected: Vec<_> =
+                model.keys().filter(|key| contains(&range, key)).cloned().collect();
             if direction == Direction::Reverse {
                 expected.reverse();
             }
@@ -57,12 +63,16 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
     rows.index.for_each(&mut |record| linked.push(rows.key(record)));
     assert!(linked.iter().eq(model.keys()));
     let nodes = rows.check();
-    println!("{key_words} words, {domain:?}: at most {most} rows; {nodes} nodes for {} at the end", model.len());
+    println!(
+        "{key_words} words, {domain:?}: at most {most} rows; {nodes} nodes for {} at the end",
+        model.len()
+    );
     for record in model.into_values() {
         rows.unlink(&mut own, record);
     }
     assert_eq!(rows.check(), 1, "only the first layer's root is left");
-    let retired: BTreeSet<u64> = own.retired.iter().map(block_of).map(|block| block.address()).collect();
+    let retired: BTreeSet<u64> =
+        own.retired.iter().map(block_of).map(|block| block.address()).collect();
     assert_eq!(retired.len(), own.retired.len(), "every node is retired once");
 }
 
@@ -74,9 +84,16 @@ fn block_of(retired: &Retire) -> crate::memory::Block {
 #[test]
 fn it_does_what_a_map_does() {
     for key_words in 1..=4 {
-        for (number, domain) in [Domain::Tiny, Domain::Small, Domain::Huge].into_iter().enumerate() {
+        for (number, domain) in [Domain::Tiny, Domain::Small, Domain::Huge].into_iter().enumerate()
+        {
             for node_words in [0, 2] {
-                live(key_words, node_words, domain, share(12_000), (key_words * 10 + number) as u64);
+                live(
+                    key_words,
+                    node_words,
+                    domain,
+                    share(12_000),
+                    (key_words * 10 + number) as u64,
+                );
             }
         }
     }
@@ -87,12 +104,14 @@ fn it_does_what_a_map_does() {
 fn large_layers_grow_and_shrink() {
     const ROWS: u64 = 30_000;
     let scattered = |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let orders: [Box<dyn Fn(u64) -> u64>; 3] = [Box::new(|row| row), Box::new(|row| !row), Box::new(scattered)];
+    let orders: [Box<dyn Fn(u64) -> u64>; 3] =
+        [Box::new(|row| row), Box::new(|row| !row), Box::new(scattered)];
     let rows = Rows::new(1, 0);
     let mut own = Own::default();
     let mut reserved = 0;
     for (round, order) in orders.iter().chain(&orders).enumerate() {
-        let mut records: Vec<_> = (0..ROWS).map(|row| rows.link(&mut own, &[order(row)]).unwrap()).collect();
+        let mut records: Vec<_> =
+            (0..ROWS).map(|row| rows.link(&mut own, &[order(row)]).unwrap()).collect();
         let nodes = rows.check();
         println!("order {round}: {nodes} nodes, {:.1} rows in each", ROWS as f64 / nodes as f64);
         assert!((ROWS as usize / WIDTH..ROWS as usize / 5).contains(&nodes));
@@ -110,7 +129,8 @@ fn large_layers_grow_and_shrink() {
         assert_eq!(rows.check(), 1);
         // The pin ends.
         for retired in own.retired.drain(..) {
-            Cache::of(&mut own.caches, rows.index.nodes()).free(rows.index.nodes(), block_of(&retired));
+            Cache::of(&mut own.caches, rows.index.nodes())
+                .free(rows.index.nodes(), block_of(&retired));
         }
         let now = rows.index.nodes().reserved_bytes();
         assert!(round < 3 || now == reserved, "{now} bytes after {reserved}: nodes are lost");
@@ -167,17 +187,18 @@ fn a_place_finds_the_next_leaf() {
     let mut near = 0;
     for row in 0..1_000u64 {
         let key = [row / 100, row % 100];
-        near += usize::from(
-            own.place.0.is_some_and(|near| near.is_home_of(&key) && near.spot.leaf.is_still(near.spot.version)),
-        );
+        near += usize::from(own.place.0.is_some_and(|near| {
+            near.is_home_of(&key) && near.spot.leaf.is_still(near.spot.version)
+        }));
         assert!(matches!(rows.try_link(&mut own, &key, |_| ()), Ok((_, Linked::New { .. }))));
     }
     rows.check();
     assert!(near > 900, "{near}");
 }
 
-/// Several go on with their keys in turn, each beside its last one. What the others do there in between, linking, dividing leaves and
-/// emptying them, leaves none of them with a place that is not the key's.
+/// Several go on with their keys in turn, each beside its last one. What the others do there in
+/// between, linking, dividing leaves and emptying them, leaves none of them with a place that is
+/// not the key's.
 fn fill_together(key_words: usize, node_words: usize, seed: u64) {
     let rows = Rows::new(key_words, node_words);
     let mut random = Random::seeded(seed);
@@ -185,7 +206,11 @@ fn fill_together(key_words: usize, node_words: usize, seed: u64) {
     let mut runs: [(Own, u64); 4] = std::array::from_fn(|_| (Own::default(), random.below(400)));
     for _ in 0..600 {
         let (own, next) = &mut runs[below(&mut random, 4)];
-        *next = if below(&mut random, 40) == 0 { random.below(400) } else { *next + 1 + random.below(3) };
+        *next = if below(&mut random, 40) == 0 {
+            random.below(400)
+        } else {
+            *next + 1 + random.below(3)
+        };
         let key: Vec<u64> = (1..key_words).map(|_| 7).chain([*next]).collect();
         match rows.try_link(own, &key, |_| ()).unwrap() {
             (record, Linked::New { .. }) => {

@@ -8,13 +8,15 @@ fn holds(observed: &[(NodeAt, u64)]) -> bool {
 
 /// Exchanges observations for what own changes have made of them.
 fn apply(observed: &mut Observed, changes: &[NodeChange], linked: Linked) {
-    let step = |observed: &mut Observed, node: NodeAt, before: u64, successors: &[(NodeAt, u64)]| {
-        let count = observed.len();
-        observed.retain(|(seen, version)| seen.address() != node.address() || *version != before);
-        if observed.len() < count {
-            observed.extend(successors);
-        }
-    };
+    let step =
+        |observed: &mut Observed, node: NodeAt, before: u64, successors: &[(NodeAt, u64)]| {
+            let count = observed.len();
+            observed
+                .retain(|(seen, version)| seen.address() != node.address() || *version != before);
+            if observed.len() < count {
+                observed.extend(successors);
+            }
+        };
     changes.iter().for_each(|change| {
         let successors = [&change.successors[..], &change.further].concat();
         step(observed, change.node, change.before, &successors);
@@ -25,7 +27,12 @@ fn apply(observed: &mut Observed, changes: &[NodeChange], linked: Linked) {
 }
 
 /// A key in the range that has no record.
-fn absent_key(rows: &Rows, range: &KeyRange, domain: Domain, random: &mut Random) -> Option<Vec<u64>> {
+fn absent_key(
+    rows: &Rows,
+    range: &KeyRange,
+    domain: Domain,
+    random: &mut Random,
+) -> Option<Vec<u64>> {
     let near = |random: &mut Random| {
         let mut key = domain.key(rows.key_words, random);
         // Near the edges, where mistakes would be.
@@ -84,12 +91,17 @@ fn observations_tell(key_words: usize, domain: Domain, rounds: usize, seed: u64)
         if let Some(key) = absent_key(&rows, &range, domain, &mut random) {
             assert!(!observed.is_empty());
             let record = rows.link(&mut own, &key).unwrap();
-            assert!(!holds(&observed), "{key:?} came into {range:?} unnoticed; there were {expected:?}");
+            assert!(
+                !holds(&observed),
+                "{key:?} came into {range:?} unnoticed; there were {expected:?}"
+            );
             linked.push(record);
             foreign += 1;
         }
     }
-    println!("{key_words} words, {domain:?}: {foreign} foreign links noticed, {restructured} own restructurings");
+    println!(
+        "{key_words} words, {domain:?}: {foreign} foreign links noticed, {restructured} own restructurings"
+    );
     // Where there are five keys in all, most ranges are full.
     assert!(foreign > if key_words == 1 { 0 } else { rounds / 10 });
 }
@@ -145,7 +157,8 @@ fn prefixes_do_not_disturb_each_other() {
     let (keys, observed) = rows.scan(&KeyRange { lower: edge, upper: edge }, Direction::Reverse);
     assert_eq!(keys, [[2, 3, 1], [2, 3, 0]]);
     for prefix in prefixes.filter(|prefix| *prefix != own_prefix) {
-        (10..200).for_each(|row| assert!(rows.link(&mut own, &[prefix[0], prefix[1], row]).is_some()));
+        (10..200)
+            .for_each(|row| assert!(rows.link(&mut own, &[prefix[0], prefix[1], row]).is_some()));
     }
     assert!(holds(&observed));
     assert!(rows.link(&mut own, &[2, 3, 5]).is_some());
@@ -174,8 +187,8 @@ fn an_empty_range_observes_nothing() {
     }
 }
 
-/// A cursor goes on while the tree changes: what is there all the time is given out, in order; and if its observations still
-/// hold at the end, nothing has been missed.
+/// A cursor goes on while the tree changes: what is there all the time is given out, in order; and
+/// if its observations still hold at the end, nothing has been missed.
 #[test]
 fn a_cursor_survives_changes_between_its_steps() {
     let (mut valid, mut doomed) = (0, 0);
@@ -194,13 +207,17 @@ fn a_cursor_survives_changes_between_its_steps() {
         }
         let range = domain.range(key_words, &mut random);
         let direction = direction(&mut random);
-        let mut steady: BTreeSet<_> = model.keys().filter(|key| contains(&range, key)).cloned().collect();
+        let mut steady: BTreeSet<_> =
+            model.keys().filter(|key| contains(&range, key)).cloned().collect();
         let mut observed = Vec::new();
         let mut seen = Vec::new();
         let mut cursor = rows.index.cursor(range.of_whole_keys(rows.key_words), direction);
         let pace = 1 + below(&mut random, 10);
         let is_doomed = loop {
-            match rows.index.advance(&mut cursor, &mut |node, version| observed.push((node, version))) {
+            match rows
+                .index
+                .advance(&mut cursor, &mut |node, version| observed.push((node, version)))
+            {
                 Advance::Next(record) => seen.push(rows.key(record)),
                 Advance::End => break false,
                 Advance::Doomed => break true,
@@ -211,7 +228,12 @@ fn a_cursor_survives_changes_between_its_steps() {
             // Many are removed at once, so that leaves and layers end under the cursor.
             let victims: Vec<_> = match below(&mut random, 3) {
                 0 => Vec::new(),
-                1 => model.keys().skip(below(&mut random, model.len() + 1)).take(40).cloned().collect(),
+                1 => model
+                    .keys()
+                    .skip(below(&mut random, model.len() + 1))
+                    .take(40)
+                    .cloned()
+                    .collect(),
                 _ => model.keys().take(1).cloned().collect(),
             };
             for key in victims {
@@ -226,18 +248,25 @@ fn a_cursor_survives_changes_between_its_steps() {
             }
         };
         assert!(seen.iter().all(|key| contains(&range, key)));
-        let ascends =
-            |pair: &[Vec<u64>]| if direction == Direction::Forward { pair[0] < pair[1] } else { pair[0] > pair[1] };
+        let ascends = |pair: &[Vec<u64>]| {
+            if direction == Direction::Forward { pair[0] < pair[1] } else { pair[0] > pair[1] }
+        };
         assert!(seen.windows(2).all(ascends), "{seen:?}");
         if is_doomed {
             assert!(!holds(&observed), "a doomed scan validates");
             doomed += 1;
             continue;
         }
-        assert!(steady.iter().all(|key| seen.contains(key)), "seed {seed}: a key that was never touched is missing");
+        assert!(
+            steady.iter().all(|key| seen.contains(key)),
+            "seed {seed}: a key that was never touched is missing"
+        );
         if holds(&observed) {
             valid += 1;
-            assert!(model.keys().filter(|key| contains(&range, key)).all(|key| seen.contains(key)), "seed {seed}");
+            assert!(
+                model.keys().filter(|key| contains(&range, key)).all(|key| seen.contains(key)),
+                "seed {seed}"
+            );
         }
     }
     println!("{valid} valid, {doomed} doomed");
@@ -247,9 +276,13 @@ fn a_cursor_survives_changes_between_its_steps() {
 /// What absent readers have left in a leaf reaches every record born later where they looked (T8).
 #[test]
 fn timestamps_follow_their_slices() {
-    for (key_words, domain) in
-        [(1, Domain::Small), (1, Domain::Huge), (2, Domain::Tiny), (2, Domain::Small), (3, Domain::Tiny)]
-    {
+    for (key_words, domain) in [
+        (1, Domain::Small),
+        (1, Domain::Huge),
+        (2, Domain::Tiny),
+        (2, Domain::Small),
+        (3, Domain::Tiny),
+    ] {
         let rows = Rows::new(key_words, 2);
         let (mut own, mut random) = (Own::default(), Random::seeded(3));
         let mut readers = BTreeMap::<Vec<u64>, u64>::new();
