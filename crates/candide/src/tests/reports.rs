@@ -118,7 +118,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
             // Adapts: holds the row that changed.
             match tx.last_conflict() {
                 Some(conflict) if conflict.key == Some(vec![0]) => {
-                    drop(table.read_for_update(tx, &0, Item::COUNT)?)
+                    _ = table.read_for_update(tx, &0, Item::COUNT)?;
                 }
                 _ => drop(table.read(tx, &0, Item::COUNT)?),
             }
