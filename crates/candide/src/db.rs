@@ -7,6 +7,7 @@ use crate::epoch::{Collect, Epoch, Epochs, Slot};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
 use crate::memory::Memory;
+#[cfg(any(test, feature = "history"))]
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
     Common, DefaultProtocol, Engine, Hot, Local, LookBack, Occ, Options, Properties, Protocol,
@@ -225,6 +226,7 @@ impl<P: Protocol> Database<P> {
     }
 }
 
+#[cfg(any(test, feature = "history"))]
 impl<P: Protocol> Database<Recorded<P>> {
     /// The attempts that have ended since the last call, and what has been forgotten. Whoever
     /// records for long has to call it now and then: until then all of it is kept.

@@ -600,6 +600,7 @@ pub use db::{Builder, Database, MemoryUse};
 pub use error::{Abort, Error};
 pub use factor::Factor;
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
+#[cfg(any(test, feature = "history"))]
 pub use protocol::recorded as history;
 pub use protocol::{
     Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial,

@@ -15,6 +15,7 @@ pub mod mvto;
 mod nodes;
 pub mod occ;
 pub(crate) mod own_thread;
+#[cfg(any(test, feature = "history"))]
 pub mod recorded;
 mod room;
 pub mod serial;
@@ -75,6 +76,7 @@ pub struct Properties {
     pub(crate) version_words: usize,
     pub(crate) short_version_words: usize,
     pub(crate) spare_words: usize,
+    #[cfg_attr(not(any(test, feature = "history")), expect(dead_code, reason = "for histories"))]
     pub(crate) has_versions: bool,
     pub(crate) stows: bool,
     /// [`Protocol::OPAQUE_BY_LOOKS`].
@@ -124,6 +126,7 @@ pub struct Committed {
 pub struct Missing<'a> {
     pub(crate) table: u16,
     /// The key that a lookup did not find; `None` if a scan went through the node.
+    #[cfg_attr(not(any(test, feature = "history")), expect(dead_code, reason = "for histories"))]
     pub(crate) key: Option<&'a [u64]>,
     pub(crate) node: NodeAt,
     pub(crate) version: u64,
