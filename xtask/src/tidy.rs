@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
 /// The only list of protocols.
-pub(crate) const REGISTRY: &str = "crates/candide-harness/src/registry.rs";
+pub(crate) const REGISTRY: &str = "crates/candide/src/protocol/list.rs";
 
 /// The engine's modules, lowest first. Modules of one layer may use one another.
 const LAYERS: &[&[&str]] = &[
@@ -51,7 +51,6 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("crates/candide/src/protocol/", "their own files"),
     ("crates/candide/src/lib.rs", "exports them"),
     ("crates/candide/src/db.rs", "chooses the default"),
-    (REGISTRY, "lists them"),
     ("crates/candide-peers/src/stores/peers/mod.rs", "lists those that are compared"),
     ("/tests/", "tests run under those they choose"),
     ("/examples/", "examples are programs, and programs choose"),
@@ -108,11 +107,10 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Resul
     Ok(())
 }
 
-/// Returns the protocols that the registry's enum has, with a policy or without.
-pub(crate) fn protocols_in(registry: &str) -> Vec<&str> {
-    let lines = registry.lines().skip_while(|line| *line != "pub enum Choice {").skip(1);
-    let variants = lines.take_while(|line| *line != "}").filter(|line| line.ends_with(','));
-    variants.filter_map(|line| line.trim().split(['(', ',']).next()).collect()
+/// Returns the protocols that are listed, each in a line with its policies.
+pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
+    let entries = list.lines().filter_map(|line| line.trim().strip_prefix("$crate::"));
+    entries.filter_map(|entry| entry.split(':').next()).collect()
 }
 
 /// What is wrong with one file: line numbers and what to do.

@@ -2,9 +2,7 @@
 
 use std::str::FromStr;
 
-use candide::{
-    Chosen, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial, TicToc, Timestamps,
-};
+use candide::{Chosen, Properties, Protocol, Timestamps};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
@@ -15,45 +13,38 @@ pub(crate) trait Job {
     fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output;
 }
 
-/// A choice on the command line: the engine that transactions are compiled for, and the policy that
-/// it is given, which is data.
+/// A choice on the command line, by its name: the engine that transactions are compiled for, and the
+/// policy that it is given, which is data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
-    /// [`Occ`]
-    Occ,
-    /// [`TicToc`]
-    TicToc,
-    /// [`Mvcc`]
-    Mvcc,
-    /// [`Mvto`]
-    Mvto,
-    /// [`Serial`], by a policy
-    Serial(Exclusion),
+pub struct Choice(&'static str);
+
+macro_rules! choices {
+    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
+     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
+        choices!($($overlapping: $($of_it),+;)+ $($exclusive: $($of_that),+;)+);
+    };
+    ($($protocol:ty: $($policy:expr),+;)+) => {
+        impl Choice {
+            /// Returns all of them, in the order in which reports show them.
+            fn all() -> Vec<Choice> {
+                vec![$($(Choice(<$protocol>::properties(&$policy).name)),+),+]
+            }
+
+            /// Does `job` under the protocol.
+            pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
+                $(for policy in [$($policy),+] {
+                    if <$protocol>::properties(&policy).name == self.0 {
+                        return job.run::<$protocol>(policy);
+                    }
+                })+
+                unreachable!("{} is one of the list", self.0)
+            }
+        }
+    };
 }
+candide::for_each_protocol!(choices);
 
 impl Choice {
-    /// All of them, in the order in which reports show them. A protocol is a line here and one in
-    /// [`Choice::run`]; a policy of one is a line here.
-    const ALL: &'static [Choice] = &[
-        Choice::Occ,
-        Choice::TicToc,
-        Choice::Mvcc,
-        Choice::Mvto,
-        Choice::Serial(Exclusion::OneSession),
-        Choice::Serial(Exclusion::GlobalLock),
-    ];
-
-    /// Does `job` under the protocol.
-    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
-        match self {
-            Choice::Occ => job.run::<Occ>(()),
-            Choice::TicToc => job.run::<TicToc>(()),
-            Choice::Mvcc => job.run::<Mvcc>(()),
-            Choice::Mvto => job.run::<Mvto>(()),
-            Choice::Serial(exclusion) => job.run::<Serial>(exclusion),
-        }
-    }
-
     /// Returns the protocol for databases that find out at run time which it is.
     pub(crate) fn erased(self) -> Chosen {
         self.run(Erase)
@@ -66,12 +57,12 @@ impl Choice {
 
     /// Returns the protocol's own name.
     pub fn name(self) -> &'static str {
-        self.properties().name
+        self.0
     }
 
     /// Returns the one that is called so.
     pub fn named(name: &str) -> Option<Choice> {
-        Choice::ALL.iter().copied().find(|choice| choice.name() == name)
+        Choice::all().into_iter().find(|choice| choice.name() == name)
     }
 
     /// Returns whether `threads` threads can use the protocol at a time.
@@ -100,7 +91,7 @@ impl Choice {
 /// # Panics
 /// If there is none.
 pub(crate) fn place(name: &str) -> usize {
-    Choice::ALL
+    Choice::all()
         .iter()
         .position(|choice| choice.name() == name)
         .expect("a protocol that was run is registered")
@@ -129,7 +120,7 @@ pub struct Choices(pub Vec<Choice>);
 impl Choices {
     /// The names of those that leave a choice where their timestamps come from.
     pub(crate) fn with_timestamps() -> Vec<&'static str> {
-        Choice::ALL
+        Choice::all()
             .iter()
             .filter(|choice| choice.leaves_timestamps())
             .map(|choice| choice.name())
@@ -142,11 +133,11 @@ impl FromStr for Choices {
 
     fn from_str(list: &str) -> Result<Self, Self::Err> {
         if list == "all" {
-            return Ok(Choices(Choice::ALL.to_vec()));
+            return Ok(Choices(Choice::all()));
         }
         let choose = |name: &str| {
             Choice::named(name).ok_or_else(|| {
-                let names: Vec<_> = Choice::ALL.iter().map(|choice| choice.name()).collect();
+                let names: Vec<_> = Choice::all().iter().map(|choice| choice.name()).collect();
                 format!("there is no protocol `{name}`; use a list of {}, or all", names.join(", "))
             })
         };

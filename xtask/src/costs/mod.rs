@@ -73,23 +73,3 @@ fn check(root: &Path) -> Result<(), String> {
         )),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tidy;
-
-    #[test]
-    fn all_protocols_are_counted() {
-        let registry =
-            fs::read_to_string(crate::root().join(tidy::REGISTRY)).expect("the registry");
-        let program = crate::root().join("crates/candide-measure/src/bin/costs.rs");
-        let program = fs::read_to_string(program).expect("the program");
-        for protocol in tidy::protocols_in(&registry) {
-            assert!(
-                program.contains(&format!("all::<{protocol}>")),
-                "{protocol} is missing in PROTOCOLS of costs.rs"
-            );
-        }
-    }
-}

@@ -18,8 +18,8 @@
 //! are.
 
 use candide::{
-    Abort, Builder, Database, Exclusion, IndexOptions, Mvcc, Mvto, Occ, Protocol, Record, Serial,
-    Session, Table, TableOptions, TicToc, Tx, Whole,
+    Abort, Builder, Database, IndexOptions, Protocol, Record, Session, Table, TableOptions, Tx,
+    Whole,
 };
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
@@ -27,15 +27,20 @@ use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::error::Error;
 use std::hint::black_box;
 
-/// Everything is run under each; the first argument names one.
-const PROTOCOLS: &[(&str, Run)] = &[
-    ("occ", |sizes| all::<Occ>(sizes, ())),
-    ("tictoc", |sizes| all::<TicToc>(sizes, ())),
-    ("mvcc", |sizes| all::<Mvcc>(sizes, ())),
-    ("mvto", |sizes| all::<Mvto>(sizes, ())),
-    ("serial", |sizes| all::<Serial>(sizes, Exclusion::OneSession)),
-    ("global-lock", |sizes| all::<Serial>(sizes, Exclusion::GlobalLock)),
-];
+macro_rules! runs {
+    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
+     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
+        vec![
+            $($((<$overlapping>::properties(&$of_it).name, (|sizes| all::<$overlapping>(sizes, $of_it)) as Run)),+,)+
+            $($((<$exclusive>::properties(&$of_that).name, (|sizes| all::<$exclusive>(sizes, $of_that)) as Run)),+,)+
+        ]
+    };
+}
+
+/// Returns the protocols, by name. Everything is run under each; the first argument names one.
+fn protocols() -> Vec<(&'static str, Run)> {
+    candide::for_each_protocol!(runs)
+}
 
 type Run = fn(&Sizes) -> Done;
 type Done = Result<(), Box<dyn Error>>;
@@ -135,7 +140,7 @@ impl Listed {
 
 fn main() -> Done {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let known: Vec<&str> = PROTOCOLS.iter().map(|(name, _)| *name).collect();
+    let known: Vec<&str> = protocols().iter().map(|(name, _)| *name).collect();
     let usage =
         || format!("expected --list, or a protocol ({}) and full or small", known.join(", "));
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -144,7 +149,8 @@ fn main() -> Done {
             Ok(())
         }
         [protocol, size] => {
-            let (_, run) = PROTOCOLS.iter().find(|(name, _)| name == protocol).ok_or_else(usage)?;
+            let (_, run) =
+                protocols().into_iter().find(|(name, _)| name == protocol).ok_or_else(usage)?;
             match *size {
                 "full" => run(&FULL),
                 "small" => run(&SMALL),

@@ -2,9 +2,7 @@
 
 use std::thread;
 
-use candide::{
-    Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc,
-};
+use candide::{Chosen, Database, Erased, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc};
 use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
 
 /// A database of `Occ` with the two switches set.
@@ -72,19 +70,24 @@ pub(crate) trait UnderEach {
     fn run<P: Protocol>(&self, policy: &P::Policy);
 }
 
-/// Sees to it under every protocol. This list names each of them once, and nothing else has to. A
-/// workload's code is compiled for one of them by itself and once for all the others, as whose
-/// transactions it is the same.
+macro_rules! every_choice {
+    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
+     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
+        vec![
+            $($(Chosen::of::<$overlapping>($of_it)),+,)+
+            $($(Chosen::of::<$exclusive>($of_that)),+,)+
+        ]
+    };
+}
+
+/// Sees to it under every protocol. A workload's code is compiled for the default by itself and once
+/// for all the others, as whose transactions it is the same.
 pub(crate) fn under_each(test: &impl UnderEach) {
     test.run::<Occ>(&());
-    for chosen in [
-        Chosen::of::<TicToc>(()),
-        Chosen::of::<Mvcc>(()),
-        Chosen::of::<Mvto>(()),
-        Chosen::of::<Serial>(Exclusion::GlobalLock),
-        Chosen::of::<Serial>(Exclusion::OneSession),
-    ] {
-        test.run::<Erased>(&chosen);
+    for chosen in candide::for_each_protocol!(every_choice) {
+        if chosen.properties().name != Occ::NAME {
+            test.run::<Erased>(&chosen);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod engine;
 mod erased;
 mod hot;
 mod indexes;
+mod list;
 mod locks;
 mod met;
 pub mod mvcc;

@@ -110,10 +110,12 @@ pub(crate) use protocols::{
 #[cfg(not(loom))]
 mod protocols {
     #[cfg(shuttle)]
+    use crate::protocol::Mvcc;
+    #[cfg(shuttle)]
     use crate::protocol::Versioned;
     #[cfg(not(shuttle))]
-    use crate::protocol::{Chosen, Erased, Serial, choosing, under_a_lock};
-    use crate::protocol::{Mvcc, Mvto, Occ, Properties, Protocol, TicToc};
+    use crate::protocol::{Chosen, Erased, choosing, under_a_lock};
+    use crate::protocol::{Mvto, Properties, Protocol};
     #[cfg(not(shuttle))]
     use crate::timestamps::by_the_clock;
 
@@ -123,12 +125,11 @@ mod protocols {
         fn run<P: Protocol>(&self);
     }
 
-    /// Runs a test under every protocol. This and the two lists it includes name each protocol
-    /// once, and nothing else has to.
+    /// Runs a test under every protocol.
     #[cfg(not(shuttle))]
     pub(crate) fn for_each(test: &impl ForProtocol) {
-        report::<Serial>(test);
-        under_a_lock(|| report::<Serial>(test));
+        for_each_that_excludes(test);
+        under_a_lock(|| for_each_that_excludes(test));
         for_each_that_overlaps(test);
     }
 
@@ -152,7 +153,7 @@ mod protocols {
     /// Runs a test under every protocol that allows several sessions.
     #[cfg(not(shuttle))]
     pub(crate) fn for_each_concurrent(test: &impl ForProtocol) {
-        under_a_lock(|| report::<Serial>(test));
+        under_a_lock(|| for_each_that_excludes(test));
         for_each_overlapping(test);
     }
 
@@ -172,12 +173,20 @@ mod protocols {
         by_the_clock(|| report::<Mvto>(test));
     }
 
-    fn for_each_that_overlaps(test: &impl ForProtocol) {
-        report::<Occ>(test);
-        report::<TicToc>(test);
-        report::<Mvcc>(test);
-        report::<Mvto>(test);
+    macro_rules! lists {
+        (overlapping { $($overlapping:ty: $($_of_it:expr),+;)+ }
+         exclusive { $($exclusive:ty: $($_of_that:expr),+;)+ }) => {
+            fn for_each_that_overlaps(test: &impl ForProtocol) {
+                $(report::<$overlapping>(test);)+
+            }
+
+            #[cfg(not(shuttle))]
+            fn for_each_that_excludes(test: &impl ForProtocol) {
+                $(report::<$exclusive>(test);)+
+            }
+        };
     }
+    crate::for_each_protocol!(lists);
 
     /// Something to be done under every protocol that keeps versions.
     #[cfg(shuttle)]

@@ -22,19 +22,21 @@ mod stm;
 #[cfg(feature = "surrealmx")]
 mod surrealmx;
 
-use candide::{Mvcc, Mvto, Occ, Serial, TicToc};
 use candide_table::Candide;
 
 use super::driver::{Contender, of};
 
-/// Every peer that is built in, in the order of the tables.
+macro_rules! every_candide {
+    (overlapping { $($overlapping:ty: $($_of_it:expr),+;)+ }
+     exclusive { $($exclusive:ty: $($_of_that:expr),+;)+ }) => {
+        vec![$(of::<Candide<$overlapping>>(),)+ $(of::<Candide<$exclusive>>()),+]
+    };
+}
+
+/// Returns every peer that is built in, in the order of the tables.
 pub(crate) fn all() -> Vec<Box<dyn Contender>> {
-    vec![
-        of::<Candide<Occ>>(),
-        of::<Candide<TicToc>>(),
-        of::<Candide<Mvcc>>(),
-        of::<Candide<Mvto>>(),
-        of::<Candide<Serial>>(),
+    let mut peers = candide::for_each_protocol!(every_candide);
+    peers.extend(vec![
         #[cfg(feature = "surrealmx")]
         of::<surrealmx::SurrealMx>(),
         of::<stm::Stm>(),
@@ -52,7 +54,8 @@ pub(crate) fn all() -> Vec<Box<dyn Contender>> {
         of::<rocksdb::Optimistic>(),
         of::<mutex::Mutex>(),
         of::<sharded::Sharded>(),
-    ]
+    ]);
+    peers
 }
 
 /// The features that are off, each with the names of the peers that it would bring.
