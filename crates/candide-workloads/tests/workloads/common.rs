@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use candide::{Chosen, Database, Erased, Mvcc, Mvto, Occ, Protocol, Record, Serial, Table, TicToc};
+use candide::{Chosen, Database, Erased, Exclusion, Occ, Protocol, Record, Serial, Table};
 use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
 
 /// A database of `Occ` with the two switches set.
