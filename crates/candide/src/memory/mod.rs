@@ -9,9 +9,9 @@
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
 //! A block is 64-bit atomic words and nothing else; that is what makes optimistic reading sound
-//! (`ARCHITECTURE.md`, decision 1). Blocks go from a slab to a session, become reachable, are
-//! retired, wait for the epoch bound and come back; the layers above never see an address they
-//! could free.
+//! (`docs/decisions/2026-11-21-protocol-seam.md`). Blocks go from a slab to a session, become
+//! reachable, are retired, wait for the epoch bound and come back; the layers above never see an
+//! address they could free.
 
 mod array;
 mod region;
