@@ -10,6 +10,7 @@ mod engine_tests;
 mod mutants;
 mod orderings;
 mod progress;
+mod prose;
 mod sanitize;
 mod sites;
 mod tidy;

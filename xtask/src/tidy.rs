@@ -7,6 +7,7 @@
 //!
 //! Comments, and with them documentation and its examples, may name what they like; so may tests.
 
+use crate::prose;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,9 @@ const LAYERS: &[&[&str]] = &[
 const ATOMICS_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 
+/// The most words for persons without a name in all sources.
+const PERSONS_MAX: usize = 20;
+
 /// Places that may name a protocol.
 const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("crates/candide/src/protocol/", "their own files"),
@@ -70,7 +74,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     if protocols.is_empty() {
         return Err(format!("{REGISTRY} lists no protocol that could be recognized"));
     }
-    let mut found = 0;
+    let (mut found, mut persons) = (0, 0);
     for file in &files {
         let text =
             fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -79,14 +83,21 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
             .expect("collected below the root")
             .to_string_lossy()
             .replace('\\', "/");
-        for (line, problem) in problems(&path, &text, &protocols) {
+        persons += prose::persons(&text);
+        for (line, problem) in
+            problems(&path, &text, &protocols).into_iter().chain(prose::wide_comments(&text))
+        {
             println!("{path}:{line}: {problem}");
             found += 1;
         }
     }
+    if persons > PERSONS_MAX {
+        println!("{persons} words such as \"whoever\" in all; name the thing of the code instead");
+        found += 1;
+    }
     match found {
         0 => {
-            println!("tidy: {} files, nothing found", files.len());
+            println!("tidy: {} files, nothing found ({persons} unnamed persons)", files.len());
             Ok(())
         }
         1 => Err("one rule is broken".to_string()),

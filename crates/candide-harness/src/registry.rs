@@ -13,8 +13,8 @@ pub(crate) trait Job {
     fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output;
 }
 
-/// A choice on the command line, by its name: the engine that transactions are compiled for, and the
-/// policy that it is given, which is data.
+/// A choice on the command line, by its name: the engine that transactions are compiled for, and
+/// the policy that it is given, which is data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice(&'static str);
 

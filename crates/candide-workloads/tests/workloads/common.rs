@@ -80,8 +80,8 @@ macro_rules! every_choice {
     };
 }
 
-/// Sees to it under every protocol. A workload's code is compiled for the default by itself and once
-/// for all the others, as whose transactions it is the same.
+/// Sees to it under every protocol. A workload's code is compiled for the default by itself and
+/// once for all the others, as whose transactions it is the same.
 pub(crate) fn under_each(test: &impl UnderEach) {
     test.run::<Occ>(&());
     for chosen in candide::for_each_protocol!(every_choice) {
