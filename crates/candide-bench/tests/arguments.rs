@@ -16,13 +16,21 @@ fn assert_refused(arguments: &str, words: &str) {
     assert!(output.stdout.is_empty(), "{arguments}: results in spite of the error");
 }
 
+macro_rules! names {
+    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
+     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
+        [
+            $($(<$overlapping as candide::Protocol>::properties(&$of_it).name),+,)+
+            $($(<$exclusive as candide::Protocol>::properties(&$of_that).name),+,)+
+        ]
+    };
+}
+
 #[test]
 fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcd", "ycsb");
-    assert_refused(
-        "bench ycsb --protocol magic",
-        "use a list of occ, tictoc, mvcc, mvto, serial, global-lock, or all",
-    );
+    let names = candide::for_each_protocol!(names).join(", ");
+    assert_refused("bench ycsb --protocol magic", &format!("use a list of {names}, or all"));
     assert_refused("bench ycsb --mode d", "expected a, b or c");
     assert_refused("bench ycsb-narrow --contention low", "expected high, medium or read-only");
     assert_refused(
