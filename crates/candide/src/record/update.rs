@@ -429,7 +429,7 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// had. The hook must not use the database, as the updater must not.
     const TOTAL: bool = false;
 
-    /// The columns it reads and writes.
+    /// Returns the columns it reads and writes.
     fn target(&self) -> Self::Target;
 
     /// Applies the update.

@@ -308,8 +308,8 @@ enum Before {
     Seen(u64),
 }
 
-/// Returns what is left of a row from before its deletion by `word`. The session is counted as
-/// looking.
+/// Returns what is left of the versions before a row's deletion, which `word` names. The session is
+/// counted as looking.
 fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     let older = snapshots.partition_point(|&snapshot| snapshot >= word.ts());
     let older = if mutant(Mutant::SnapshotsIgnored) { &[] } else { &snapshots[older..] };

@@ -66,10 +66,10 @@
 //!   PARKED, or in the `linked` list of the attempt that linked it; except the other units of an
 //!   absent record, which are collected together with the first.
 //! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
-//!   fence, and then found a row below it, whatever becomes of what is pending in between. A commit
-//!   that deletes a row at `t` finds that word at `2 t` at most, after its fence. A delta becomes a
-//!   row only after the rts of all that it is made of have been raised to the delta's timestamp,
-//!   under the latch.
+//!   fence, and then found a row below it, whether or not pending versions in between commit. A
+//!   commit that deletes a row at `t` finds that word at `2 t` at most, after its fence. A delta
+//!   becomes a row only after the rts of all that it is made of have been raised to the delta's
+//!   timestamp, under the latch.
 //! * **T9** Nothing that can fail happens after phase 5. A commit waits only for versions with
 //!   smaller timestamps, and not for ever.
 //!
