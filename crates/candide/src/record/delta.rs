@@ -1,8 +1,8 @@
-//! Updates that are put off: what a transaction does to one unit, as words of a version, to be
-//! applied when somebody reads it.
+//! Deltas, or deferred updates: the operations of a transaction on one unit, as words of a version,
+//! applied when it is read.
 //!
-//! Only what cannot fail can be put off, whatever the row will be by then; of a user's updater,
-//! what is declared total. A delta is a row of operations, each with a head and its operands, and a
+//! Only an operation that succeeds on every row can be deferred; a user's updater, only if it is
+//! declared total. A delta is a sequence of operations, each with a head and its operands, and a
 //! zero where there is room left:
 //!
 //! ```text
@@ -10,32 +10,32 @@
 //! | function: 48 | what the function has to know: 8 | USER: 8 |          | word of the value |   ...
 //! ```
 //!
-//! An updater that fails all the same can be told so by nobody: its transaction is over. Then it
-//! has no effect on the row. Whoever applies it, who happens to read, or collects, notices nothing
-//! of that; but the panic has been reported as any is.
+//! If a user's updater fails all the same, its transaction is over, and it has no effect on the
+//! row. The thread that applies it, to read the row or to collect, goes on; but the panic hook has
+//! reported the panic.
 
 use super::{CellAt, Code, Op, UserUpdate};
 use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// In the place of a code: a user's updater.
+/// The code of a user's updater in a head.
 const USER: u8 = Code::TOTAL.len() as u8;
 
 impl Code {
-    /// The codes of what can be put off; a head says which by its place here.
+    /// The codes that can be deferred; a head holds the position here.
     const TOTAL: [Code; 5] =
         [Code::Set, Code::Max, Code::Min, Code::WrappingAdd, Code::WrappingSub];
 }
 
 impl Op {
-    /// As how many words it can be put off: if it succeeds on every row. What a user's takes, the
-    /// user's says.
+    /// Returns the number of words that the operation takes in a delta, if it succeeds on every
+    /// row. A user's updater has [`UserUpdate::words_put_off`].
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let is_total = Code::TOTAL.contains(&self.code) && !self.at_least && !self.at_most;
         is_total.then(|| 1 + self.operands())
     }
 
-    /// How many operands it takes, of those that can be put off.
+    /// Returns the number of operands in a delta, of an operation that can be deferred.
     pub(crate) fn operands(&self) -> usize {
         if self.is_plain() { usize::from(self.words) } else { 1 }
     }
@@ -60,14 +60,14 @@ impl Op {
     }
 }
 
-/// An operation that is put off.
+/// A deferred operation.
 pub(crate) enum PutOff<'a> {
-    /// With its operands.
+    /// A built-in operation with its operands.
     BuiltIn(Op, &'a [u64]),
     User(&'a UserUpdate),
 }
 
-/// Room for a delta, in which nobody else looks or writes.
+/// Room for a delta, which no other thread reads or writes.
 pub(crate) struct Room<'a>(&'a [AtomicU64]);
 
 impl<'a> Room<'a> {
@@ -78,7 +78,7 @@ impl<'a> Room<'a> {
         Room(words)
     }
 
-    /// Writes operations, for which there is room enough: each has said how many words it takes.
+    /// Writes operations, which fit by the sum of their `words_put_off`.
     pub(crate) fn fill<'b>(self, ops: impl Iterator<Item = PutOff<'b>>) {
         let mut left = self.0;
         for op in ops {
@@ -101,18 +101,18 @@ impl<'a> Room<'a> {
     }
 }
 
-/// Has no operation follow.
+/// Writes the zero that ends a delta, if there is room left.
 pub(super) fn clear(words: &[AtomicU64]) {
     if let Some(end) = words.first() {
         end.store(0, Ordering::Relaxed);
     }
 }
 
-/// Applies what has been written so to an image of the unit at `at`.
+/// Applies the operations of a delta to an image of the unit at `at`.
 ///
 /// # Safety
 /// Only [`Room::fill`] and [`clear`] have written the words, for this unit, and that happened
-/// before, and nobody writes them meanwhile.
+/// before; the words are not written meanwhile.
 pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec<u64>) {
     while let Some((head, behind)) = words.split_first() {
         let head = head.load(Ordering::Relaxed);
@@ -120,8 +120,8 @@ pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec
             break;
         }
         if head as u8 == USER {
-            // SAFETY: an updater was written here, for this unit, and nobody writes, by this
-            // function's contract.
+            // SAFETY: an updater was written here, for this unit, and the words are not written
+            // now, by this function's contract.
             let (update, behind) = unsafe { UserUpdate::read(head, behind, at) };
             apply_user(&update, at, image);
             words = behind;
@@ -141,7 +141,7 @@ pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec
     }
 }
 
-/// Applies a user's updater, or leaves the image as it is if that fails, even half way.
+/// Applies a user's updater, or leaves the image unchanged if it fails, even half way.
 fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
     let count = image.len();
     image.extend_from_within(..);
@@ -152,7 +152,7 @@ fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
     }
     image.truncate(count);
     if let Err(panic) = applied {
-        // What it brings may panic again when it is dropped, and bring something else.
+        // Dropping the panic's payload may panic again; that one's payload is forgotten.
         catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(std::mem::forget);
     }
 }
@@ -182,13 +182,13 @@ mod tests {
         ];
         let block =
             Block::at(ops[0].1.as_ptr().expose_provenance() as u64).expect("it has operands");
-        // SAFETY: none of its words is looked at.
+        // SAFETY: none of its words is read.
         let record = unsafe { RecordAt::new(block) };
         let at =
             Layout::new(0, 1, None, &[Group::new("only", 4)], true, 0).unwrap().first_of(record);
         for spare in [0, 1, 5] {
             let room = ops.iter().map(|(op, _)| op.words_put_off().unwrap()).sum::<usize>() + spare;
-            // Whatever was there before.
+            // Not zero, to show that the room's old words do not matter.
             let words: Vec<AtomicU64> = (0..room).map(|_| AtomicU64::new(u64::MAX)).collect();
             let put_off = ops.iter().map(|(op, operands)| PutOff::BuiltIn(*op, operands));
             // SAFETY: the words are ours.

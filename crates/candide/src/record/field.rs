@@ -5,16 +5,16 @@
 use super::schema::hash_numbers;
 use std::fmt;
 
-/// Words on their way from a record to a value. A buffer may hold anything, torn words included; a
-/// value is made of it only once the protocol has said that the words belong together.
+/// A buffer for words read from a record. It may hold anything, torn words included; a value is
+/// made of it only once the protocol has validated that the words are of one version.
 pub trait Buffer: Copy {
     /// A buffer of zeros.
     const ZERO: Self;
 
-    /// Puts word `index`; a word beyond the buffer is ignored.
+    /// Stores word `index`; a word beyond the buffer is ignored.
     fn set(&mut self, index: usize, word: u64);
 
-    /// The words, for buffers that are words.
+    /// Returns the words, for buffers that are words.
     fn words(&mut self) -> &mut [u64] {
         &mut []
     }
@@ -36,8 +36,8 @@ impl<const N: usize> Buffer for [u64; N] {
 
 /// A type that a column can have: plain data of a fixed size.
 ///
-/// A field of a word or more begins on a word; a smaller one lies within a word, wherever its
-/// column says.
+/// A field of a word or more begins on a word; a smaller one lies within a word, at its column's
+/// place.
 ///
 /// | type | bits | |
 /// |---|---:|---|
@@ -60,19 +60,19 @@ pub trait Field: Copy + Send + Sync + 'static {
     const BITS: u32;
     /// Size in words.
     const WORDS: usize = Self::BITS.div_ceil(64) as usize;
-    /// Of numbers: whether the type has negative values.
+    /// Whether the type is a number with negative values.
     const SIGNED: bool = false;
-    /// What differs between types that lie differently in their words, even in as many bits: a part
-    /// of [`Record::SCHEMA`](crate::Record::SCHEMA).
+    /// A hash of the layout in words, which differs between layouts of the same size: a part of
+    /// [`Record::SCHEMA`](crate::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
-    /// Holds the field's words until they are known to belong together.
+    /// The buffer for the field's words until they are known to be of one version.
     type Buffer: Buffer;
 
-    /// Word `index` of the value; bits beyond [`Field::BITS`] are zero.
+    /// Returns word `index` of the value; bits beyond [`Field::BITS`] are zero.
     fn word(&self, index: usize) -> u64;
 
-    /// The value whose words the buffer holds.
+    /// Returns the value whose words the buffer holds.
     fn from_buffer(buffer: &Self::Buffer) -> Self;
 }
 
@@ -194,12 +194,12 @@ impl Field for char {
     }
 }
 
-/// The lowest bits of a word: those that a field of less than a word has.
+/// Returns the mask of a field's bits, in the lowest bits of a word.
 pub(crate) const fn mask_of<T: Field>() -> u64 {
     if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX }
 }
 
-/// The words of an option on their way. Whether there is a value decides if one is made.
+/// The buffer of an option. A value is made of its words only if there is one.
 #[derive(Clone, Copy)]
 pub struct OptionBuffer<T: Field> {
     present: bool,
@@ -222,8 +222,8 @@ impl<T: Field> Buffer for OptionBuffer<T> {
     }
 }
 
-/// A value of less than a word is moved up by one bit, which says that there is one; before a
-/// larger value is a word that says so. Without a value, all bits are zero.
+/// A value of less than a word is shifted up by one bit, which is set if there is a value; a word
+/// of 1 precedes a larger value. Without a value, all bits are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
@@ -245,12 +245,12 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// How many elements of an array share a word.
+/// Returns the number of elements of an array that share a word.
 const fn elements_per_word<T: Field>() -> usize {
     if T::BITS < 64 { 64 / T::BITS as usize } else { 1 }
 }
 
-/// The word of an array where an element begins, and the bit in it.
+/// Returns the word of an array in which an element begins, and its first bit there.
 pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
     let per_word = elements_per_word::<T>();
     if T::BITS < 64 {
@@ -260,7 +260,7 @@ pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
     }
 }
 
-/// The words of an array on their way, as those of its elements.
+/// The buffer of an array: those of its elements.
 #[derive(Clone, Copy)]
 pub struct ArrayBuffer<T: Field, const N: usize>([T::Buffer; N]);
 
@@ -318,17 +318,17 @@ impl<T: Field, const N: usize> Field for [T; N] {
 pub struct Bytes<const N: usize>([u8; N]);
 
 impl<const N: usize> Bytes<N> {
-    /// The given bytes.
+    /// Returns the given bytes.
     pub const fn new(bytes: [u8; N]) -> Bytes<N> {
         Bytes(bytes)
     }
 
-    /// The bytes `f(0)`, `f(1)`, …
+    /// Returns the bytes `f(0)`, `f(1)`, …
     pub fn from_fn(f: impl FnMut(usize) -> u8) -> Bytes<N> {
         Bytes(std::array::from_fn(f))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub const fn as_bytes(&self) -> &[u8; N] {
         &self.0
     }
@@ -371,7 +371,7 @@ fn put_bytes(bytes: &mut [u8], index: usize, word: u64) {
     }
 }
 
-/// Word `index` of `bytes`, with zeros beyond their end.
+/// Returns word `index` of `bytes`, with zeros beyond their end.
 #[inline(always)]
 fn take_bytes(bytes: &[u8], index: usize) -> u64 {
     let rest = bytes.get(index * 8..).unwrap_or(&[]);
@@ -395,8 +395,7 @@ impl<const N: usize> Buffer for Bytes<N> {
 }
 
 impl<const N: usize> Field for Bytes<N> {
-    // A few bytes are kept like many: they begin on a word, so that columns never need to shift
-    // them.
+    // Fewer than eight bytes take a word, too, so that columns never need to shift them.
     const BITS: u32 = if N < 8 { 64 } else { N as u32 * 8 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
     type Buffer = Bytes<N>;
@@ -420,7 +419,7 @@ pub struct Text<const N: usize> {
     length: u16,
 }
 
-/// A text was longer than its type allows. Nothing is ever truncated.
+/// The error of a text that is longer than its type allows. Texts are never truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextTooLong {
     /// Length of the text in bytes.
@@ -438,7 +437,7 @@ impl fmt::Display for TextTooLong {
 impl std::error::Error for TextTooLong {}
 
 impl<const N: usize> Text<N> {
-    /// The text, if it fits.
+    /// Makes a text, if it fits.
     ///
     /// # Errors
     /// [`TextTooLong`] if it has more than `N` bytes (or more than 65,535).
@@ -450,23 +449,23 @@ impl<const N: usize> Text<N> {
         Ok(Text { bytes, length })
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.length)])
             .expect("made of a str, read back whole")
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         usize::from(self.length)
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The bytes, zeros up to `N`.
+    /// Returns the bytes, with zeros up to `N`.
     pub(crate) fn padded(&self) -> &[u8; N] {
         &self.bytes
     }
@@ -475,7 +474,7 @@ impl<const N: usize> Text<N> {
         self.length
     }
 
-    /// The text whose padded bytes and length were taken apart by a key.
+    /// Returns the text with these padded bytes and this length, from a key.
     pub(crate) fn from_parts(bytes: [u8; N], length: u16) -> Text<N> {
         Text { bytes, length }
     }

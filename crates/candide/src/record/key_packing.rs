@@ -5,8 +5,8 @@
 use super::Key;
 use super::layout::KeyWords;
 
-/// How the words of a key become the fewer words that a table keeps when its components need not
-/// lie apart: the bits of each, one after another, so that the order stays the same.
+/// The packing of a key's words into the fewer words that a table keeps when its components need
+/// not lie apart: the bits of each, one after another, so that the order stays the same.
 ///
 /// A component that begins a word of its own begins a layer of its own in an ordered index; packed
 /// ones share leaves, and so conflict with each other.
@@ -17,19 +17,19 @@ pub(crate) struct KeyPacking {
 }
 
 impl KeyPacking {
-    /// The packing of words of so many bits; `None` if it would save nothing.
+    /// Returns the packing of words of these numbers of bits; `None` if it would save nothing.
     pub(crate) fn new(widths: &'static [u32]) -> Option<KeyPacking> {
         let words = packed_words(widths);
         (words < widths.len()).then_some(KeyPacking { widths, words })
     }
 
-    /// Whether there is a packing of these keys, so that code for those that have none need not
-    /// ask.
+    /// Returns whether there is a packing of these keys: code for those without one need not check
+    /// at run time.
     pub(crate) const fn exists_for<K: Key>() -> bool {
         packed_words(K::WIDTHS) < K::WIDTHS.len()
     }
 
-    /// The number of words of a packed key.
+    /// Returns the number of words of a packed key.
     pub(crate) fn words(&self) -> usize {
         self.words
     }
@@ -42,8 +42,8 @@ impl KeyPacking {
         let mut packed = KeyWords::zeros(self.words);
         let mut begin = 0;
         for (&word, &width) in words.iter().zip(self.widths) {
-            // Within two words at most, from the left. Bits beyond the width are those of a bound
-            // that lies behind every key.
+            // Within two words at most, from the left. Bits beyond the width come from a bound that
+            // lies behind every key.
             let shifted = (u128::from(word) << (128 - width)) >> (begin % 64);
             let at = (begin / 64) as usize;
             packed.as_mut_slice()[at] |= (shifted >> 64) as u64;
@@ -68,7 +68,7 @@ impl KeyPacking {
         words
     }
 
-    /// The first components of a packed key, as far as its first words hold them whole.
+    /// Returns the first components of a packed key, as far as its first words hold them whole.
     pub(crate) fn unpack_prefix(&self, packed: &[u64]) -> Vec<u64> {
         let bits = packed.len() as u32 * u64::BITS;
         let mut all = KeyWords::zeros(self.words);
@@ -81,13 +81,13 @@ impl KeyPacking {
         self.unpack(all.as_slice()).as_slice()[..whole].to_vec()
     }
 
-    /// The number of components, which are the words of keys that are not packed.
+    /// Returns the number of components, which are the words of keys that are not packed.
     pub(crate) fn components(&self) -> usize {
         self.widths.len()
     }
 }
 
-/// The words that hold so many bits each, one after another.
+/// Returns the number of words that hold these numbers of bits, one after another.
 const fn packed_words(widths: &[u32]) -> usize {
     let (mut bits, mut index) = (0, 0);
     while index < widths.len() {

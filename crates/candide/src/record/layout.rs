@@ -1,4 +1,4 @@
-//! Where the words of a record are.
+//! The layout of records: the places of their words.
 //!
 //! ```text
 //! | key words | cell of unit 0 | words of unit 0 | cell of unit 1 | words of unit 1 | ...
@@ -19,15 +19,15 @@ use std::sync::Arc;
 /// # Invariants
 /// * **R1** It was laid out by the [`Layout`] of the table named in its accesses, in a block at
 ///   least that large.
-/// * **R2** Whoever holds one is pinned, and was when it was reachable from the index; or owns it
-///   (not yet linked, or quiescence). Handles live in attempts and row handles, which end with the
-///   pin.
+/// * **R2** The holder of a handle is pinned, and was when the record was reachable from the index;
+///   or owns it (not yet linked, or quiescence). Handles live in attempts and row handles, which
+///   end with the pin.
 /// * **R3** The key words are written before the record is linked and never again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordAt(Block);
 
 impl RecordAt {
-    /// A handle on a record.
+    /// Makes a handle on a record.
     ///
     /// # Safety
     /// R1 and R2 hold, for as long as the handle or a copy of it is used.
@@ -36,8 +36,8 @@ impl RecordAt {
         RecordAt(block)
     }
 
-    /// A new record of a table, owned by the caller: its key is written, its cells are not. `slab`
-    /// is the table's own, whose blocks are made for its layout.
+    /// Allocates a record of a table, owned by the caller: its key is written, its cells are not.
+    /// `slab` is the table's own, whose blocks are made for its layout.
     #[inline(always)]
     pub(crate) fn allocate(
         layout: &Layout,
@@ -58,7 +58,7 @@ impl RecordAt {
         self.0
     }
 
-    /// Word `index` of the key.
+    /// Returns word `index` of the key.
     #[inline(always)]
     pub(crate) fn key_word(self, index: usize) -> u64 {
         // SAFETY: the key's words lead every record (R1), which is allocated (R2). Relaxed:
@@ -66,13 +66,13 @@ impl RecordAt {
         unsafe { self.0.word(index) }.load(Ordering::Relaxed)
     }
 
-    /// Whether the record has this key.
+    /// Returns whether the record has this key.
     #[inline(always)]
     pub(crate) fn has_key(self, key: &[u64]) -> bool {
         key.iter().enumerate().all(|(index, &word)| self.key_word(index) == word)
     }
 
-    /// Whether the record's key has the first `count` words of this one.
+    /// Returns whether the record's key has the first `count` words of this one.
     #[inline(always)]
     pub(crate) fn begins_like(self, key: &[u64], count: usize) -> bool {
         for (index, &word) in key[..count].iter().enumerate() {
@@ -83,7 +83,7 @@ impl RecordAt {
         true
     }
 
-    /// A copy of the key, which has `count` words.
+    /// Returns a copy of the key, which has `count` words.
     pub(crate) fn key_words(self, count: usize) -> KeyWords {
         let mut words = KeyWords::zeros(count);
         words
@@ -134,8 +134,8 @@ impl KeyWords {
     }
 }
 
-/// Where a unit lies in its record, in one word, so that a [`CellAt`] is two registers: put
-/// together of smaller parts in memory it would be read before it is written.
+/// The place of a unit in its record, in one word, so that a [`CellAt`] is two registers: a value
+/// stored in smaller parts would stall the load of the whole.
 ///
 /// ```text
 /// | table: 16 | words: 16 | cell: 16 | words of the cell: 8 | unit: 8 |
@@ -144,8 +144,8 @@ impl KeyWords {
 struct UnitPlace(u64);
 
 impl UnitPlace {
-    /// The place of a unit whose cell of `cell_words` words begins at word `cell`, followed by a
-    /// payload of `words` words.
+    /// Returns the place of a unit whose cell of `cell_words` words begins at word `cell`, followed
+    /// by a payload of `words` words.
     fn new(table: u16, words: u16, cell: u16, cell_words: u8, unit: u8) -> UnitPlace {
         let parts = [
             (table.into(), 48),
@@ -199,43 +199,43 @@ impl CellAt {
         self.record
     }
 
-    /// The table's number in its database.
+    /// Returns the table's number in its database.
     pub(crate) fn table(self) -> u16 {
         self.place.table()
     }
 
-    /// The first words of the record's key, as many as fit; the rest is zero. Words behind a
-    /// shorter key may follow.
+    /// Returns the first words of the record's key, as many as fit. Those behind a shorter key are
+    /// other words of the record, or zero.
     pub(crate) fn key_prefix<const N: usize>(self) -> [u64; N] {
         // The cell comes after the key, so words before it are in bounds.
         let count = N.min(self.place.cell());
         std::array::from_fn(|index| if index < count { self.record.key_word(index) } else { 0 })
     }
 
-    /// The unit's identity within its database while its record is allocated. Not an address of
-    /// anything where words are larger than eight bytes, as under a model.
+    /// Returns the unit's identity within its database while its record is allocated. It is no real
+    /// address where words are larger than eight bytes, as under a model.
     #[inline(always)]
     pub(crate) fn address(self) -> u64 {
         self.record.0.address() + self.place.cell() as u64 * 8
     }
 
-    /// The number of the unit in its record.
+    /// Returns the number of the unit in its record.
     pub(crate) fn unit(self) -> usize {
         self.place.unit()
     }
 
-    /// The unit, of a table whose groups are units of their own, or are not.
+    /// Returns the unit, of a table whose groups are units of their own, or are not.
     pub(super) fn unit_of(self, split: bool) -> Unit {
         Unit { split, index: self.place.unit() as u8 }
     }
 
-    /// Whether this is the record's first unit, whose cell speaks for the record's place in the
+    /// Returns whether this is the record's first unit, whose cell stands for the record in the
     /// index.
     pub(crate) fn is_first(self) -> bool {
         self.place.unit() == 0
     }
 
-    /// Word `index` of the cell.
+    /// Returns word `index` of the cell.
     #[inline(always)]
     pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < self.place.cell_words());
@@ -248,40 +248,40 @@ impl CellAt {
         self.place.cell() + self.place.cell_words()
     }
 
-    /// The unit's words.
+    /// Returns the unit's words.
     #[inline(always)]
     pub(crate) fn payload(&self) -> &[AtomicU64] {
         // SAFETY: R1 and R2.
         unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
     }
 
-    /// Copies some of the unit's words into a block that is the caller's, from word `to` on. Nobody
-    /// writes them meanwhile: the caller has locked the unit.
+    /// Copies some of the unit's words into a block that is the caller's, from word `to` on. They
+    /// are not written meanwhile: the caller has locked the unit.
     #[inline]
     pub(super) fn copy_words_to(&self, block: Block, to: usize, words: Range<usize>) {
         assert!(words.end <= self.place.words());
         let from = self.record.0.offset(self.payload_start() + words.start);
-        // SAFETY: R1 and R2; the block is long enough and the caller's, and whoever locks a unit
-        // has seen its last writes.
+        // SAFETY: R1 and R2; the block is long enough and the caller's, and locking a unit makes
+        // its last writes visible.
         unsafe { block.offset(to).copy_words(from, 0, words.len()) };
     }
 
-    /// The number of words of the unit.
+    /// Returns the number of words of the unit.
     pub(crate) fn payload_words(&self) -> usize {
         self.place.words()
     }
 
-    /// Brings the cell nearer.
+    /// Prefetches the cell.
     #[inline(always)]
     pub(crate) fn prefetch_cell(&self) {
         prefetch(self.record.0.hint(self.place.cell()));
     }
 
-    /// Brings the cell and the whole payload nearer, if they are small; says whether it did.
+    /// Prefetches the cell and the whole payload, if they are small; returns whether it did.
     #[inline(always)]
     pub(crate) fn prefetch_small(&self) -> bool {
-        /// Two lines' worth: the first word, the one a line behind it, and the last are in all the
-        /// lines there are.
+        /// The words of two lines: the first word, the one a line behind it, and the last are in
+        /// all lines of a unit up to this size.
         const SMALL: usize = 16;
         let (cell, end) = (self.place.cell(), self.payload_start() + self.place.words());
         let is_small = end - cell <= SMALL;
@@ -293,7 +293,7 @@ impl CellAt {
         is_small
     }
 
-    /// Brings words `first..first + count` of the payload nearer.
+    /// Prefetches words `first..first + count` of the payload.
     #[inline(always)]
     pub(crate) fn prefetch(&self, first: usize, count: usize) {
         self.record.0.prefetch(self.payload_start() + first, count);
@@ -303,19 +303,20 @@ impl CellAt {
 /// The words a read copies from.
 #[derive(Debug, Clone, Copy)]
 pub enum Words<'a> {
-    /// Words that others may be changing; whether they belong together is the protocol's business.
+    /// Words that other threads may be changing; the protocol validates that they are of one
+    /// version.
     Shared(&'a [AtomicU64]),
     /// The transaction's own image of the unit.
     Own(&'a [u64]),
 }
 
 impl Words<'_> {
-    /// Word `index` of the unit.
+    /// Returns word `index` of the unit.
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> u64 {
         match self {
-            // Acquire pairs with the Release of the install (E3): whoever sees a word of an install
-            // in progress sees its lock at the second look.
+            // Acquire pairs with the Release of the install (E3): a reader that sees a word of an
+            // install in progress sees its lock at the second load of the cell.
             Words::Shared(words) => words[index].load(Ordering::Acquire),
             Words::Own(words) => words[index],
         }
@@ -338,7 +339,7 @@ impl Words<'_> {
         }
     }
 
-    /// Appends the unit's words, which are so many, to `sink`.
+    /// Appends the unit's `count` words to `sink`.
     #[inline]
     pub(crate) fn extend(&self, count: usize, sink: &mut Vec<u64>) {
         match self {
@@ -350,7 +351,7 @@ impl Words<'_> {
     }
 }
 
-/// One of the units a record type is cut into: a group, or everything.
+/// One of the units of a record type: a group, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// Whether each group is a unit of its own.
@@ -359,31 +360,31 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// All of a row that is not split.
+    /// The unit of a row that is not split.
     pub(crate) const ROW: Unit = Unit { split: false, index: 0 };
 
     pub(crate) fn index(self) -> usize {
         usize::from(self.index)
     }
 
-    /// Whether each group of its table is a unit of its own.
+    /// Returns whether each group of its table is a unit of its own.
     pub(super) fn is_split(self) -> bool {
         self.split
     }
 
-    /// Whether this unit guards `group`.
+    /// Returns whether this unit guards `group`.
     #[inline(always)]
     pub(crate) fn holds(self, group: u8) -> bool {
         !self.split || self.index == group
     }
 
-    /// Where `group`, which it holds, begins among its words.
+    /// Returns where `group`, which it holds, begins among its words.
     #[inline(always)]
     pub(crate) fn offset_of(self, groups: &[Group], group: u8) -> usize {
         if self.split { 0 } else { start_of(groups, usize::from(group)) }
     }
 
-    /// Where its words begin among all words of the row, and how many they are.
+    /// Returns where its words begin among all words of the row, and their number.
     #[inline(always)]
     pub(crate) fn image_range(self, groups: &[Group]) -> (usize, usize) {
         if self.split {
@@ -394,7 +395,7 @@ impl Unit {
     }
 }
 
-/// The units in a set of units.
+/// An iterator over a set of units.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Units {
     split: bool,
@@ -415,22 +416,22 @@ impl Iterator for Units {
     }
 }
 
-/// Where a unit lies in all records of a table.
+/// The place of a unit in all records of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlacedUnit {
     place: UnitPlace,
-    /// Where its words begin among all words of the row.
+    /// The start of its words among all words of the row.
     start: u16,
 }
 
 impl PlacedUnit {
-    /// Where its words begin among all words of the row.
+    /// Returns where its words begin among all words of the row.
     #[inline(always)]
     pub(crate) fn start(self) -> usize {
         usize::from(self.start)
     }
 
-    /// The unit of `record`, which is of this table.
+    /// Returns the unit of `record`, which is of this table.
     #[inline(always)]
     pub(crate) fn of(self, record: RecordAt) -> CellAt {
         CellAt { record, place: self.place }
@@ -441,30 +442,30 @@ impl PlacedUnit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlacedUnits {
     pub(crate) all: Units,
-    /// If it is only one.
+    /// The unit, if it is only one.
     pub(crate) only: Option<PlacedUnit>,
 }
 
-/// Where the units of a table's records are.
+/// The places of the units of a table's records.
 #[derive(Debug)]
 pub(crate) struct Layout {
     key_words: u16,
-    /// How keys become key words; `None` if they are taken as they are.
+    /// The packing of keys into key words; `None` if they are kept as they are.
     packing: Option<KeyPacking>,
     split: bool,
-    /// The places of the first units once more, where they are found without another address.
+    /// A copy of the places of the first units, which is found without another address.
     first_units: [PlacedUnit; FIRST_UNITS],
     units: Box<[PlacedUnit]>,
     total_words: usize,
 }
 
-/// Few records have more units.
+/// The number of places copied: few records have more units.
 const FIRST_UNITS: usize = 4;
 
-/// The key of a record whose keys are packed so.
+/// Returns the key of a record, by the packing of its table's keys.
 #[inline(always)]
 pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K {
-    /// Keys of so few words are not worth a larger buffer.
+    /// The most words of a key for which a small buffer is used.
     const FEW: usize = 4;
     match packing {
         None if K::WORDS <= FEW => {
@@ -487,7 +488,8 @@ pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K
 pub(crate) const RECORD_WORDS_MAX: usize = u16::MAX as usize;
 
 impl Layout {
-    /// The layout of records with these groups, or the number of words that would be too many.
+    /// Returns the layout of records with these groups, or their number of words if that is too
+    /// large.
     pub(crate) fn new(
         table: u16,
         key_words: usize,
@@ -528,8 +530,8 @@ impl Layout {
         usize::from(self.key_words)
     }
 
-    /// The first words of a key, as its type gives them, of the first words that records keep; and
-    /// whether it has more.
+    /// Returns the first words of a key, as of its type, from the first words that records keep;
+    /// and whether it has more.
     pub(crate) fn key_from_prefix(&self, kept: &[u64]) -> (Vec<u64>, bool) {
         let kept = &kept[..self.key_words().min(kept.len())];
         match self.packing {
@@ -542,65 +544,65 @@ impl Layout {
         }
     }
 
-    /// How keys of this type, which is the table's, become key words.
+    /// Returns the packing of keys of this type, which is the table's.
     #[inline(always)]
     pub(crate) fn packing<K: Key>(&self) -> Option<KeyPacking> {
         if const { KeyPacking::exists_for::<K>() } { self.packing } else { None }
     }
 
-    /// The key of a record of a table whose keys are of this type.
+    /// Returns the key of a record of a table whose keys are of this type.
     #[inline(always)]
     pub(crate) fn key_of<K: Key>(&self, record: RecordAt) -> K {
         key_of(record, self.packing::<K>())
     }
 
-    /// The key of a record in the words of its type.
+    /// Returns the key of a record in the words of its type.
     pub(crate) fn unpacked_key(&self, record: RecordAt) -> KeyWords {
         let kept = record.key_words(self.key_words());
         self.packing.map_or(kept, |packing| packing.unpack(kept.as_slice()))
     }
 
-    /// Words of a whole record.
+    /// Returns the number of words of a record.
     pub(crate) fn total_words(&self) -> usize {
         self.total_words
     }
 
-    /// All units.
+    /// Returns all units.
     pub(crate) fn units(&self) -> Units {
         Units { split: self.split, left: u64::MAX >> (64 - self.units.len()) }
     }
 
-    /// Where all units lie.
+    /// Returns the places of all units.
     pub(crate) fn placed_units(&self) -> &[PlacedUnit] {
         &self.units
     }
 
-    /// The units that guard a set of groups.
+    /// Returns the units that guard a set of groups.
     #[inline(always)]
     pub(crate) fn units_of(&self, groups: u64) -> Units {
         Units { split: self.split, left: if self.split { groups } else { 1 } }
     }
 
-    /// The unit that guards all of a set of groups, which is not empty, if one does.
+    /// Returns the unit that guards all of a set of groups, which is not empty, if one does.
     #[inline(always)]
     pub(crate) fn only_unit_of(&self, groups: u64) -> Option<PlacedUnit> {
         let is_one = !self.split || groups.is_power_of_two();
         is_one.then(|| self.placed(if self.split { groups.trailing_zeros() as usize } else { 0 }))
     }
 
-    /// As [`Layout::units_of`], and [`Layout::only_unit_of`].
+    /// Returns the results of [`Layout::units_of`] and [`Layout::only_unit_of`].
     #[inline(always)]
     pub(crate) fn placed_units_of(&self, groups: u64) -> PlacedUnits {
         PlacedUnits { all: self.units_of(groups), only: self.only_unit_of(groups) }
     }
 
-    /// The unit that guards `group`.
+    /// Returns the unit that guards `group`.
     #[inline(always)]
     pub(crate) fn unit_of(&self, group: u8) -> Unit {
         Unit { split: self.split, index: if self.split { group } else { 0 } }
     }
 
-    /// Unit number `number`.
+    /// Returns the place of unit `number`.
     #[inline(always)]
     fn placed(&self, number: usize) -> PlacedUnit {
         debug_assert!(number < self.units.len());
@@ -610,18 +612,18 @@ impl Layout {
         }
     }
 
-    /// Unit `unit` of `record`.
+    /// Returns unit `unit` of `record`.
     #[inline(always)]
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
         self.placed(unit.index()).of(record)
     }
 
-    /// The numbers of words of all units.
+    /// Returns the numbers of words of all units.
     pub(crate) fn unit_words(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.units.iter().map(|unit| unit.place.words())
     }
 
-    /// All units of `record`, the first one first.
+    /// Returns all units of `record`, the first one first.
     #[inline(always)]
     pub(crate) fn cells(
         &self,
@@ -630,7 +632,7 @@ impl Layout {
         self.units.iter().map(move |unit| unit.of(record))
     }
 
-    /// The unit of `record` that group 0 is in.
+    /// Returns the unit of `record` that group 0 is in.
     #[inline(always)]
     pub(crate) fn first_of(&self, record: RecordAt) -> CellAt {
         self.at(record, self.unit_of(0))

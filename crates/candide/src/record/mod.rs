@@ -1,4 +1,4 @@
-//! What a row is made of: fields, columns, groups, keys; how it lies in words; how it is read and
+//! Rows: their fields, columns, groups and keys; their words in memory; how they are read and
 //! updated.
 
 pub(crate) mod chain;

@@ -1,4 +1,4 @@
-//! What derived code has computed while compiling: places of columns, words of keys.
+//! Functions that derived code evaluates at compile time: places of columns, words of keys.
 
 #![forbid(unsafe_code)]
 
@@ -11,9 +11,9 @@ pub struct Size {
     words: usize,
 }
 
-/// What derived code does with columns of a type. It says `<T as ColumnType>::…` every time:
-/// compilers then make one error of a type that columns cannot have, and not one of each thing that
-/// is done.
+/// The operations of derived code on columns of a type. Derived code writes `<T as ColumnType>::…`
+/// for each: then the compiler reports a type that columns cannot have once, and not at each
+/// operation.
 #[diagnostic::on_unimplemented(
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
@@ -21,7 +21,7 @@ pub struct Size {
             of one field that derive `candide::Key`, and options and arrays of these"
 )]
 pub trait ColumnType: Sized {
-    /// The size of such columns.
+    /// The size of columns of this type.
     const SIZE: Size;
 
     /// Writes a value into the words of a row.
@@ -45,11 +45,11 @@ impl<T: Field> ColumnType for T {
     }
 }
 
-/// Where the columns of a group lie: those of a word or more first, in order, then the others,
+/// The places of the columns of a group: those of a word or more first, in order, then the others,
 /// large before small, each in the first word that has room for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Packing<const N: usize> {
-    /// The words of the group.
+    /// The number of words of the group.
     pub words: usize,
     /// The word and the bit at which each column begins.
     pub(super) places: [(usize, u32); N],
@@ -98,7 +98,7 @@ impl<const N: usize> Packing<N> {
     }
 }
 
-/// The components' words (or widths of words), one after another.
+/// Returns the components' words (or widths of words), one after another.
 pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]; M]) -> [T; N] {
     assert!(N <= KEY_WORDS_MAX, "a key has at most 32 words");
     let (mut all, mut count, mut part) = ([zero; N], 0, 0);
@@ -114,7 +114,7 @@ pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]
     all
 }
 
-/// The word of an enum's value is the position of a variant, which this one is not.
+/// Panics: the word of an enum's value is the position of a variant, and this one has none.
 pub fn no_variant(name: &str, position: u64) -> ! {
     unreachable!(
         "{name} has no variant number {position}; the words of a value were read back whole"

@@ -17,37 +17,37 @@ const SEQUENCE_MAX: u64 = (1 << Tid::SEQUENCE_BITS) - 1;
 const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + Tid::SEQUENCE_BITS);
 
 impl Tid {
-    /// Someone may change this cell. Set by one atomic exchange, cleared by its owner. Alone, it
-    /// says that the words are still those of the version.
+    /// The lock of the cell. Set by one atomic exchange, cleared by its owner. Alone, it means that
+    /// the words are still those of the version.
     pub(crate) const LOCK: u64 = 1 << 0;
     /// The lock's owner has begun to commit: the words may be changing, others' validation must
     /// fail.
     pub(crate) const INSTALL: u64 = 1 << 1;
-    /// The row is not there: never was, or was deleted.
+    /// The row is absent: never inserted, or deleted.
     pub(crate) const ABSENT: u64 = 1 << 2;
-    /// The record is leaving its index, and nobody writes it again.
+    /// The record is leaving its index, and is not written again.
     pub(crate) const DEAD: u64 = 1 << 3;
     /// The record is in a session's burial queue (first cell only). Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
-    /// The version is the record's inheritance: nobody has written it. For protocols whose records
-    /// inherit one.
+    /// The version is inherited by the record, and has not been written. For protocols whose
+    /// records inherit one.
     pub(crate) const UNWRITTEN: u64 = 1 << 5;
     /// The row was deleted while its record was queued: the queue's entry is older than the
-    /// absence. For protocols whose versions do not tell when that began.
+    /// absence. For protocols whose versions do not tell when the absence began.
     pub(crate) const REQUEUE: u64 = 1 << 6;
     /// The room for a version in the record has been used, and will not be again. For protocols
-    /// that link versions before they know whether they stand.
+    /// that link versions before their commit is validated.
     pub(crate) const SPENT: u64 = 1 << 7;
-    /// Somebody takes something out of the chain of a dead unit. For protocols whose dead records
+    /// The lock of a dead unit's chain, while undos are taken out. For protocols whose dead records
     /// may have one.
     pub(crate) const THINNING: u64 = 1 << 9;
-    /// What is left to collect of the unit waits for a snapshot to close, in one session's garbage.
+    /// The unit's remaining older version waits for a snapshot to close, in one session's garbage.
     /// Not a state of the row.
     pub(crate) const PARKED: u64 = 1 << 8;
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
-    /// What must be unchanged for a version to be the one that was read.
+    /// The bits that identify a version: if they are unchanged, it is the one that was read.
     const IDENTITY: u64 = !Tid::FLAGS | Tid::ABSENT | Tid::DEAD;
 
     /// The last timestamp.
@@ -56,7 +56,7 @@ impl Tid {
     /// The cell of a record that has just been linked.
     pub(crate) const UNBORN: Tid = Tid(Tid::ABSENT);
 
-    /// The first version of an epoch.
+    /// Returns the first version of an epoch.
     pub(crate) fn first_of(epoch: Epoch) -> Tid {
         debug_assert!(epoch <= EPOCH_MAX);
         Tid(epoch << (FLAG_BITS + Tid::SEQUENCE_BITS))
@@ -66,26 +66,26 @@ impl Tid {
         self.0 >> (FLAG_BITS + Tid::SEQUENCE_BITS)
     }
 
-    /// Which of the epoch's versions it is.
+    /// Returns the sequence number within the epoch.
     #[inline]
     pub(crate) fn sequence(self) -> u64 {
         self.0 >> FLAG_BITS & SEQUENCE_MAX
     }
 
-    /// The version as a timestamp, under protocols in timestamp order.
+    /// Returns the version as a timestamp, under protocols in timestamp order.
     #[inline(always)]
     pub(crate) fn ts(self) -> u64 {
         self.0 >> FLAG_BITS
     }
 
-    /// A version of this timestamp.
+    /// Returns the version of a timestamp.
     #[inline(always)]
     pub(crate) fn of_ts(ts: u64) -> Tid {
         debug_assert!(ts <= Tid::TS_MAX);
         Tid(ts << FLAG_BITS)
     }
 
-    /// Epoch and sequence.
+    /// Returns epoch and sequence, without the flags.
     #[inline]
     pub(crate) fn version(self) -> u64 {
         self.0 & !Tid::FLAGS
@@ -96,23 +96,23 @@ impl Tid {
         self.0 & flags != 0
     }
 
-    /// What a cell that says this was before it was locked.
+    /// Returns this word without the locks.
     #[inline]
     pub(crate) fn unlocked(self) -> Tid {
         Tid(self.0 & !(Tid::LOCK | Tid::INSTALL))
     }
 
-    /// Whether `other` is the same version in the same state of existence.
+    /// Returns whether `other` is the same version in the same state of existence.
     #[inline]
     pub(crate) fn same_version(self, other: Tid) -> bool {
         (self.0 ^ other.0) & Tid::IDENTITY == 0
     }
 
-    /// The smallest version of `epoch` that lies above `self`; `None` when the epoch's numbers are
+    /// Returns the smallest version of `epoch` above `self`; `None` when the epoch's numbers are
     /// used up.
     ///
-    /// The caller has made sure that `self` is not from a later epoch: every version in a cell was
-    /// numbered by an epoch that had begun.
+    /// `self` is not from a later epoch: every version in a cell was numbered by an epoch that had
+    /// begun.
     #[inline]
     pub(crate) fn next_in(self, epoch: Epoch) -> Option<Tid> {
         if self.epoch() < epoch {

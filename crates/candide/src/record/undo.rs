@@ -1,28 +1,28 @@
-//! What a unit was before: for protocols that write in place and keep older versions aside.
+//! Undo records: older versions of a unit, for protocols that write in place.
 //!
 //! ```text
 //! cell     | ts: 52 | flags: 12 |  | older |   payload ...                 the newest version, in the record
 //! undo     | ts: 63 | absent: 1 |  | older |  | first: 16 | count: 16 |   words ...
 //! ```
 //!
-//! An *undo* stands for the version that somebody has replaced: when that was written, whether it
-//! was a row, and the words that its successor has changed as they were before. What a unit was at
-//! some time is its words as they are, with those of all undos put back down to the version of that
-//! time. Undos are blocks of their table's, short ones if few words were changed.
+//! An *undo* stands for a version that has been replaced: its timestamp, whether it was a row, and
+//! the old values of the words that its successor has changed. A unit's version of some time is its
+//! present words, with those of all undos put back down to that version. Undos are blocks of their
+//! table, short ones if few words were changed.
 //!
 //! # Invariants
-//! * **U1** `older` of a cell or an undo of timestamp t, if it is not zero, is where the undo was
-//!   put of the version below, which was replaced at t, or that of a still older one, if nobody can
-//!   come to see those between them.
-//! * **U2** It is followed by those only who may see what there was before t, or know otherwise
-//!   that somebody may. While that is so the undo is not freed. (What nobody can come to see is
-//!   freed where it is, without a look at the chain: then `older` is the address of something else,
-//!   and nobody follows it.)
-//! * **U3** An undo is written before it can be reached, and never again, but for `older` and for
-//!   its flag of being out of its chain, by who has locked the cell.
-//! * **U4** An undo can be reached before the words change that it has. So who first loads words,
-//!   and then goes down the chain, finds the undo of every word that is newer than the version at
-//!   which he began.
+//! * **U1** `older` of a cell or an undo of timestamp t, if it is not zero, is the address of the
+//!   undo of the version below, which was replaced at t, or of a still older one, if the versions
+//!   between them cannot be seen any more.
+//! * **U2** A thread follows it only if it may see what there was before t, or knows otherwise that
+//!   an attempt or a snapshot may. While that is so the undo is not freed. (An undo that cannot be
+//!   seen any more is freed without a look at its chain: then `older` is the address of something
+//!   else, and is not followed.)
+//! * **U3** An undo is written before it can be reached, and never again, except its `older` and
+//!   its flag OUT, under the cell's lock.
+//! * **U4** An undo can be reached before the words that it holds are changed. So a reader that
+//!   first loads words, and then goes down the chain, finds the undo of every word that is newer
+//!   than the version at which it began.
 
 use super::{CellAt, Tid};
 use crate::memory::Block;
@@ -37,33 +37,33 @@ pub(crate) const SHORT_WORDS: usize = 8;
 /// Words of a cell.
 pub(crate) const CELL_WORDS: usize = 2;
 
-/// Where a cell names the newest undo.
+/// The word of a cell that names the newest undo.
 const NEWEST: usize = 1;
 
 const STAMP: usize = 0;
 const OLDER: usize = 1;
 const PLACE: usize = 2;
 
-/// In a stamp: the row is not there.
+/// The flag of a stamp: the row is not there.
 const ABSENT: u64 = 1;
 
-/// In a place: it is not in the chain any more.
+/// The flag of a place: the undo is out of its chain.
 const OUT: u64 = 1 << 32;
-/// In a place: it has been put in the place of another one.
+/// The flag of a place: the undo has replaced another one.
 const LARGER: u64 = 1 << 33;
 
-/// What a unit was before a commit.
+/// A handle on an undo record: a unit before a commit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo<'a> {
     block: Block,
-    /// Whoever holds a cell's handle is pinned (R2), and has the right to look at it (U2).
+    /// The holder of a cell's handle is pinned (R2), and may look at the undo (U2).
     cell: PhantomData<&'a CellAt>,
 }
 
 impl CellAt {
-    /// What was replaced of a unit whose cell says, or has said, `word`, down to what it was at a
-    /// time, which the caller may see (U2): the last one is the version of that time, or else there
-    /// had been none yet.
+    /// Returns the undos of a unit whose cell says, or has said, `word`, down to the version of a
+    /// time, which the caller may see (U2): the last one is that version, or else there was none
+    /// yet.
     #[inline]
     pub(crate) fn undos(&self, word: Tid, time: u64) -> impl Iterator<Item = Undo<'_>> {
         // The first may be of a later commit than the word.
@@ -84,8 +84,8 @@ impl CellAt {
         })
     }
 
-    /// Whether there was a row at a time, which the caller may see, by what the cell says or has
-    /// said.
+    /// Returns whether there was a row at a time, which the caller may see, by what the cell says
+    /// or has said.
     pub(crate) fn was_there(&self, word: Tid, time: u64) -> bool {
         let oldest = self.undos(word, time).last();
         match oldest {
@@ -94,8 +94,8 @@ impl CellAt {
         }
     }
 
-    /// Puts the words in `changed` aside, which the caller is about to change: it has locked the
-    /// cell, which said `word`. The block is the caller's, and long enough.
+    /// Links an undo of the words in `changed`, which the caller is about to change: it has locked
+    /// the cell, which said `word`. The block is the caller's, and long enough.
     #[inline]
     pub(crate) fn put_aside(&self, block: Block, word: Tid, changed: Range<usize>) {
         let stamp = word.ts() << 1 | u64::from(word.has(Tid::ABSENT));
@@ -105,12 +105,12 @@ impl CellAt {
         self.name_below(None, Some(undo));
     }
 
-    /// What was put into a block of this unit, which the caller may look at (U2).
+    /// Returns the undo of this unit in a block, which the caller may look at (U2).
     pub(crate) fn undo_in(&self, block: Block) -> Undo<'_> {
         Undo { block, cell: PhantomData }
     }
 
-    /// Makes an undo of a version of which there is one that has fewer words. The block is the
+    /// Writes an undo with more words of the same version as another one. The block is the
     /// caller's, and long enough.
     pub(crate) fn larger_undo<'a>(
         &'a self,
@@ -137,17 +137,17 @@ impl CellAt {
         undo
     }
 
-    /// Has an undo, or the cell itself, name another one as the next older. The caller has locked
+    /// Links an undo, or none, below another one, or below the cell itself. The caller has locked
     /// the cell.
     #[inline]
     pub(crate) fn name_below(&self, above: Option<Undo<'_>>, below: Option<Undo<'_>>) {
         let older = above.map_or(self.cell_word(NEWEST), |above| above.word(OLDER));
-        // Release: the undo, for who finds it (E3).
+        // Release: the undo, for its readers (E3).
         older.store(below.map_or(0, |below| below.block.address()), Ordering::Release);
     }
 
-    /// Whether an undo, or the cell itself, is followed by these in its chain; by none at all, if
-    /// that is what the last one says. The caller has locked the cell.
+    /// Returns whether an undo, or the cell itself, is followed by these in its chain; `None`
+    /// stands for its end. The caller has locked the cell.
     pub(crate) fn is_chain<'a>(
         &'a self,
         above: Option<Undo<'a>>,
@@ -162,13 +162,13 @@ impl CellAt {
         })
     }
 
-    /// Whether all that there was before the newest version has been taken out of the chain.
+    /// Returns whether the chain has no undo, or all have been taken out.
     pub(crate) fn has_no_undo(&self) -> bool {
-        // Relaxed: who asks has loaded the cell's word, which he is going to exchange.
+        // Relaxed: the caller has loaded the cell's word, and is going to exchange it.
         self.cell_word(NEWEST).load(Ordering::Relaxed) == 0
     }
 
-    /// Makes the cell that of a row that never was.
+    /// Makes the cell that of a row that has never been inserted.
     pub(crate) fn empty(&self) {
         self.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
         self.cell_word(NEWEST).store(0, Ordering::Relaxed);
@@ -179,53 +179,53 @@ impl<'a> Undo<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < UNDO_WORDS);
-        // SAFETY: every undo begins with a header (U1), and is not freed while somebody may look at
-        // it (U2).
+        // SAFETY: every undo begins with a header (U1), and is not freed while its holder may look
+        // at it (U2).
         unsafe { self.block.word(index) }
     }
 
-    /// When the version was written: the timestamp of its commit.
+    /// Returns the timestamp of the version's commit.
     #[inline(always)]
     pub(crate) fn ts(self) -> u64 {
         // Relaxed here and below: published with the undo's address (U3).
         self.word(STAMP).load(Ordering::Relaxed) >> 1
     }
 
-    /// Whether the version says that the row is not there.
+    /// Returns whether the row is absent in this version.
     #[inline(always)]
     pub(crate) fn is_absent(self) -> bool {
         self.word(STAMP).load(Ordering::Relaxed) & ABSENT != 0
     }
 
-    /// Names the same one as another undo does as the next older: the caller's own, which nobody
-    /// else can reach.
+    /// Copies the link to the next older undo from another undo. This one is the caller's, and
+    /// cannot be reached yet.
     pub(crate) fn name_same(self, other: Undo<'_>) {
         self.word(OLDER).store(other.word(OLDER).load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// The block that it is in.
+    /// Returns the undo's block.
     pub(crate) fn block(self) -> Block {
         self.block
     }
 
-    /// Whether it is out of its chain for good.
+    /// Returns whether it is out of its chain.
     pub(crate) fn is_out(self) -> bool {
-        // Acquire: that the chain does without it (E3).
+        // Acquire: the chain without it (E3).
         self.word(PLACE).load(Ordering::Acquire) & OUT != 0
     }
 
-    /// Whether it has been put in the place of one that had fewer words.
+    /// Returns whether it has replaced an undo with fewer words.
     pub(crate) fn is_larger(self) -> bool {
         self.word(PLACE).load(Ordering::Relaxed) & LARGER != 0
     }
 
-    /// Says that it is out of its chain, as who has taken it out. The caller has locked the cell.
+    /// Marks it as out of its chain. The caller has taken it out, and has locked the cell.
     pub(crate) fn set_out(self) {
         let place = self.word(PLACE);
         place.store(place.load(Ordering::Relaxed) | OUT, Ordering::Release); // E3
     }
 
-    /// Which words of the unit it has.
+    /// Returns which words of the unit it holds.
     pub(crate) fn place(self) -> Range<usize> {
         let place = self.word(PLACE).load(Ordering::Relaxed);
         let (first, count) = (usize::from(place as u16), usize::from((place >> 16) as u16));
@@ -233,11 +233,11 @@ impl<'a> Undo<'a> {
     }
 
     fn words(self) -> &'a [AtomicU64] {
-        // SAFETY: as in `word`; so many words follow the header (`new_undo`).
+        // SAFETY: as in `word`; this number of words follows the header (`new_undo`).
         unsafe { self.block.words(UNDO_WORDS, self.place().len()) }
     }
 
-    /// Makes an image of the next newer version that of this one.
+    /// Turns an image of the next newer version into one of this version.
     pub(crate) fn put_back(self, image: &mut [u64]) {
         for (word, old) in image[self.place()].iter_mut().zip(self.words()) {
             *word = old.load(Ordering::Relaxed);

@@ -1,9 +1,9 @@
-//! Updates as data: what a transaction wants done to a unit, evaluated when its version is fixed.
+//! Updates as data: operations of a transaction on a unit, evaluated when its version is fixed.
 //!
-//! An update never sees the row when it is made. It becomes [`Op`]s in the write set, with operands
-//! in an arena; at commit, under the lock, each is evaluated against the words as they are then.
-//! Built-in operations stay data, so they can be combined, logged and shipped; a user's own is a
-//! small plain value and a function.
+//! Making an update does not read the row. It becomes [`Op`]s in the write set, with operands in an
+//! arena; at commit, under the lock, each is evaluated on the words as they are then. Built-in
+//! operations stay data, so they can be combined, logged and shipped; a user's own is a small plain
+//! value and a function.
 
 use super::column::{Place, Updatable};
 use super::layout::key_of;
@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// What an operation does to its words.
+/// The effect of an operation on its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Replaces them.
@@ -43,24 +43,24 @@ pub enum Code {
 #[derive(Debug, Clone, Copy)]
 pub struct Op {
     pub(crate) code: Code,
-    /// Of numbers: whether negative values exist.
+    /// Whether the numbers are signed.
     pub(crate) signed: bool,
-    /// Of columns of less than a word: their place in it.
+    /// The first bit of a column of less than a word.
     pub(crate) shift: u8,
-    /// Which guards the operands carry.
+    /// Whether the operands have a lower bound; `at_most`, an upper one.
     pub(crate) at_least: bool,
     pub(crate) at_most: bool,
-    /// Unshifted bits of the column.
+    /// The bits of the column, unshifted.
     pub(crate) mask: u64,
-    /// Position within the unit.
+    /// The position within the unit.
     pub(crate) word: u16,
     pub(crate) words: u16,
-    /// Where the operands begin in the arena: the words to set; or the number and its two bounds.
-    /// Of a user's updater: its number.
+    /// The start of the operands in the arena: the words to set; or the number and its two bounds.
+    /// For a user's updater, its number.
     pub(crate) operand: u32,
 }
 
-/// Operand words of an arithmetic operation: the number, the lower bound, the upper bound.
+/// The operand words of an arithmetic operation: the number, the lower bound, the upper bound.
 pub(crate) const NUMBER_OPERANDS: usize = 3;
 
 impl Op {
@@ -77,12 +77,12 @@ impl Op {
         operand: 0,
     };
 
-    /// The operation that sets words, without its operands.
+    /// Returns the operation that sets words, without its operands.
     pub(crate) fn set_words(word: u16, words: u16) -> Op {
         Op { code: Code::Set, word, words, ..Op::DELETE }
     }
 
-    /// Whether it replaces whole words (or none) whatever they were, and so can never fail.
+    /// Returns whether it replaces whole words (or none) whatever they were, and so can never fail.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.code, Code::Set | Code::Delete)
@@ -101,19 +101,20 @@ impl Op {
         self.code == Code::Delete
     }
 
-    /// Between which words of a unit, which has so many, those lie that it changes.
+    /// Returns the range of words that it changes, of a unit of this size.
     #[inline]
     pub(crate) fn changed(&self, unit_words: usize) -> (u16, u16) {
         if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
     }
 
-    /// Whether it works on words of another operation on the same unit.
+    /// Returns whether it shares words with another operation on the same unit.
     pub(crate) fn overlaps(&self, other: &Op) -> bool {
         self.is_user()
             || self.word < other.word + other.words && other.word < self.word + self.words
     }
 
-    /// The one word that this operation, which is neither plain nor a user's, makes of `current`.
+    /// Returns the one word that this operation, which is neither plain nor a user's, makes of
+    /// `current`.
     #[inline]
     pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
         if self.code == Code::Set && !self.at_least && !self.at_most {
@@ -133,8 +134,8 @@ impl Op {
             Code::Min => old.min(operand),
             Code::User | Code::Delete => unreachable!("neither computes one word"),
         };
-        // Guards first: who asks for at least nothing of an unsigned column means what is below its
-        // range, too.
+        // Guards first: a bound of zero on an unsigned column also guards against results below its
+        // range.
         if self.at_least && new < self.widen(operands[1])
             || self.at_most && new > self.widen(operands[2])
         {
@@ -146,7 +147,7 @@ impl Op {
         Ok(current & !(self.mask << self.shift) | (new as u64 & self.mask) << self.shift)
     }
 
-    /// The number in the low bits of `word`.
+    /// Returns the number in the low bits of `word`.
     #[inline]
     fn widen(&self, word: u64) -> i128 {
         let word = word & self.mask;
@@ -179,12 +180,12 @@ pub struct Arithmetic {
     pub(crate) at_most: Option<u64>,
 }
 
-/// A commit-time update: blind, so that it conflicts with nobody who does not look.
+/// A commit-time update: blind, so that it conflicts only with transactions that read the row.
 ///
 /// Column updates, made by [`Column::set`], [`Column::add`] and their like, and tuples of updates.
 /// A user's own computation is an [`Updater`].
 pub trait Update<R: Record>: private::Sealed {
-    /// Hands its operations over, in order.
+    /// Passes its operations to a sink, in order.
     #[doc(hidden)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
 }
@@ -257,7 +258,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
 
     /// Adds `summand`, going on from the other end of the type's range where that ends: a counter
     /// that cannot fail. Under [`Mvto`](crate::Mvto) such updates neither wait for one another nor
-    /// make one another start over, until sixteen have been put off: the next one applies them,
+    /// make one another start over, until sixteen have been deferred: the next one applies them,
     /// like any other update.
     ///
     /// ```
@@ -327,7 +328,7 @@ impl<R, T: Number> ColumnUpdate<R, T> {
 impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     #[inline(always)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
-        // Of these the compiler knows the type's own, which the place repeats.
+        // The type's own constants, which the place repeats: the compiler knows these.
         let place = Place { words: T::WORDS as u16, mask: Column::<R, T>::MASK, ..self.place };
         if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
             return sink.set(place, |index| self.operand.word(index));
@@ -361,19 +362,20 @@ tuple_updates! {
     A 0, B 1, C 2, D 3, E 4, F 5;
 }
 
-/// An updater found that its update must not happen; the transaction fails with [`Abort::Guard`].
+/// The refusal of an updater: its update must not happen, and the transaction fails with
+/// [`Abort::Guard`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;
 
-/// A user's own commit-time update: a small plain value, and what it does to some columns of one
+/// A user's own commit-time update: a small plain value, and a function on some columns of one
 /// group.
 ///
 /// `apply` runs when the transaction commits, on the row as it then is, or earlier if the
-/// transaction reads what it has updated, or later, on whichever thread comes to need the row, if
-/// it is [total](Updater::TOTAL); possibly more than once. It must depend on nothing but its value
-/// and its argument, and must not use the database: others are kept from the row while it runs. If
-/// it panics, the transaction has no effect and the panic goes on to the caller of `run`, unless
-/// the transaction is over by then.
+/// transaction reads what it has updated, or later, on any thread that needs the row, if it is
+/// [total](Updater::TOTAL); possibly more than once. It must depend on nothing but its value and
+/// its argument, and must not use the database: the row is locked while it runs. If it panics, the
+/// transaction has no effect and the panic goes on to the caller of `run`, unless the transaction
+/// is over by then.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This
     /// compiles only without the attribute `#[index]`:
@@ -412,29 +414,28 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     type Target: Projection<R>;
 
     /// Whether `apply` succeeds on every value: it neither refuses nor panics. Then
-    /// [`Mvto`](crate::Mvto) may put it off, as it does with updates of columns that cannot fail:
-    /// the transaction commits without a look at the row, and whoever needs the row next applies
-    /// it. There has to be room for that: a value of 8 bytes beside a group of as many is put off,
-    /// one of 48 beside a group of 40.
+    /// [`Mvto`](crate::Mvto) may defer it, like updates of columns that cannot fail: the
+    /// transaction commits without a look at the row, and the next one that needs the row applies
+    /// it. There must be room for that: a value of 8 bytes is deferred on a group of 8, and one of
+    /// 48 on a group of 40.
     ///
-    /// An updater that fails all the same is an error in the program. If its transaction can still
-    /// be told, that ends in a panic, without effect: under all other protocols, and also under
-    /// `Mvto` if it reads what it has updated, does something else to the same group that may fail,
-    /// has inserted or put the row itself, or ends in an error of its closure; if there was no
-    /// room; or if many updates of the row have been put off already. Otherwise the transaction has
-    /// committed, and nobody is left to tell. Then the panic hook reports the panic, on the thread
-    /// that has come to apply the updater, which goes on undisturbed; and the row is as if this
-    /// update had not been made, and all others had. The hook must not use the database, no more
-    /// than the updater.
+    /// An updater that fails all the same is an error in the program. If its transaction has not
+    /// committed yet, that ends in a panic, without effect: under all other protocols, and also
+    /// under `Mvto` if it reads what it has updated, does something else to the same group that may
+    /// fail, has inserted or put the row itself, or ends in an error of its closure; if there was
+    /// no room; or if many updates of the row have been deferred already. Otherwise the transaction
+    /// has committed. Then the panic hook reports the panic, on the thread that applies the
+    /// updater, which goes on; and the row is as if this update had not been made, and all others
+    /// had. The hook must not use the database, as the updater must not.
     const TOTAL: bool = false;
 
-    /// The columns it reads and writes.
+    /// Returns the columns it reads and writes.
     fn target(&self) -> Self::Target;
 
-    /// The update.
+    /// Applies the update.
     ///
     /// # Errors
-    /// [`Refused`], if the update must not happen. Of an updater that is declared total that is an
+    /// [`Refused`], if the update must not happen. If the updater is declared total, that is an
     /// error in the program, and a panic: the transaction ends in it, without effect, or else only
     /// this update has none ([`Updater::TOTAL`]).
     fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
@@ -443,7 +444,7 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
 /// Room for an updater's value.
 const USER_WORDS: usize = 6;
 const _: () = assert!(USER_WORDS <= 7, "there are three bits for the number");
-/// Where what is put off says so.
+/// The places of flags and numbers in the head of a deferred updater.
 const SPLIT_SHIFT: u32 = 11;
 const PACKED_SHIFT: u32 = 12;
 const WORDS_SHIFT: u32 = 13;
@@ -452,11 +453,11 @@ type UserValue = [MaybeUninit<u64>; USER_WORDS];
 
 type Run = unsafe fn(&UserUpdate, RecordAt, &mut [u64]) -> Result<(), Abort>;
 
-/// An updater whose type has been forgotten.
+/// An updater with its type erased.
 #[derive(Clone, Copy)]
 pub(crate) struct UserUpdate {
     value: UserValue,
-    /// So many of them the value has.
+    /// The number of words that the value takes.
     value_words: u8,
     unit: Unit,
     /// Whether the keys of the records are packed.
@@ -469,8 +470,8 @@ pub(crate) struct UserUpdate {
 unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
-    /// Forgets the type of an updater that is to be applied to `unit` of records whose keys are
-    /// packed, or are not.
+    /// Erases the type of an updater, to be applied to `unit` of records whose keys are packed, or
+    /// are not.
     pub(crate) fn new<R: Record, U: Updater<R>>(
         updater: U,
         unit: Unit,
@@ -495,14 +496,15 @@ impl UserUpdate {
         UserUpdate { value, value_words, unit, is_packed, is_total: U::TOTAL, run: run::<R, U> }
     }
 
-    /// As how many words it can be put off; `None` if it cannot, or is not to be.
+    /// Returns the number of words that it takes in a delta; `None` if it cannot be deferred, or is
+    /// not total.
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let fits = self.address() >> (u64::BITS - ADDRESS_SHIFT) == 0;
         (self.is_total && fits).then_some(1 + usize::from(self.value_words))
     }
 
-    /// Writes it down, to be applied later; gives how many words that took, as
-    /// [`UserUpdate::words_put_off`] said.
+    /// Writes it into a delta, and returns the number of words, which is that of
+    /// [`UserUpdate::words_put_off`].
     ///
     /// ```text
     /// | function: 48 | words: 3 | packed: 1 | split: 1 | 0: 3 | code: 8 |   | value |   ...
@@ -524,11 +526,11 @@ impl UserUpdate {
         1 + usize::from(self.value_words)
     }
 
-    /// What was written down with this head, for the unit at `at`; and what comes behind it.
+    /// Returns the updater written with this head, for the unit at `at`; and the words behind it.
     ///
     /// # Safety
-    /// [`UserUpdate::write`] has written `head` and what comes first in `words`, of an updater of
-    /// this unit, and nobody writes these words meanwhile, as for [`read_as_is`].
+    /// [`UserUpdate::write`] has written `head` and the first of `words`, of an updater of this
+    /// unit, and these words are not written meanwhile, as for [`read_as_is`].
     pub(super) unsafe fn read<'a>(
         head: u64,
         words: &'a [AtomicU64],
@@ -539,7 +541,7 @@ impl UserUpdate {
         let (own, behind) = words.split_at(usize::from(value_words));
         let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
         for (value, word) in value.iter_mut().zip(own) {
-            // SAFETY: nobody writes these words, by this function's contract.
+            // SAFETY: these words are not written now, by this function's contract.
             *value = unsafe { read_as_is(word) };
         }
         let run = std::ptr::with_exposed_provenance::<()>((head >> ADDRESS_SHIFT) as usize);
@@ -566,7 +568,7 @@ impl UserUpdate {
     /// Applies the updater to the image of its unit.
     pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
         // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`; both came
-        // from there, if by way of `write`.
+        // from there, directly or through `write` and `read`.
         unsafe { (self.run)(self, record, image) }
     }
 }
@@ -594,7 +596,7 @@ unsafe fn run<R: Record, U: Updater<R>>(
     target.assign(&key, &columns, &mut ImageSink::<R>::new(unit, image))
 }
 
-/// Sets words of an image.
+/// A sink that sets words of an image.
 pub(crate) struct ImageSink<'a, R> {
     unit: Unit,
     image: &'a mut [u64],
@@ -602,14 +604,14 @@ pub(crate) struct ImageSink<'a, R> {
 }
 
 impl<'a, R> ImageSink<'a, R> {
-    /// Sets words of an image of `unit`.
+    /// Returns a sink that sets words of an image of `unit`.
     pub(crate) fn new(unit: Unit, image: &'a mut [u64]) -> ImageSink<'a, R> {
         ImageSink { unit, image, record: std::marker::PhantomData }
     }
 }
 
-/// Has a projection give its words, and keeps none: what is the user's may panic then, and not when
-/// half of them have been staged.
+/// A sink that keeps no words: a user's code that panics does so here, and not when half of the
+/// words have been staged.
 pub(crate) struct Rehearsal;
 
 impl Sink for Rehearsal {

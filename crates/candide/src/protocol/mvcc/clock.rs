@@ -6,7 +6,7 @@ use crate::protocol::snapshots::Snapshots;
 use crate::sync::{AtomicU64, Ordering, full_fence};
 use crossbeam_utils::CachePadded;
 
-/// The last timestamp drawn, and what looks back.
+/// The last timestamp drawn, and the open snapshots.
 #[derive(Debug, Default)]
 pub struct Clock {
     last: CachePadded<AtomicU64>,
@@ -14,23 +14,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The last timestamp drawn: whoever has drawn it, or an earlier one, had locked all it writes
-    /// before.
+    /// Returns the last timestamp drawn: its commit, and all with earlier ones, had locked their
+    /// write sets before they drew.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
         self.last.load(Ordering::Acquire) // E15
     }
 
-    /// The next timestamp, for a commit that has locked all it writes.
+    /// Draws the next timestamp, for a commit that has locked its write set.
     #[inline(always)]
     pub(super) fn draw(&self) -> u64 {
-        // Both ways: what whoever drew before us had locked is ours to see; what we have locked,
-        // theirs who draw later (E15).
+        // Acquire: the locks of commits that drew before. Release: ours, for later draws (E15).
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// The last timestamp drawn. Whoever pins after an epoch that is read after this begins no
-    /// earlier.
+    /// Returns the last timestamp drawn. An attempt that pins after an epoch that is read after
+    /// this call begins no earlier.
     pub(super) fn before_stamp(&self) -> u64 {
         let now = self.now();
         full_fence(); // E10

@@ -1,42 +1,43 @@
-//! Collecting: what nobody can come to see any more of what was put aside is freed, and deleted
-//! rows leave their indexes.
+//! Garbage collection: undo records that no attempt or snapshot can see any more are freed, and
+//! deleted rows leave their indexes.
 //!
-//! What a commit puts aside is in one queue, of its session or, later, of the snapshot that sees it
-//! (an *entry*). An entry is due when its epoch is behind the horizon: it was queued when its
-//! commit's timestamp had been drawn, and whoever is in a transaction now has pinned later, so
-//! reads at that timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a
-//! link), or else sees what an open snapshot keeps. Then, if no open snapshot is older than that
-//! commit, nobody will follow a link to the undo (U2), and it is freed at once: neither it nor its
-//! unit is looked at. The unit's record may be gone by then.
+//! An undo is in one queue, of its commit's session or, later, of the snapshot that sees it (an
+//! *entry*). An entry is due when its epoch is behind the horizon: it was queued when its commit's
+//! timestamp had been drawn, and every transaction running now has pinned later, so reads at that
+//! timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a link), or else
+//! sees what an open snapshot keeps. Then, if no open snapshot is older than that commit, no link
+//! to the undo will be followed (U2), and it is freed at once: neither it nor its unit is looked
+//! at. The unit's record may be freed by then.
 //!
 //! If some are older, either one of them sees it, and the entry waits until that has closed. Or it
-//! lies between what they see; then the undo is looked at, and the chain is *thinned*. Who does
-//! that goes through it like a reader of the oldest snapshot, and takes out what nobody sees, for
-//! which he has the unit's lock for a moment. Where only some of the unit's words were put aside,
-//! what is left below may be without words that the others had; then it is replaced by one that has
-//! all. Those that go are said to be out, by which their own entries find them and retire them:
-//! readers of snapshots may be just walking past. Others may have thinned the same chain meanwhile,
-//! so under the lock it has to be what it was found to be, or nothing is done. An undo is out of
-//! its chain if and only if it says so.
+//! lies between the versions that they see; then the undo is looked at, and the chain is *thinned*.
+//! The thinning session walks it like a reader of the oldest snapshot, and takes out unseen undos
+//! under the unit's lock, which it holds briefly. Where undos hold only some of the unit's words,
+//! the one below may lack words of those taken out; then it is replaced by one that has all. Those
+//! taken out are marked as out, and their own entries retire them: readers of snapshots may be
+//! walking past. Other sessions may have thinned the same chain meanwhile, so under the lock it
+//! must be as it was found, or nothing is done. An undo is out of its chain if and only if it is
+//! marked so.
 //!
 //! A deleted row is buried when no snapshot is open that is older than its deletion, or when all
-//! that it was has been taken out of its chains before. What no snapshot sees is taken out soon, by
-//! whoever has put it aside. What one sees goes into the attic, if the table has an order, until
-//! the snapshots that see it have closed: everybody else would have to pass it.
+//! its undos have been taken out of their chains before. Those that no snapshot sees are taken out
+//! soon, by their entries. A record that one sees goes into the attic, if the table has an order,
+//! until the snapshots that see it have closed: all other scans would have to pass it.
 //!
-//! # Why nobody looks at what was freed
-//! Of those who walk down a chain, readers follow a link from timestamp t only if they see what was
-//! before t; and no undo of a version that somebody sees is freed. Thinning stops at what the
-//! oldest snapshot of its list sees. Whoever frees something later than that list was made may not
-//! know of that snapshot any more. Therefore who thins is counted while he does, under the same
-//! lock as the list is copied (and so is who counts versions, or looks whether somebody sees what a
-//! deleted row was): while there is one, others retire what they could free. He has been pinned
-//! since before that, so it is there; were he to pin anew he would have to copy the list again. Who
-//! had copied the list before cannot free what a snapshot sees that was opened meanwhile: that is
-//! no older than what all attempts had reached when his entries were due.
+//! # Why no freed undo is read
+//! A reader follows a link from timestamp t only if it sees what was before t; and no undo of a
+//! version that is seen is freed. Thinning stops at the version that the oldest snapshot of its
+//! list sees. A session that frees undos after that list was copied may not know of that snapshot
+//! any more. Therefore thinning sessions are counted, under the same lock as the list is copied
+//! (and so are those that count versions, or look for the snapshots that see a deleted row): while
+//! there is one, other sessions retire what they could free. A thinning session has been pinned
+//! since before it was counted, so these undos stay; if it pinned anew, it would have to copy the
+//! list again. A session that copied the list before cannot free what a snapshot sees that was
+//! opened meanwhile: that one is no older than the time that all attempts had reached when the
+//! session's entries were due.
 //!
-//! A record whose undos are looked at is there: it is neither buried nor taken from the attic while
-//! one of them is in its chain, and a snapshot is open that is older than the deletion.
+//! A record is not freed while its undos are looked at: it is neither buried nor taken from the
+//! attic while one of them is in its chain, and a snapshot is open that is older than the deletion.
 
 #![forbid(unsafe_code)]
 
@@ -49,22 +50,22 @@ use crate::record::{CellAt, Tid, Words};
 use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
 use std::ops::Range;
 
-/// Rounds of waiting for a lock, most of which are busy: a commit may be in progress. Nobody waits
-/// for who thins.
+/// The most rounds of waiting for a lock, most of them busy: a commit may be in progress. No thread
+/// waits for the thinning one.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
-/// Undos that are taken out of a chain while it is locked, most of which are no longer in a cache:
-/// for no longer than a writer waits.
+/// The most undos taken out of a chain under one lock, which is to be held for less time than a
+/// writer waits: few of them are in a cache.
 const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
-/// For [`Protocol::look_at`](super::Protocol::look_at).
+/// Returns the fate of an undo, for [`Protocol::look_at`](super::Protocol::look_at).
 #[inline]
 pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
     let local = &*context.local;
     match local.snapshots.last() {
         Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
-            // One that has been replaced by a larger one waits, too: its entry alone does not say
-            // so.
+            // An undo that has been replaced by a larger one waits, too: its entry alone does not
+            // tell.
             match seen_by(&local.snapshots, put.ts..put.until) {
                 Some(snapshot) => Fate::Kept(snapshot),
                 None => look_at_undo(context, put, table),
@@ -75,8 +76,7 @@ pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &T
     }
 }
 
-/// Looks at what was put aside by a commit that is later than an open snapshot, which does not see
-/// it.
+/// Returns the fate of an undo that no open snapshot sees, whose commit is later than one of them.
 fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
     let undo = put.at.undo_in(put.block);
     if undo.is_out() {
@@ -88,16 +88,17 @@ fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCo
     if undo.is_out() { Fate::Retire } else { Fate::NotYet }
 }
 
-/// The newest open snapshot that sees what was written and replaced at these timestamps.
+/// Returns the newest open snapshot that sees a version written at the start of this range and
+/// replaced at its end.
 fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
-    // In falling order: the first that does not see what replaced it is the one most likely to see
-    // it.
+    // In falling order: if the first that does not see the successor does not see this one, none
+    // does.
     let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
     snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
 }
 
-/// Takes out of a unit's chain what nobody sees. Stops if others write the unit or thin its chain,
-/// too.
+/// Takes unseen undos out of a unit's chain. Stops if another session writes the unit or thins its
+/// chain.
 fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     let mut chain = std::mem::take(&mut context.local.looking.chain);
     let oldest = *context.local.snapshots.last().expect("one is open that sees something below");
@@ -106,7 +107,7 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     chain.clear();
     chain.extend(at.undos(word, oldest).map(Undo::block));
 
-    // The last one that stays; and behind it, the place of the first that goes.
+    // The last undo that stays; and behind it, the place of the first that goes.
     let (mut above, mut first, mut until) = (None::<Undo<'_>>, 0, word.ts());
     for index in 0..=chain.len() {
         let undo = chain.get(index).map(|&block| at.undo_in(block));
@@ -140,7 +141,7 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     context.local.looking.chain = chain;
 }
 
-/// Whether an undo has all words that others have.
+/// Returns whether an undo has all words that others have.
 fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
     let place = undo.place();
     others.iter().map(|&other| at.undo_in(other).place()).all(|other| {
@@ -150,8 +151,8 @@ fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
     })
 }
 
-/// Takes these, which are next to each other, out of a chain, unless that has changed meanwhile;
-/// says whether it could. Few at a time, for who wants to write the unit.
+/// Takes adjacent undos out of a chain, unless that has changed meanwhile; returns whether it did.
+/// Few under one lock, so that writers of the unit wait briefly.
 fn take_out(
     context: &Context<'_, Mvcc>,
     at: &CellAt,
@@ -178,15 +179,16 @@ fn take_out(
     true
 }
 
-/// Puts an undo into the place of one that follows these, unless the chain has changed meanwhile;
-/// gives it. It has the words of all of them. What will be above it was written at `until`.
+/// Replaces the undo that follows these by one that has the words of all, unless the chain has
+/// changed meanwhile; returns the new one. The version that will be above it was written at
+/// `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,
     at: &'a CellAt,
     (gone, old, until): (&[Block], Undo<'a>, u64),
 ) -> Option<Undo<'a>> {
-    // All words of the unit, if it is not the first time; so there is no third.
+    // All words of the unit if the old one is a replacement itself: so there is no third.
     let places =
         gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
     let words = places.fold(old.place(), |sum, place| match (old.is_larger(), sum.is_empty()) {
@@ -197,7 +199,7 @@ fn replace<'a>(
     let size = block_size(words.len());
     context.prepare_versions_of(table, size, 1, false).ok()?;
     let mut image = std::mem::take(&mut context.local.looking.image);
-    // As who reads it: first the words, then the undos.
+    // In a reader's order: first the words, then the undos.
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     image.clear();
     Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
@@ -210,7 +212,7 @@ fn replace<'a>(
     let replaced = with_lock(context, at, || {
         let is_so = !last.is_out() && at.is_chain(Some(last), [Some(old)].into_iter());
         if is_so {
-            // What is below may have been taken out meanwhile.
+            // Undos below may have been taken out meanwhile.
             new.name_same(old);
             at.name_below(Some(last), Some(new));
             old.set_out();
@@ -225,18 +227,18 @@ fn replace<'a>(
     Some(new)
 }
 
-/// Runs something while nobody else changes a unit or its chain; nothing, if somebody does so for
-/// long.
+/// Runs a change under the lock of a unit and its chain; does nothing, and returns `None`, if that
+/// stays locked.
 fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
     let cell = at.cell_word(0);
     let mut spin = Spin::default();
     let word = loop {
         let word = Tid(cell.load(Ordering::Relaxed));
-        // That of a dead unit is taken for good.
+        // The LOCK of a dead unit is never released.
         let lock = if word.has(Tid::DEAD) { Tid::THINNING } else { Tid::LOCK };
         let exchange =
             || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
-        // Acquire: what others have linked or taken out is ours to see (E3).
+        // Acquire: the chain, as earlier lock holders have left it (E3).
         if !word.has(lock) && exchange().is_ok() {
             break word;
         }
@@ -248,15 +250,15 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
     let changed = change();
     let store = |is_handed: bool| {
         let lock = if is_handed { Tid::LOCK } else { 0 };
-        // Release: the chain, for who locks it next (E3).
+        // Release: the chain, for the next lock holder (E3).
         cell.store(word.0 | lock, Ordering::Release);
     };
     locks::free(context, *at, !word.has(Tid::ABSENT | Tid::DEAD), store);
     Some(changed)
 }
 
-/// For [`Protocol::bury`](super::Protocol::bury): makes the record of a deleted row, or of an
-/// insert that failed, dead, if nobody has come for it, nor can see what it was.
+/// Makes the record of a deleted row, or of an insert that failed, dead, unless it is being written
+/// or an older version of it can be seen; for [`Protocol::bury`](super::Protocol::bury).
 pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> Burial {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
@@ -281,7 +283,7 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
         );
         return if left.is_ok() { Burial::Alive } else { Burial::NotYet };
     }
-    // All units were deleted by one commit, or have never been written; or else somebody comes for
+    // All units were deleted by one commit, or have never been written; or else a commit is writing
     // them, and has locked one.
     if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
         return Burial::NotYet;
@@ -296,7 +298,7 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     }
 }
 
-/// What is left of a row that was deleted, for snapshots that are older.
+/// The older versions of a deleted row that are left, for snapshots before its deletion.
 enum Before {
     /// Nothing, or there is no such snapshot.
     Nothing,
@@ -306,7 +308,8 @@ enum Before {
     Seen(u64),
 }
 
-/// Looks through what there was before the deletion by `word` of a row, as who is listed for that.
+/// Returns what is left of the versions before a row's deletion, which `word` names. The session is
+/// counted as looking.
 fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     let older = snapshots.partition_point(|&snapshot| snapshot >= word.ts());
     let older = if mutant(Mutant::SnapshotsIgnored) { &[] } else { &snapshots[older..] };
@@ -322,8 +325,8 @@ fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     units.iter().filter_map(seen).max().map_or(Before::Unseen, Before::Seen)
 }
 
-/// For [`Protocol::stow`](super::Protocol::stow): makes a record dead that [`bury`] has just looked
-/// at, and that snapshots see.
+/// Makes a record dead that [`bury`] has just looked at, and that snapshots see; for
+/// [`Protocol::stow`](super::Protocol::stow).
 pub(super) fn stow(due: &Due, units: &[CellAt]) -> bool {
     let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));
     let is_same = word.version() == due.note && word.has(Tid::ABSENT) && !word.has(Tid::LOCK);

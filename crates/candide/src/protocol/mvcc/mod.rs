@@ -1,94 +1,95 @@
-//! Multi-version concurrency control: commits write in place, and whoever began before puts back
-//! what they put aside.
+//! Multi-version concurrency control: commits write in place and keep undo records, from which
+//! transactions that began before rebuild older versions.
 //!
 //! # Guarantee
 //! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment
 //! after it began, even if it is going to fail. A transaction that only reads is not validated, and
-//! writes nothing that others look at; what others write while it runs does not fail it, unless a
-//! commit in its way takes too long, or an ordered index is restructured under its scan. In a
-//! snapshot, and under `run_read_only`, it waits and goes on.
+//! writes nothing that other sessions read; concurrent writes do not make it fail, unless a commit
+//! in its way takes too long, or an ordered index is restructured under its scan. In a snapshot,
+//! and under `run_read_only`, it waits instead.
 //!
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw
-//! for each commit. Where versions are is after HyPer [NE15], section 2: the newest in the record,
-//! and what commits have changed of it in undo records, newest to oldest. Differences: a commit
-//! draws its timestamp when it has *locked* what it writes, so that it always writes the newest
-//! version, nobody meets a pending one, and nothing remembers until when it was read: a reader that
-//! finds a unit unlocked after it has taken the time knows all that will ever be written to it up
-//! to then. Nothing is written in place before the commit, so an attempt that fails puts nothing
-//! back. Reads are validated by what they read, as under `occ`, not by predicates. Undo records
-//! that nobody can come to see are freed without a look at their chains; and if snapshots are open,
-//! they are taken out from between what these see, after Steam [BO19]. `mvto` keeps chains of whole
-//! versions, as Cicada does, and writes below later ones, too.
+//! for each commit. Versions are stored as in HyPer [NE15], section 2: the newest in the record,
+//! and the words that commits have replaced in undo records, newest to oldest. Differences: a
+//! commit draws its timestamp when it has *locked* its write set, so that it always writes the
+//! newest version, no reader meets a pending one, and there are no read timestamps: a reader that
+//! finds a unit unlocked after it has taken the time sees all that will ever be written to it up to
+//! then. Nothing is written in place before the commit, so an attempt that fails puts nothing back.
+//! Read sets are validated by versions, as under `occ`, not by predicates. Undo records that no
+//! transaction can see any more are freed without a look at their chains; and if snapshots are
+//! open, those that lie between the versions that these see are taken out, after Steam [BO19].
+//! `mvto` keeps chains of whole versions, as Cicada does, and writes below later ones, too.
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it
-//! moves its time on, when all it has read is what it was; if that is not so, it goes on as a
-//! reader of old versions, or fails if it has written.
+//! validates its read set and moves its time on; if that fails, it goes on as a reader of old
+//! versions, or fails if it has written.
 //!
 //! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
-//! and nodes - 4 evaluate updaters - 5 put aside what changes, install, and release. A transaction
-//! that wrote nothing does nothing.
+//! and nodes - 4 evaluate updaters - 5 write undo records, install, and release. A transaction that
+//! wrote nothing has no commit phases.
 //!
 //! # Cell
 //! ```text
 //! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED THINNING |  | newest undo |
 //! ```
-//! The words behind it are those of the newest version.
+//! The cell is followed by the words of the newest version.
 //!
 //! # Invariants
-//! The cell is locked as `protocol/locks.rs` says, with invariants K1 to K5, but that who thins a
-//! chain (`collect.rs`) holds LOCK alone for a moment, also of an absent row; and what is put aside
-//! is as `record/undo.rs` says, with U1 to U4. Besides:
+//! The cell is locked as in `protocol/locks.rs`, with invariants K1 to K5, except that thinning a
+//! chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo records are as in
+//! `record/undo.rs`, with U1 to U4. Besides:
 //! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
-//!   until they say what it wrote.
+//!   until they name the version that it wrote.
 //! * **M2** Timestamps of a unit rise from one version to the next: its commits have locked it one
-//!   after another, and drawn then.
+//!   after another, and drawn under the lock.
 //! * **M3** The attempt's time is taken from the clock after its session was pinned, and never
 //!   falls.
 //! * **M4** All that an attempt has read was the newest at its time.
-//! * **M5** An undo is not freed while somebody can come to see it: a running attempt, by its time;
-//!   an open snapshot; or whoever begins (`collect.rs`).
+//! * **M5** An undo is not freed while it can be seen: by a running attempt, at its time; by an
+//!   open snapshot; or by an attempt that begins (`collect.rs`).
 //! * **M6** An undo is in one session's garbage from the end of its commit on. The first unit of an
 //!   absent record is released QUEUED.
 //! * **M7** Nothing that can fail happens after phase 4.
 //! * **M8** The record of a deleted row that only open snapshots see may be dead, and in its
-//!   table's attic (`index/attic.rs`) instead of the index. What it was is looked at as before; who
-//!   thins its chains holds THINNING, since LOCK is taken for good.
+//!   table's attic (`index/attic.rs`) instead of the index. Its older versions are read as before;
+//!   thinning its chains holds THINNING, since LOCK is never released.
 //!
 //! # Why it is serializable
-//! The order is that of timestamps; one that only reads comes after the commit whose timestamp is
-//! its time, and before the next. Let U write x at u. *Whoever looks at x after having taken a time
-//! of u or later sees INSTALL, or what came of U*: U has set INSTALL before it drew u, and the
-//! counter has brought that along. So, if it sees no INSTALL, nothing that has not been written yet
-//! will be up to its time: M4 holds for a read, and again when a time is moved on, since that looks
-//! at everything again. (And if it sees a later version than its time, then all that there will be
-//! up to its time has been put aside, M2: it need not wait.) ww: U's successor locks x when U has
+//! The order is that of timestamps; a read-only transaction comes after the commit whose timestamp
+//! is its time, and before the next. Let U write x at u. *An attempt that looks at x after it has
+//! taken a time of u or later sees INSTALL, or the outcome of U*: U has set INSTALL before it drew
+//! u, and the counter makes that visible. So, if it sees no INSTALL, all versions up to its time
+//! have been written: M4 holds for a read, and again when the time is moved on, since that
+//! validates the whole read set. (And if it sees a later version than its time, then all versions
+//! up to its time are in undo records, M2: it need not wait.) ww: U's successor locks x when U has
 //! released it, so it draws later. wr: T sees U's version at its time, which is u or later, or if T
-//! writes, draws later yet. rw: T writes too, at t, and has read what U replaced. If u < t, then
-//! phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t < u. If T
-//! only reads, at r, then M4 says that r < u. An absent key is a cell, or a node whose version an
-//! insert raises before it can lock the record. Every timestamp is drawn, and every time taken,
-//! within the call, so the order agrees with real time.
+//! writes, draws later yet. rw: T writes too, at t, and has read the version that U replaced. If u
+//! < t, then phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t
+//! < u. If T only reads, at r, then M4 says that r < u. An absent key is a cell, or a node whose
+//! version an insert raises before it can lock the record. Every timestamp is drawn, and every time
+//! taken, within the call, so the order agrees with real time.
 //!
-//! A time for which a record is missing in the index: it was not linked, so no row was inserted up
-//! to then; or it was buried or put into the attic, and then the row had been deleted before anyone
-//! began who is still running, but for those who look back to what an open snapshot sees. These
-//! look into the attic afterwards, and what is there has been there before it left the index. If
-//! the deletion is later than their time, it is the key's only record that was there then: the next
-//! one was linked after that. If it is not, they need it no more than others do.
+//! A record that is missing in the index at an attempt's time: either it was not linked, so no row
+//! was inserted up to then; or it was buried or put into the attic, and then the row had been
+//! deleted before all running attempts began, except those that look back in an open snapshot.
+//! These search the attic after the index, and a record is in the attic before it leaves the index.
+//! If the deletion is later than their time, it is the key's only record that was there then: the
+//! next one was linked after the deletion. If it is not, they need it no more than other attempts
+//! do.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
-//! `ReadChanged`: phase 3, or what had been read was replaced before the attempt met something
-//! newer, and it had written, or wanted to afterwards. `Phantom`: the same of a node. `Existence`,
-//! `Dead`: phase 1. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
+//! `ReadChanged`: phase 3, or a version read was replaced before the attempt met a newer one, and
+//! it had written, or wanted to afterwards. `Phantom`: a node read was changed likewise.
+//! `Existence`, `Dead`: phase 1. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
 //! One counter, which every begin reads and every writing commit changes. A commit copies the words
 //! between the first and the last that it changes of a unit; they take memory for one or two
-//! milliseconds, or as long as a snapshot sees them. What is the newest is read as under `occ`; who
-//! reads what was before copies the unit, and goes through what was put aside since.
+//! milliseconds, or as long as a snapshot sees them. The newest version is read as under `occ`; a
+//! reader of an older one copies the unit, and goes through the undo records since.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -119,23 +120,23 @@ use crate::timestamps::Timestamps;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// An attempt that has written nothing so far moves its time on while it has read at most so much:
-/// one that reads much and writes nothing needs no newer time, and would look at all it has read
-/// again and again.
+/// The most reads with which an attempt that has written nothing moves its time on: one that reads
+/// much and writes nothing needs no newer time, and would validate its read set again and again.
 const MOVED_READS_MAX: usize = 32;
 
-/// After an attempt wanted to write what it had read old versions for, so many take newer times
-/// from the beginning.
+/// The number of attempts that take newer times from the beginning, after one that had read old
+/// versions wanted to write.
 const WARY_ATTEMPTS: u8 = 4;
 
-/// Multi-version concurrency control, after MSTO and HyPer: commits put aside what they change, and
-/// whoever only reads sees one moment. Its databases have [snapshots](crate::Snapshot).
+/// Multi-version concurrency control, after MSTO and HyPer: commits keep undo records of what they
+/// change, and read-only transactions see one moment. Its databases have
+/// [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvcc;
 
 impl Mvcc {
-    /// How many versions of a unit there are, as far as they are sure to be there. The caller is
-    /// pinned.
+    /// Returns the number of versions of a unit, without those that may be freed already. The
+    /// caller is pinned.
     pub(crate) fn all_versions(clock: &Clock, at: CellAt) -> usize {
         clock.snapshots.look(|gone| {
             let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
@@ -144,42 +145,42 @@ impl Mvcc {
     }
 }
 
-/// What an attempt has observed, and what it holds.
+/// The read set of an attempt, its time, and what it holds.
 #[derive(Debug, Default)]
 pub struct Attempt {
-    /// It sees what was committed up to here.
+    /// The timestamp up to which it sees commits.
     time: u64,
-    /// Whether that is later than it began.
+    /// Whether `time` is later than at the beginning.
     has_moved: bool,
     reads: Vec<(CellAt, Tid)>,
     nodes: NodeSet,
     held: Held,
-    /// What its writes expect of their rows' existence.
+    /// The expectations of its writes of their rows' existence.
     expected: Vec<(CellAt, bool)>,
     has_staged: bool,
-    /// It has read what had been replaced, and can only end as one that reads. What it reads is not
-    /// noted any more.
+    /// Whether it has read a replaced version, and so can only end as one that reads. Then it notes
+    /// no further reads.
     only_reads: bool,
-    /// How many attempts more do not become such.
+    /// The number of attempts left that do not go on as readers of old versions.
     wary: u8,
-    /// For the versions that do not go into their records.
+    /// Blocks for undo records.
     room: Room,
-    /// Units to be written that nobody has written yet, so that nothing is put aside.
+    /// Units to be written that have never been written, so that they need no undo record.
     unborn: Vec<CellAt>,
-    /// Where the unit that is read is made what it was.
+    /// Room for an older version of a unit that is read.
     image: Vec<u64>,
 }
 
 impl Attempt {
-    /// Whether it is bound to write, as far as it is known.
+    /// Returns whether the attempt is expected to write.
     fn will_write(&self) -> bool {
         self.has_staged || self.wary > 0 || !self.held.is_empty()
     }
 }
 
 impl Attempt {
-    /// Takes note of what it has read of a unit: the version that its cell names by `word`, as the
-    /// newest at the attempt's time.
+    /// Adds a unit to the read set, with the version that its cell names by `word`, the newest at
+    /// the attempt's time.
     #[inline(always)]
     fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
         let present = !word.has(Tid::ABSENT);
@@ -351,7 +352,7 @@ impl Protocol for Mvcc {
         attempt: &mut Attempt,
         _writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // One that only reads is right at its time.
+        // The reads of an attempt that only reads are valid at its time.
         if attempt.has_staged { look_at_all(context, attempt, |_| false) } else { Ok(()) }
     }
 
@@ -446,7 +447,8 @@ impl Protocol for Mvcc {
 
     fn begin_burying(context: &mut Context<'_, Mvcc>) {
         if !context.local.snapshots.is_empty() {
-            // Who looks through chains knows what is open since he has been pinned.
+            // The list of snapshots that a walk of chains uses is copied after the session was
+            // pinned.
             Mvcc::begin_collecting(context, 0);
         }
     }
@@ -491,8 +493,8 @@ impl Versioned for Mvcc {
     }
 }
 
-/// Reads a unit if its newest version is not later than a time: what its cell said. Nothing if that
-/// is not so, or if what was copied may belong to no version.
+/// Reads a unit if its newest version is not later than a time, and returns its cell's word.
+/// Returns `None` otherwise, or if the words copied may belong to no version.
 #[inline(always)]
 fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
@@ -507,12 +509,13 @@ fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> 
     // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
     // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
+    // Another attempt may have begun or ceased to hold the cell: the words are still those of the
+    // version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     same.then_some(before)
 }
 
-/// Reads a unit whose cell says that somebody writes it, or did so since the attempt's time.
+/// Reads a unit that is being written, or has been written since the attempt's time.
 #[cold]
 #[inline(never)]
 fn read_again(
@@ -522,13 +525,14 @@ fn read_again(
     copy: &mut impl FnMut(Words<'_>),
 ) -> Result<Seen, Abort> {
     loop {
-        // Not what a second look has said: that has not brought along what was put aside.
+        // Not the word of `look`'s second load, which was Relaxed: undo records need not be visible
+        // by it.
         let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) && word.ts() <= attempt.time {
             word = await_install(context, attempt, at, word)?;
         }
         if word.has(Tid::DEAD) {
-            // Who is older than the deletion is, or sees what is seen by, an open snapshot.
+            // An attempt older than the deletion is in a snapshot, or sees what an open one sees.
             let is_older = word.ts() > attempt.time;
             debug_assert!(
                 !is_older || attempt.only_reads,
@@ -544,18 +548,18 @@ fn read_again(
             word = meet_newer(context, attempt, at, word)?;
         }
         if word.ts() > attempt.time {
-            // Who writes it now does so later yet.
+            // A commit that is writing it now has a later timestamp.
             return Ok(read_older(attempt, at, word, copy));
         }
         if let Some(word) = look(at, attempt.time, copy) {
             return Ok(attempt.observe(at, word));
         }
-        // Somebody has written it meanwhile.
+        // It has been written meanwhile.
     }
 }
 
-/// Reads what a unit was at the attempt's time, of which its cell says, or has said, that it was
-/// written since.
+/// Reads the version of a unit at the attempt's time, if it was written since, by what its cell
+/// says or has said.
 fn read_older(
     attempt: &mut Attempt,
     at: CellAt,
@@ -568,8 +572,8 @@ fn read_older(
         undos.peek();
     }
     pass(Point::LookingBack);
-    // First the words, then the undos: whoever has written one of these words since has put it
-    // aside before, and that is found (U4).
+    // First the words, then the undos: a commit that has written one of these words since has
+    // linked its undo before, and that is found (U4).
     image.clear();
     Words::Shared(at.payload()).extend(at.payload_words(), image);
     let seen = undos.inspect(|undo| undo.put_back(image)).last().filter(|undo| undo.ts() <= *time);
@@ -581,7 +585,7 @@ fn read_older(
     Seen { present, version: seen.map_or(0, Undo::ts) }
 }
 
-/// Waits until a commit to a cell is over; gives what the cell says then.
+/// Waits until a commit to a cell is over; returns the cell's word then.
 #[cold]
 fn await_install(
     context: &mut Context<'_, Mvcc>,
@@ -598,13 +602,13 @@ fn await_install(
     };
     let mut awaited = again(context);
     while awaited == Err(Abort::Locked) && context.local.look_back != LookBack::No {
-        // It has no other chance to come, and nobody is waiting for it.
+        // Endlessly: the attempt cannot begin anew, and no other one waits for it.
         awaited = again(context);
     }
     if awaited == Err(Abort::Dead) && !attempt.will_write() && !attempt.has_moved {
-        // It was buried after we began, so its row had been deleted before that, or no open
-        // snapshot sees it; and whoever inserts the key again draws a later timestamp, or else we
-        // would have found the new record.
+        // It was buried after this attempt began, so its row had been deleted before that, or no
+        // open snapshot sees it; and a later insert of the key draws a later timestamp, or else the
+        // new record would have been found.
         context.local.conflict = None;
         attempt.only_reads = true;
         return Ok(Tid(at.cell_word(0).load(Ordering::Acquire))); // E3
@@ -612,8 +616,8 @@ fn await_install(
     awaited
 }
 
-/// What to do about a unit that was written after the attempt's time, as its cell says: the attempt
-/// moves on in time, or goes on as one that only reads. Gives what the cell says then.
+/// Moves an attempt's time on when it meets a unit that was written later, or else makes it one
+/// that only reads. Returns the cell's word then.
 #[cold]
 fn meet_newer(
     context: &mut Context<'_, Mvcc>,
@@ -643,9 +647,9 @@ fn meet_newer(
     Ok(word)
 }
 
-/// Moves an attempt's time on to now, if all it has read permits it.
+/// Moves an attempt's time on to now, if its read set is still valid then.
 fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(), Abort> {
-    // First the clock, then all that it has read (M4).
+    // First the clock, then the read set (M4).
     let now = context.clock.now();
     look_at_all(context, attempt, |_| false)?;
     pass(Point::LookedAgain);
@@ -662,7 +666,7 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
     Ok(())
 }
 
-/// Refuses a write of an attempt that can only read any more.
+/// Notes that an attempt writes, or refuses if it only reads.
 #[inline(always)]
 fn begin_staging(
     context: &mut Context<'_, Mvcc>,
@@ -676,8 +680,7 @@ fn begin_staging(
     Ok(())
 }
 
-/// Takes note of the first write of a unit: of what it assumes, and where what it replaces will be
-/// put.
+/// Prepares the first write of a unit: notes its expectation, and makes room for its undo record.
 fn prepare(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -696,8 +699,8 @@ fn prepare(
     attempt.room.add(context, at, intent, room_for(item))
 }
 
-/// Takes note of another one, before which room of this size had been made. (Not of a unit that
-/// nobody has written, of which all was new.)
+/// Prepares another write of a unit, for whose undo record room of this size had been made. The
+/// room of a unit never written does not grow: all its words are new.
 fn prepare_more(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -709,19 +712,19 @@ fn prepare_more(
     if room.0 == before { Ok(()) } else { attempt.room.add(context, item.at, intent, room) }
 }
 
-/// How large a block is that takes what an item replaces, and how much of it is filled.
+/// Returns the size of the block for an item's undo record, and the number of words used.
 fn room_for(item: &WriteItem) -> (BlockSize, usize) {
     let words = item.changed().len();
     (block_size(words), UNDO_WORDS + words)
 }
 
-/// How large a block is that takes so many words of a unit.
+/// Returns the size of the block for an undo record with this number of the unit's words.
 fn block_size(words: usize) -> BlockSize {
     if UNDO_WORDS + words <= SHORT_WORDS { BlockSize::Short } else { BlockSize::Whole }
 }
 
-/// Takes note of what a write assumes of a row's existence. That it is so at the attempt's time is
-/// something it is told.
+/// Notes a write's expectation of a row's existence, or refuses if it fails at the attempt's time.
+/// The outcome is an observation, which `move_on` checks again.
 fn assume(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -740,14 +743,14 @@ fn assume(
     Ok(())
 }
 
-/// Refuses to let an attempt write that can only read any more.
+/// Returns the conflict of an attempt that wants to write, but only reads.
 #[cold]
 fn too_late(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Abort {
     attempt.wary = WARY_ATTEMPTS;
     context.conflict(Abort::ReadChanged, at)
 }
 
-/// Looks whether everything that was read is still the newest, and nobody is about to replace it.
+/// Validates that every version read is still the newest, and that no other commit is replacing it.
 fn look_at_all(
     context: &mut Context<'_, Mvcc>,
     attempt: &Attempt,
@@ -757,7 +760,7 @@ fn look_at_all(
         return Ok(());
     }
     for &(at, seen) in &attempt.reads {
-        // Relaxed: what has to be visible was brought along by the counter (E15).
+        // Relaxed: the counter has made visible what must be (E15).
         let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
         if word.0 != seen.0 {
             let others_lock =
@@ -771,8 +774,8 @@ fn look_at_all(
     Ok(())
 }
 
-/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in
-/// `held`; nor is that, if an updater panics.
+/// Runs the phases of a commit. Afterwards no cell is locked except those in `held`, and not even
+/// these if an updater panics.
 fn commit(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -825,7 +828,8 @@ fn commit(
     Ok(Committed { version: ts })
 }
 
-/// Whether a cell can name this timestamp: for seven years of twenty million commits a second.
+/// Returns an error if a cell cannot name this timestamp: after seven years of twenty million
+/// commits a second.
 fn has_number(ts: u64) -> Result<(), Abort> {
     if ts <= Tid::TS_MAX { Ok(()) } else { Err(Abort::VersionsExhausted) }
 }
@@ -834,16 +838,16 @@ fn has_number(ts: u64) -> Result<(), Abort> {
 fn install_held(at: CellAt, word: Tid) -> Tid {
     let owned = Tid(word.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: while we have the lock nobody else changes the cell. Release for those who
-        // do not wait and go on to what was put aside (E3): this store ends the release sequence of
+        // No exchange: under the lock no other thread changes the cell. Release, for readers that
+        // go on to the undo records without waiting (E3): this store ends the release sequence of
         // the version's own.
         at.cell_word(0).store(owned.0, Ordering::Release);
     }
     owned
 }
 
-/// Whether the units that had not been written when they were staged are still such, so that
-/// nothing of them is put aside.
+/// Validates that the units that were staged as never written still are, since they have no room
+/// for an undo record.
 fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), Abort> {
     let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).ts() != 0;
     match attempt.unborn.iter().find(is_taken) {
@@ -852,7 +856,7 @@ fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), A
     }
 }
 
-/// Phase 5 for one item: puts aside what it replaces, stores its words, and releases its cell in
+/// Installs one item, phase 5: writes its undo record, stores its words, and releases its cell with
 /// the new version.
 #[inline(always)]
 fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
@@ -877,7 +881,7 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
     release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
 }
 
-/// Gives back what is still held, as it was.
+/// Releases the cells that are still held, unchanged.
 #[cold]
 fn release_held(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) {
     for (at, word) in attempt.held.drain() {

@@ -1,5 +1,5 @@
-//! The clock of transactions in timestamp order: where timestamps come from, who may still commit
-//! at one that has been drawn, and the snapshots that look back.
+//! The clock of transactions in timestamp order: the source of timestamps, the commits in progress,
+//! and the open snapshots.
 
 #![forbid(unsafe_code)]
 
@@ -14,15 +14,15 @@ use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 
-/// What a part says while its session is not committing.
+/// The value of a part whose session is not committing.
 const IDLE: u64 = u64::MAX;
 
-/// Where timestamps come from.
+/// The source of timestamps.
 #[derive(Debug)]
 enum Source {
     /// The last one drawn.
     Counter(CachePadded<AtomicU64>),
-    /// What everybody reads and nobody writes.
+    /// The system's clock, which no session writes.
     Clock(Ticks),
 }
 
@@ -32,40 +32,40 @@ impl Default for Source {
     }
 }
 
-/// Where timestamps come from, whose commits are going on, and what looks back.
+/// The source of timestamps, the commits in progress, and the open snapshots.
 #[derive(Debug, Default)]
 pub struct Clock {
     source: Source,
-    /// One for each session there is; those of sessions that are gone go to new ones.
+    /// One for each open session; new sessions take over those of closed ones.
     parts: Mutex<Vec<Arc<Part>>>,
-    /// How many there are.
+    /// The number of parts.
     parts_made: CachePadded<AtomicU64>,
     pub(super) snapshots: Snapshots,
 }
 
-/// What a session tells the others: above what it draws its timestamp, while it commits.
+/// A session's announcement to the others: while it commits, a lower bound of its timestamp.
 #[derive(Debug)]
 pub(super) struct Part {
     above: CachePadded<AtomicU64>,
-    /// Which of them it is.
+    /// The index in the list of parts.
     number: u64,
     is_taken: AtomicBool,
 }
 
 impl Part {
-    /// Its commit is over.
+    /// Notes that the session's commit is over.
     #[inline(always)]
     pub(super) fn rest(&self) {
-        // Release: what has become of its versions, for who looks at them next (E19).
+        // Release: the outcome of its versions is visible to those that acquire this (E19).
         self.above.store(IDLE, Ordering::Release);
     }
 
-    /// Its session is gone.
+    /// Notes that the session is closed.
     pub(super) fn leave(&self) {
         self.is_taken.store(false, Ordering::Release); // E19, for the session that takes it over
     }
 
-    /// Whether nothing can come of it any more at `time` or before.
+    /// Returns whether the session's commit, if any, has a timestamp later than `time`.
     #[inline(always)]
     fn is_beyond(&self, time: u64) -> bool {
         self.above.load(Ordering::Acquire) >= time // E19
@@ -73,7 +73,7 @@ impl Part {
 }
 
 impl Clock {
-    /// One that takes timestamps from there.
+    /// Returns a clock with this source of timestamps.
     pub(super) fn new(timestamps: Timestamps) -> Clock {
         let source = match timestamps {
             Timestamps::Counter => Source::default(),
@@ -82,8 +82,8 @@ impl Clock {
         Clock { source, ..Clock::default() }
     }
 
-    /// The time: whoever draws a timestamp later draws a later one, and no commit that is over has
-    /// one.
+    /// Returns the time: timestamps drawn after this call are later, and those of commits that are
+    /// over are not.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
         match &self.source {
@@ -92,7 +92,7 @@ impl Clock {
         }
     }
 
-    /// The time, when it is not below a timestamp that has been seen.
+    /// Returns the time, once it is not below a timestamp that has been seen.
     pub(super) fn now_from(&self, ts: u64) -> u64 {
         match &self.source {
             Source::Counter(_) => self.now(),
@@ -100,28 +100,27 @@ impl Clock {
         }
     }
 
-    /// The next timestamp, for a commit of the session whose part this is, and whose attempt has
-    /// had the time from the clock.
+    /// Draws the next timestamp, for a commit of this part's session; its attempt took `time` from
+    /// the clock.
     #[inline(always)]
     pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
         match &self.source {
             Source::Counter(last) => {
                 if !mutant(Mutant::CommitUnannounced) {
-                    // Whoever takes a time of our timestamp or later has it from the counter, which
-                    // brings this along (E15). Release: what has become of the versions of commits
-                    // before, as in `rest` (E19).
+                    // A thread that takes a time not below our timestamp loads it from the counter,
+                    // and so sees this store (E15). Release: the outcome of earlier versions, as in
+                    // `rest` (E19).
                     part.above.store(last.load(Ordering::Relaxed), Ordering::Release);
                 }
-                // Both ways: what whoever drew before us had linked in indexes is ours to see; what
-                // we have, theirs who draw later (E15).
+                // Acquire: links in indexes from before earlier draws. Release: ours, for later
+                // draws (E15).
                 last.fetch_add(1, Ordering::AcqRel) + 1
             }
             Source::Clock(ticks) => draw_from(ticks, part, time),
         }
     }
 
-    /// Waits until whoever takes a time comes at or after a timestamp, and whoever draws one after
-    /// it.
+    /// Waits until times taken are not below a timestamp, and timestamps drawn are above it.
     #[inline(always)]
     pub(super) fn pass(&self, ts: u64) {
         match &self.source {
@@ -130,19 +129,20 @@ impl Clock {
         }
     }
 
-    /// The time. Whoever pins after an epoch that is read after this begins no earlier.
+    /// Returns the time. An attempt that pins after an epoch that is read after this call begins no
+    /// earlier.
     pub(super) fn before_stamp(&self) -> u64 {
         let now = self.now();
         full_fence(); // E10
         now
     }
 
-    /// A part for a session.
+    /// Returns a part for a new session.
     #[cold]
     pub(super) fn join(&self) -> Arc<Part> {
         let mut parts = lock(&self.parts);
         let free = |part: &&Arc<Part>| {
-            // Acquire: it is IDLE (E19). Nobody else takes one meanwhile.
+            // Acquire: it is IDLE (E19). The mutex keeps other sessions from taking it.
             !part.is_taken.load(Ordering::Acquire)
         };
         if let Some(part) = parts.iter().find(free) {
@@ -155,8 +155,8 @@ impl Clock {
             is_taken: AtomicBool::new(true),
         });
         parts.push(part.clone());
-        // Relaxed: whoever has a timestamp that the new session has drawn sees this by the counter,
-        // or the fences (E15).
+        // Relaxed: a thread that has met a timestamp of the new session sees this by the counter,
+        // or by the fences (E15).
         self.parts_made.store(parts.len() as u64, Ordering::Relaxed);
         part
     }
@@ -170,8 +170,8 @@ impl Clock {
         }
     }
 
-    /// Whether no commit is going on at `time`, which is the clock's, or before: what has come of
-    /// all of them is there to see.
+    /// Returns whether no commit is going on at `time`, which is the clock's, or before: then the
+    /// outcome of all of them is visible.
     pub(super) fn is_settled(&self, others: &mut Others, time: u64) -> bool {
         if others.0.len() as u64 != self.parts_made.load(Ordering::Relaxed) {
             others.0.clone_from(&lock(&self.parts));
@@ -184,7 +184,7 @@ impl Clock {
         self.parts_made.load(Ordering::Relaxed)
     }
 
-    /// Opens a snapshot of now, which the caller has taken for this moment; gives its timestamp.
+    /// Opens a snapshot of now, for the moment `since`, and returns its timestamp.
     pub(super) fn open_snapshot(&self, since: Moment) -> u64 {
         let now = self.snapshots.open(since, || self.now());
         self.await_settled(&mut Others::default(), now);
@@ -192,21 +192,21 @@ impl Clock {
     }
 }
 
-/// `Clock::next_for` from the system's clock.
+/// Draws the next timestamp from the system's clock, for `Clock::next_for`.
 #[inline(never)]
 fn draw_from(ticks: &Ticks, part: &Part, time: u64) -> u64 {
     if mutant(Mutant::CommitUnannounced) {
         return ticks.draw(part.number);
     }
-    // Whoever takes a time that is not below our timestamp has passed its fence after this one, and
-    // sees this (E15, E19).
+    // A thread that takes a time not below our timestamp passes its fence after ours, and sees this
+    // store (E15, E19).
     if mutant(Mutant::DrawnUnfenced) {
         part.above.store(time, Ordering::Release);
     } else {
         store_then_full_fence(&part.above, time);
     }
     let ts = ticks.draw(part.number);
-    // Who has taken its time meanwhile need not wait for us. Release: as in `rest` (E19).
+    // Attempts with times below `ts` need not wait for us. Release: as in `rest` (E19).
     part.above.store(ts - 1, Ordering::Release);
     ts
 }

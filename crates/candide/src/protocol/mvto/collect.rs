@@ -1,32 +1,31 @@
-//! Collecting: versions that nobody can come to see any more leave their chains, and deleted rows
-//! their indexes.
+//! Garbage collection: versions that no transaction or snapshot can see any more leave their
+//! chains, and deleted rows their indexes.
 //!
-//! A unit with more than one version is QUEUED, and in exactly one queue, a session's or
-//! everybody's; so is the first unit of an absent record. The holder of the first unit's entry of
-//! an absent record collects the other units, too, and buries the record, when none of them is
-//! queued or parked. So an entry never dangles.
+//! A unit with more than one version is QUEUED, and in exactly one queue, a session's or the shared
+//! one; so is the first unit of an absent record. The holder of the first unit's entry of an absent
+//! record collects the other units, too, and buries the record, when none of them is queued or
+//! parked. So an entry never dangles.
 //!
 //! When all that is left below the newest version is one that open snapshots see, the entry is
-//! *parked*, and the cell says PARKED instead: nobody looks at it until the newest of these
-//! snapshots has closed. Who writes the unit meanwhile queues it anew, so it can have two entries,
-//! of which the chain is the queued one's. That one is done when nothing is left but what the
-//! parked one is about; and who looks at the parked one, and finds the unit queued, gives it up.
-//! Where snapshots keep several versions, an entry stays in its queue. A commit that replaces the
-//! only version, and knows of an open snapshot that sees it, parks the unit at once.
+//! *parked*, and the cell says PARKED instead: the entry is not looked at until the newest of these
+//! snapshots has closed. A commit that writes the unit meanwhile queues it anew, so it can have two
+//! entries; then the queued one is responsible for the chain. It is done when only the version of
+//! the parked one is left; and a parked entry whose unit is found queued is dropped. Where
+//! snapshots keep several versions, an entry stays in its queue. A commit that replaces the only
+//! version, and knows of an open snapshot that sees it, parks the unit at once.
 //!
-//! An entry is due when its epoch is behind the horizon. It has brought the clock's time from
-//! before that epoch was read (its *time*). Whoever is in a transaction now has pinned later, and
-//! so reads at that time or after it, and draws later timestamps; or else reads in a snapshot.
+//! An entry is due when its epoch is behind the horizon. It holds the clock's time from before that
+//! epoch was read (its *time*). Every transaction that is running now has pinned later, and so
+//! reads at that time or after it, and draws later timestamps; or else it reads in a snapshot.
 //! Hence no version at that time or before is pending any more, nor will another one be linked
-//! there; and what must stay is: every version newer than the entry's time, the newest that stands
-//! of the others, and for each open snapshot the newest that is not newer than it. Those of these
-//! that are deltas become rows, since what is below them goes.
+//! there; and these must stay: every version newer than the entry's time, the newest committed of
+//! the others, and for each open snapshot the newest that is not newer than it. If they are deltas,
+//! they become rows, since the versions below them are pruned.
 //!
-//! Only what was there when an entry was looked at last is taken out: it has a note of the newest
-//! version that stood then.
+//! Only versions that were there at the entry's last visit are pruned: it notes the newest version
+//! that was committed then.
 //!
-//! What leaves a chain is retired like anything that is unlinked: others may be just walking past
-//! it.
+//! Pruned versions are retired, since readers may be walking past them.
 
 #![forbid(unsafe_code)]
 
@@ -39,18 +38,18 @@ use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Point, Spin, mutant, pass};
 
-/// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
+/// Collects the unit of an entry, for [`Protocol::bury`](super::Protocol::bury).
 pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt]) -> Burial {
     let at = due.at;
     let Some(mut cell) = latch_for_a_while(&at) else { return Burial::Busy };
     let own = if due.is_parked { Tid::PARKED } else { Tid::QUEUED };
     debug_assert!(cell.word().has(own));
     if due.is_parked && cell.word().has(Tid::QUEUED) {
-        // The chain is the other entry's.
+        // The queued entry is responsible for the chain.
         return leave(cell, if mutant(Mutant::ParkedForgotten) { 0 } else { own }, Burial::Alive);
     }
-    // What has come since it was looked at last is left for the next time: to walk over that again
-    // and again would take longer, the longer the chain, and the chain grow meanwhile.
+    // Versions linked since the last visit are left for the next one: the longer the chain, the
+    // longer a walk over them would take, and the chain would grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
     if !prune(context, &at, &mut cell, noted, due.time) {
         cell.release();
@@ -64,7 +63,7 @@ pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[C
         return Burial::NotYet;
     }
     if !due.is_parked && cell.word().has(Tid::PARKED) {
-        // The rest is the other entry's.
+        // The rest is for the parked entry.
         return leave(cell, own, Burial::Alive);
     }
     match keeper {
@@ -73,14 +72,13 @@ pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[C
             leave(cell, own & !Tid::PARKED, Burial::Kept(snapshot))
         }
         None if is_absent(&cell) && due.at.is_first() => bury(context, due, units, cell),
-        // Whoever comes for the unit from now on queues it again.
+        // The next commit that writes the unit queues it again.
         None => leave(cell, own, Burial::Alive),
     }
 }
 
-/// Latches a cell unless somebody has it for long. The moment that it is free between two writers
-/// of a hot one has to be waited for: who came just when there is one would come in vain again and
-/// again.
+/// Latches a cell, unless it stays latched for too long. One attempt would not do: the latch of a
+/// hot unit is free only briefly between two writers.
 fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
     let mut spin = Spin::default();
     loop {
@@ -92,15 +90,15 @@ fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
     }
 }
 
-/// Lets a cell go without some flags.
+/// Clears some flags of a cell, and releases it.
 fn leave(mut cell: Latched<'_>, flags: u64, burial: Burial) -> Burial {
     cell.clear(flags);
     cell.release();
     burial
 }
 
-/// The newest open snapshot for which a chain still has a second version, if it has just one, and
-/// nobody else can come to see that.
+/// Returns the newest open snapshot that sees the second version of a chain, if there is no third,
+/// and no transaction can see the second.
 #[cold]
 fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<u64> {
     let newest = cell.newest()?;
@@ -111,8 +109,8 @@ fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<
         .filter(|_| is_left && !mutant(Mutant::NeverParked))
 }
 
-/// Whether nothing is left to collect: one version at most, which all see who do not look at a
-/// snapshot.
+/// Returns whether nothing is left to collect: there is at most one version, and all transactions
+/// outside snapshots see it.
 fn is_settled(cell: &Latched<'_>, time: u64) -> bool {
     cell.newest().is_none_or(|newest| {
         let stamp = newest.stamp();
@@ -124,7 +122,7 @@ fn is_absent(cell: &Latched<'_>) -> bool {
     cell.newest().is_none_or(|newest| newest.stamp().is_absent())
 }
 
-/// The newest version that stands, for the next time. Nobody else takes it out.
+/// Returns the newest committed version, for the entry's next visit. No other entry prunes it.
 fn note(cell: &Latched<'_>) -> VersionId {
     let standing = cell
         .newest()
@@ -132,7 +130,8 @@ fn note(cell: &Latched<'_>) -> VersionId {
     standing.map_or(VersionId::NONE, Version::id)
 }
 
-/// Takes out of a chain what nobody can come to see, from a version on; says whether that was all.
+/// Prunes the versions of a chain that cannot be seen any more, from a version on; returns whether
+/// it reached the end.
 fn prune<'a>(
     context: &mut Context<'_, Mvto>,
     at: &'a CellAt,
@@ -146,7 +145,7 @@ fn prune<'a>(
     };
     let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return true };
     let mut image = Vec::new();
-    // What is below a delta goes into it. Nothing there is pending any more.
+    // A delta that stays becomes a row. No version below it is pending any more.
     let mut is_row = |cell: &Latched<'_>, kept: Version<'_>| {
         mutant(Mutant::DeltaCutLoose) || flatten_latched(cell, kept, &mut image)
     };
@@ -165,10 +164,10 @@ fn prune<'a>(
     next.is_none()
 }
 
-/// The newest open snapshot that sees a version and not the one above it.
+/// Returns the newest open snapshot that sees a version and not the one above it.
 fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Option<u64> {
-    // In falling order: the first that does not see the one above is the one most likely to see
-    // this one.
+    // In falling order: if the first that does not see the one above does not see this one, none
+    // does.
     let first = snapshots.partition_point(|&ts| ts >= above.stamp().ts());
     snapshots
         .get(first)
@@ -176,7 +175,7 @@ fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Optio
         .filter(|&ts| ts >= version.stamp().ts() && !mutant(Mutant::SnapshotsIgnored))
 }
 
-/// Hands a version over that has left its chain.
+/// Retires a version that has left its chain.
 pub(super) fn retire(context: &mut Context<'_, Mvto>, at: &CellAt, version: Version<'_>) {
     if let Some(block) = at.block_of_linked(version) {
         context.local.retired.push(Retired::Version {
@@ -211,8 +210,8 @@ fn bury<'a>(
     if all { Burial::Dead } else { Burial::NotYet }
 }
 
-/// Latches another unit of a record that is to die, if nothing speaks against it: an entry of its
-/// own, which would dangle, or somebody who inserts the row again.
+/// Latches another unit of a record that is to die, unless it has an entry of its own, which would
+/// dangle, or an insert of the row has linked a version.
 fn latch_dying<'a>(
     context: &mut Context<'_, Mvto>,
     at: &'a CellAt,
@@ -234,7 +233,7 @@ fn latch_dying<'a>(
 }
 
 impl Context<'_, Mvto> {
-    /// As [`Context::reserve_for`], for [`Context::queue_or_park`].
+    /// Reserves memory for [`Context::queue_or_park`], like [`Context::reserve_for`].
     #[inline(always)]
     pub(super) fn reserve_to_park(&mut self, writes: &WriteSet) {
         if !self.local.snapshots.is_empty() {
@@ -242,9 +241,9 @@ impl Context<'_, Mvto> {
         }
     }
 
-    /// Queues a unit that has got another version, whose cell says `word`; or parks it at once, if
-    /// what it replaces is the only one, of a timestamp that `only` gives, and an open snapshot
-    /// sees that. Gives the flag that the cell is to have.
+    /// Queues a unit that has got another version, and whose cell says `word`; or parks it at once,
+    /// if an open snapshot sees the version replaced, and that is the only one: then `only` returns
+    /// its timestamp. Returns the flag to raise in the cell.
     #[inline(always)]
     pub(super) fn queue_or_park(
         &mut self,
@@ -252,8 +251,8 @@ impl Context<'_, Mvto> {
         word: Tid,
         only: impl FnOnce() -> Option<u64>,
     ) -> u64 {
-        // That it was open when this session collected last is enough: what is parked for one that
-        // has closed is looked at.
+        // It suffices that it was open when this session collected last: entries parked for a
+        // closed snapshot are looked at.
         if let Some(&snapshot) = self.local.snapshots.first()
             && !word.has(Tid::PARKED)
             && only().is_some_and(|only| only <= snapshot)

@@ -1,12 +1,12 @@
-//! Deltas come to be rows: when somebody reads one, when its chain is collected, and before too
+//! Flattening: a delta becomes a row when it is read, when its chain is collected, and before too
 //! many lie on one another.
 //!
-//! A delta is committed without a look at the row below, only at its existence. Others may still be
-//! linked below it, deltas or whole rows. Who flattens has latched the cell, as has who links; so
-//! what is below is either there already, or will find the read timestamps raised to the delta's,
-//! and fail. What is pending below is waited for, without the latch, which its owner may need. What
-//! users' updaters do is done under the latch, so no panic of theirs comes as far as here
-//! (`record/delta.rs`), and a delta becomes a row whatever they do.
+//! A delta is committed without a look at the row below, only at its existence. Other versions may
+//! still be linked below it, deltas or whole rows. Flattening and linking both latch the cell; so a
+//! version below is either there already, or its commit will find the read timestamps raised to the
+//! delta's, and fail. Pending versions below are waited for without the latch, which their commits
+//! may need. Users' updaters are run under the latch, so their panics are caught before they get
+//! here (`record/delta.rs`), and a delta becomes a row whatever they do.
 
 #![forbid(unsafe_code)]
 
@@ -18,17 +18,16 @@ use crate::record::chain::{Latched, Version};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Spin, mutant};
 
-/// As many deltas may lie on one another; whoever comes then, reads.
+/// The most deltas that may lie on one another; an update above them reads the row instead.
 pub(crate) const DELTAS_MAX: usize = 16;
 
-/// Makes room for a row of this unit, and for another one: a user's updater that breaks its word
-/// leaves the row as it was.
+/// Makes room for two rows of this unit: the second restores the row if a user's updater fails.
 pub(super) fn make_room(image: &mut Vec<u64>, at: &CellAt) {
     image.clear();
     image.reserve(2 * at.payload_words());
 }
 
-/// Makes a committed delta the row that it comes to. The image is room for that.
+/// Makes a committed delta a row, which is built in `image`.
 #[cold]
 pub(super) fn flatten(
     context: &mut Context<'_, Mvto>,
@@ -66,7 +65,8 @@ pub(super) fn flatten(
     Ok(())
 }
 
-/// The same by who has latched the cell; false if something below is pending.
+/// Makes a committed delta a row, under the latch of its cell; returns false if a version below is
+/// pending.
 pub(super) fn flatten_latched(
     cell: &Latched<'_>,
     version: Version<'_>,
@@ -97,7 +97,7 @@ pub(super) fn flatten_latched(
     image.clear();
     image.extend(under.payload().iter().map(|word| word.load(Ordering::Relaxed)));
     loop {
-        // From below to above, without a list: there are few.
+        // From the oldest to the newest, without a list: there are few.
         let above = version.and_older().take_while(|next| next.id() != under.id());
         let Some(next) = above.filter(|next| next.stamp().is_committed()).last() else { break };
         cell.apply_delta(next, image);

@@ -3,42 +3,41 @@
 //!
 //! # Guarantee
 //! Serializable, strictly so, in the order of timestamps. Not opaque: an attempt that will fail may
-//! see what was committed at different times (never a torn value) until it is told. In a snapshot,
+//! see what was committed at different times (never a torn value) before it fails. In a snapshot,
 //! and under `run_read_only`, a transaction sees one moment, never fails, and writes nothing that
-//! others look at but the rows that it makes of deltas.
+//! other sessions read but the rows that it makes of deltas.
 //!
 //! # Source
 //! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps
-//! until when versions have been read. Differences: who changes a chain latches its cell for a
-//! moment, so that versions of failed commits leave it at once; what only reads is validated at the
-//! time it began instead of being run in the past; nodes have plain versions, since every timestamp
-//! is drawn after the links of its transaction, be it from a counter or from the system's clock
-//! (`ticks.rs`), of which Cicada has one for each thread; that there is a row, which is all that a
-//! delta rests on, has a read timestamp of its own; what may fail is applied by the commit; who
-//! writes what it has read may come below later versions that nobody has read, where Cicada has it
-//! be the newest; the place of a version in the record is used once, so nobody walks past one that
-//! comes after it there; deltas are not combined with one another, since somebody may read at a
-//! time between two, and when nobody can any more they become one row (`collect.rs`); and a read
-//! for update keeps other writers out.
+//! until when versions have been read. Differences: a change of a version chain latches its cell
+//! briefly, so that versions of failed commits leave it at once; a read-only transaction is
+//! validated at the time it began instead of being run in the past; nodes have plain versions,
+//! since every timestamp is drawn after the links of its transaction, from a counter or from the
+//! system's clock (`ticks.rs`), where Cicada has one clock for each thread; the existence of a row,
+//! which is all that a delta rests on, has a read timestamp of its own; an updater that may fail is
+//! applied by the commit; the version of a read-modify-write may come below later versions that
+//! have not been read, where Cicada requires that it be the newest; the place of a version in the
+//! record is used once, so no reader walks past a second version in that place; deltas are not
+//! combined with one another while a transaction may read at a time between two, and become one row
+//! afterwards (`collect.rs`); and a read for update keeps other writers out.
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*, the clock's when it began. If it meets a newer
-//! version and may still write, it moves its time on, when all it has read is what it was; if that
-//! is not so, it goes on as a reader of old versions, or fails if it has written.
+//! version and may still write, it validates its read set and moves its time on; if that fails, it
+//! goes on as a reader of old versions, or fails if it has written.
 //!
-//! 1 draw the timestamp - 2 link pending versions - 3 raise what has been read, and what the
-//! versions follow, to the timestamp - 4 let its tick pass, fence, and look whether all of that is
-//! still so - 5 evaluate updaters - 6 fill the versions in, and commit them. One that wrote nothing
-//! looks again, once no commit at its time or before is going on; if one is, it does what 3 and 4
-//! do instead of waiting, unless somebody has the token. What it has not found in an index it need
-//! not look for again: who inserts that comes later.
+//! 1 draw the timestamp - 2 link pending versions - 3 raise the rts of the read set, and of the
+//! versions followed, to the timestamp - 4 let its tick pass, fence, and validate both - 5 evaluate
+//! updaters - 6 fill the versions in, and commit them. An attempt that wrote nothing validates its
+//! read set once no commit at its time or before is going on; if one is, it does phases 3 and 4
+//! instead of waiting, unless the token is taken. Keys that it has missed in an index need no
+//! validation: their inserts have later timestamps.
 //!
-//! Updates that cannot fail become deltas: versions that say what is to be done to the row below,
-//! and become rows when somebody reads them (`flatten.rs`). They wait for nobody and rest on
-//! nothing but that there is a row. Of a user's updater one has to believe that it cannot fail,
-//! which it says by `TOTAL`. If it fails nevertheless, its transaction has committed, and whoever
-//! applies it has other business: then it has no effect on the row, and of its panic there is
-//! nothing but the report of the panic hook.
+//! Updates that cannot fail become deltas: versions that hold an operation on the row below, and
+//! become rows when they are read (`flatten.rs`). They wait for no other commit and rest only on
+//! the existence of a row. A user's updater declares by `TOTAL` that it cannot fail. If it fails
+//! nevertheless, its transaction has committed, and another one is applying it: then it has no
+//! effect on the row, and its panic is only reported by the panic hook.
 //!
 //! # Cell
 //! ```text
@@ -61,16 +60,18 @@
 //!   the sense of T3.
 //! * **T5** The attempt's time is taken from the clock after its session was pinned, and never
 //!   falls; its timestamp is above it.
-//! * **T6** A version stays in its chain while somebody can come to see it (`collect.rs`).
+//! * **T6** A version stays in its chain while a transaction or a snapshot can still see it
+//!   (`collect.rs`).
 //! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED,
-//!   PARKED, or in the `linked` list of the attempt that linked it; but for the other units of an
+//!   PARKED, or in the `linked` list of the attempt that linked it; except the other units of an
 //!   absent record, which are collected together with the first.
 //! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
-//!   fence, and then found a row below it, whatever becomes of what is pending in between. Who
-//!   takes a row away at `t` finds that word at `2 t` at most, after its fence. Who makes a delta a
-//!   row has raised all that it is made of to the delta's timestamp, under the latch.
-//! * **T9** Nothing that can fail happens after phase 5. Who waits in a commit waits for versions
-//!   with smaller timestamps, and not for ever.
+//!   fence, and then found a row below it, whether or not pending versions in between commit. A
+//!   commit that deletes a row at `t` finds that word at `2 t` at most, after its fence. A delta
+//!   becomes a row only after the rts of all that it is made of have been raised to the delta's
+//!   timestamp, under the latch.
+//! * **T9** Nothing that can fail happens after phase 5. A commit waits only for versions with
+//!   smaller timestamps, and not for ever.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps; one that only reads at `t` comes between `t` and the next. ww:
@@ -80,36 +81,36 @@
 //! after its own, sees the rts that T has raised on `v`, which `w` follows, and fails (T2). Or U's
 //! comes first; then T, after its own, sees `w` linked, and fails (T3). If T waited instead for all
 //! commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such a
-//! version, by the cell's second word. Who reads a delta has read what it is made of, in the same
-//! sense: whoever links below it afterwards, under the latch, finds that raised (T8), and the row
-//! that it rests on is taken away by nobody in between. A key without a record: who inserts it
-//! links the record before the timestamp is drawn, and T validates the node after it has drawn its
-//! own, or has taken its time; so either T sees the node changed, or the insert's timestamp is
-//! above. Every timestamp is drawn, and every time taken, within the call, so the order agrees with
-//! real time.
+//! version, by the cell's second word. A reader of a delta has read all that it is made of, in the
+//! sense of T3: a writer that links below it afterwards, under the latch, finds those rts raised
+//! (T8), and no commit in between deletes the row that it rests on. A key without a record: its
+//! insert links the record before it draws its timestamp, and T validates the node after it has
+//! drawn its own, or has taken its time; so either T sees the node changed, or the insert's
+//! timestamp is above. Every timestamp is drawn, and every time taken, within the call, so the
+//! order agrees with real time.
 //!
-//! What has been read of a record is forgotten when it is buried: whoever inserts its key again
-//! draws a timestamp later than all that read it and have found, in phase 4 or as they read, that
-//! it is not dead.
+//! The read timestamps of a record are lost when it is buried: a later insert of its key draws a
+//! timestamp later than those of all readers that have found, in phase 4 or as they read, that it
+//! is not dead.
 //!
-//! Where it says that a timestamp is above what had been drawn or taken before, or else something
-//! is seen: a counter sees to that by the order in which it is changed, and the system's clock by
-//! fences, and by the end of a tick in phase 4 (K1 to K4 of `ticks.rs`).
+//! Each claim above that a timestamp is later than others, or else something is seen, holds for a
+//! counter by its modification order, and for the system's clock by fences and by the end of a tick
+//! in phase 4 (K1 to K4 of `ticks.rs`).
 //!
 //! # Aborts
-//! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or what had
-//! been read was replaced before the attempt met something newer, and it had written, or wanted to
-//! afterwards. `Phantom`: the same of a node. `Existence`, `Dead`: phases 2 and 4. `MemoryLimit`:
-//! staging. `Guard`, `Overflow`: phase 5, definite.
+//! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or a version
+//! read was replaced before the attempt met a newer one, and it had written, or wanted to
+//! afterwards. `Phantom`: a node read was changed likewise. `Existence`, `Dead`: phases 2 and 4.
+//! `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
 //!
 //! # Costs
 //! One counter, which every begin reads and every writing commit changes; or else the system's
-//! clock, which every begin reads once and every writing commit twice, with a fence each, and what
-//! is left of a tick of 64 ns, which a commit waits for while its versions are pending. Who writes
-//! raises what it has read, a write to each row's line. A version costs three words and two to
-//! spare, a cell five. A commit that fails has linked its versions. A delta is made a row by
-//! whoever comes after; sixteen may lie on one another. While a user's updater that was put off is
-//! applied, nobody else links a version of that unit, or makes one a row.
+//! clock, which every begin reads once and every writing commit twice, with a fence each, and the
+//! rest of a tick of 64 ns, for which a commit waits while its versions are pending. A writing
+//! commit raises the rts of its read set, a write to each row's line. A version costs three words
+//! and two to spare, a cell five. A commit that fails has linked its versions. A delta is made a
+//! row by its first reader; sixteen may lie on one another. While a user's deferred updater is
+//! applied, no other thread links a version of that unit, or makes one a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -148,45 +149,43 @@ use flatten::flatten;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// An attempt that has written nothing so far moves its time on while it has read at most so much:
-/// one that reads much and writes nothing needs no newer time, and would look at all it has read
-/// again and again.
+/// The most reads with which an attempt that has written nothing moves its time on: one that reads
+/// much and writes nothing needs no newer time, and would validate its read set again and again.
 const MOVED_READS_MAX: usize = 32;
 
-/// After an attempt wanted to write what it had read old versions for, so many take newer times
-/// from the beginning.
+/// The number of attempts that take newer times from the beginning, after one that had read old
+/// versions wanted to write.
 const WARY_ATTEMPTS: u8 = 4;
 
-/// The note of an item whose version has to go into the record, where nobody had linked one when it
-/// was staged: no block has been made ready. Otherwise it is zero, and then the version that has
-/// been linked.
+/// The note of an item whose version has to go into the record, which held none when it was staged:
+/// no block has been made ready. The note of any other item is zero until its version is linked,
+/// and that version afterwards.
 const NO_BLOCK: u64 = 1;
 
-/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked where they belong
-/// in time before it is known whether they will stand. Its databases have
-/// [snapshots](crate::Snapshot).
+/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked in the order of
+/// timestamps before their commit is validated. Its databases have [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvto;
 
-/// What an attempt has observed.
+/// The read set of an attempt, its time, and what it holds.
 #[derive(Debug, Default)]
 pub struct Attempt {
-    /// It sees what was committed up to here.
+    /// The timestamp up to which it sees commits.
     time: u64,
-    /// Whether that is later than it began.
+    /// Whether `time` is later than at the beginning.
     has_moved: bool,
     reads: Vec<(CellAt, VersionId)>,
     nodes: NodeSet,
-    /// Units that nobody else may write until it ends; their cells say LOCK.
+    /// Units that no other attempt may write until this one ends; their cells say LOCK.
     held: Vec<CellAt>,
     has_staged: bool,
-    /// It has read what had been replaced, and can only end as one that reads.
+    /// Whether it has read a replaced version, and so can only end as one that reads.
     only_reads: bool,
-    /// It looks back to a time at which nothing goes on, so nothing is noted.
+    /// Whether it looks back to a time at which no commit is going on, so that it notes no reads.
     looks_back: bool,
-    /// How many attempts more do not become such that only read.
+    /// The number of attempts left that do not go on as readers of old versions.
     wary: u8,
-    /// For the versions that do not go into their records.
+    /// Blocks for the versions that do not go into their records.
     room: Room,
     /// Room for a row.
     image: Vec<u64>,
@@ -195,12 +194,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether it has to end as one that writes, as far as one can tell.
+    /// Returns whether the attempt is expected to write.
     fn will_write(&self) -> bool {
         self.has_staged || self.wary > 0 || !self.held.is_empty()
     }
 
-    /// Reads what it sees of a unit, and takes note of it.
+    /// Copies the version that the attempt sees of a unit, and adds it to the read set.
     #[inline(always)]
     fn see(
         &mut self,
@@ -220,7 +219,8 @@ impl Attempt {
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
 
-    /// Whether it keeps others from writing a unit. Not looked for if it is unlocked; latest first.
+    /// Returns whether the attempt holds a unit. Searches only if its cell is locked, the latest
+    /// first.
     fn holds(&self, at: CellAt) -> bool {
         let is_it = |held: &CellAt| {
             step();
@@ -229,7 +229,7 @@ impl Attempt {
         !self.held.is_empty() && at.chain_word().has(Tid::LOCK) && self.held.iter().rev().any(is_it)
     }
 
-    /// The same at its commit, which has put what it holds in order.
+    /// Returns whether the attempt holds a unit, at its commit, which has sorted `held`.
     fn holds_at_commit(&self, at: CellAt) -> bool {
         self.held.binary_search_by_key(&at.address(), |held| held.address()).is_ok()
     }
@@ -407,8 +407,8 @@ impl Protocol for Mvto {
         attempt: &mut Attempt,
         _writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // One that only reads is right at its time, unless a commit before that has linked
-        // something since.
+        // The reads of an attempt that only reads are valid at its time, unless an earlier commit
+        // has linked a version since.
         let (before, later) =
             if attempt.has_staged { (u64::MAX, true) } else { (attempt.time + 1, false) };
         look_at_all(context, attempt, before, later)
@@ -434,7 +434,7 @@ impl Protocol for Mvto {
     }
 
     fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
-        // Nothing is linked before the commit, which cleans up by itself.
+        // Versions are linked by the commit only, which unlinks them itself if it fails.
         if mutant(Mutant::HeldForEver) {
             attempt.held.clear();
         }
@@ -460,7 +460,8 @@ impl Protocol for Mvto {
         loop {
             match first.try_latch() {
                 Ok(mut cell) => {
-                    // If somebody is about to insert the row, the entry will find it alive, or not.
+                    // If an insert of the row is pending, collecting the entry will find out what
+                    // became of it.
                     let newest = cell.newest().map(Version::stamp);
                     let is_row =
                         newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
@@ -546,7 +547,7 @@ impl Versioned for Mvto {
     }
 }
 
-/// Begins an attempt that looks back to its time.
+/// Begins an attempt that looks back.
 #[cold]
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.wary) = (true, 0);
@@ -555,7 +556,7 @@ fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     }
 }
 
-/// Lets an attempt write, unless it can only read any more.
+/// Notes that an attempt writes, or refuses if it only reads.
 #[inline(always)]
 fn admit_write(
     context: &mut Context<'_, Mvto>,
@@ -569,8 +570,8 @@ fn admit_write(
     Ok(())
 }
 
-/// Makes room for an item's version, and for the row that the commit may have to make of what is
-/// below.
+/// Makes room for an item's version, and for the row into which the commit may have to flatten a
+/// delta below.
 fn prepare(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -586,22 +587,22 @@ fn prepare(
         // The commit copies it.
         item.at.prefetch_all_of_newest_linked();
     }
-    // A delete says nothing but that there is no row.
+    // The version of a delete has no payload.
     let words =
         if intent == Intent::Delete { 0 } else { chain::VERSION_WORDS + item.at.payload_words() };
     attempt.room.add(context, item.at, intent, (BlockSize::Whole, words))
 }
 
-/// Refuses to let an attempt write that can only read any more.
+/// Returns the conflict of an attempt that wants to write, but only reads.
 #[cold]
 fn too_late(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Abort {
     attempt.wary = WARY_ATTEMPTS;
     context.conflict(Abort::ReadChanged, at)
 }
 
-/// Keeps others from writing a unit whose row is there, until the attempt ends.
+/// Keeps other attempts from writing a unit whose row is there, until this one ends.
 fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
-    // Others that want to write have to wait for us from now on.
+    // From now on, other writers of the unit wait for this attempt.
     context.yield_to_token()?;
     attempt.held.reserve(1);
     let mut wait: Option<Wait<'_>> = None;
@@ -654,7 +655,7 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
     Err(context.conflict(Abort::Locked, at))
 }
 
-/// Lets others write again what an attempt has held.
+/// Releases the units that an attempt has held.
 fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     for at in attempt.held.drain(..) {
         let cell = latch_own(&at);
@@ -679,9 +680,9 @@ fn is_row(cell: &Latched<'_>) -> bool {
     newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()))
 }
 
-/// Waits until it is known whether a pending version of a unit stands; false if that is in vain.
-/// Asleep, whatever the attempt holds: a commit waits in turn for versions with smaller timestamps
-/// only, and for locks no longer than a few rounds.
+/// Waits until a pending version of a unit is committed or aborted; returns false if that takes too
+/// long. It may sleep, whatever the attempt holds: a commit waits in turn for versions with smaller
+/// timestamps only, and for locks no longer than a few rounds.
 #[cold]
 fn await_settled(
     context: &Context<'_, Mvto>,
@@ -700,8 +701,8 @@ fn await_settled(
     true
 }
 
-/// Returns where attempts sleep that wait for a version of a unit. Each version is a place of its
-/// own, so they wake when that is settled.
+/// Returns the place where attempts sleep that wait for a version of a unit: each version has its
+/// own.
 fn settling_place(at: &CellAt, version: VersionId) -> u64 {
     at.address() ^ version.word().rotate_left(32) | 1
 }
@@ -714,7 +715,7 @@ fn wake_all(context: &Context<'_, Mvto>, writes: &WriteSet) {
     }
 }
 
-/// Latches a cell that cannot be dead: nobody has it for long.
+/// Latches a cell that cannot be dead: latches are held only briefly.
 fn latch_own(at: &CellAt) -> Latched<'_> {
     let mut spin = Spin::default();
     loop {
@@ -725,7 +726,8 @@ fn latch_own(at: &CellAt) -> Latched<'_> {
     }
 }
 
-/// The newest version at a time or before that is not aborted; as an error, one that is pending.
+/// Returns the newest version at a time or before that is not aborted; as an error, if it is
+/// pending.
 fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>, Version<'_>> {
     let Some(newest) = newest else { return Ok(None) };
     for version in newest.and_older() {
@@ -737,8 +739,8 @@ fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>
     Ok(None)
 }
 
-/// What an attempt sees of a unit of which the newest version is pending, or later than its time;
-/// or whose record is dead.
+/// Returns the version that an attempt sees of a unit whose newest version is pending or later than
+/// its time, or whose record is dead.
 #[cold]
 #[inline(never)]
 fn read_older<'a>(
@@ -751,12 +753,13 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::Dead, *at));
         }
-        // If it is dead otherwise, it was buried after we began: its row had been deleted before
-        // that, or no open snapshot sees it.
+        // If it is dead otherwise, it was buried after this attempt began: its row had been deleted
+        // before that, or no open snapshot sees it.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
             Ok(seen) => seen,
-            // In a snapshot it has no other chance to come, and nobody is waiting for it.
+            // In a snapshot waiting is endless: the attempt cannot begin anew, and no other one
+            // waits for it.
             Err(pending) if await_settled(context, at, pending, attempt.looks_back) => continue,
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
         };
@@ -785,7 +788,7 @@ fn read_older<'a>(
     }
 }
 
-/// Makes sure that a version can be read.
+/// Flattens a version that is a delta, so that it can be read.
 fn read_row<'a>(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -798,8 +801,8 @@ fn read_row<'a>(
     Ok(seen)
 }
 
-/// Moves an attempt's time on to now, and to a timestamp that has been seen, if all it has read
-/// permits it.
+/// Moves an attempt's time on to now, which is not below a timestamp that it has met, if its read
+/// set is still valid then.
 fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> Result<(), Abort> {
     let now = context.clock.now_from(ts);
     look_at_all(context, attempt, now + 1, true)?;
@@ -807,9 +810,9 @@ fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> R
     Ok(())
 }
 
-/// Looks whether everything that was read is the last before a timestamp, and nobody is about to
-/// change that. If that is a `later` one than it was read at, somebody may have inserted a row
-/// again whose record is dead, or one whose key was missed.
+/// Validates that every version read is the last before a timestamp, pending ones included. If that
+/// is `later` than the time of the reads, dead records and missed keys are validated, too: their
+/// rows may have been inserted since.
 fn look_at_all(
     context: &mut Context<'_, Mvto>,
     attempt: &Attempt,
@@ -839,8 +842,8 @@ fn look_at_all(
             return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
-    // Whoever misses a key begins before its insert draws a timestamp, which is after the record
-    // was linked.
+    // If not `later`, missed keys need no validation: their inserts link the record first, so they
+    // draw timestamps after this attempt began.
     if later { attempt.nodes.validate(context) } else { Ok(()) }
 }
 
@@ -852,7 +855,7 @@ fn raise(rts: &AtomicU64, to: u64) {
     }
 }
 
-/// Raises those of all that was read.
+/// Raises the read timestamps of the read set; a fence has to follow.
 fn raise_reads(attempt: &Attempt, to: u64) {
     for (at, seen) in &attempt.reads {
         raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
@@ -866,7 +869,7 @@ fn commit_reads(
 ) -> Result<Committed, Abort> {
     if !attempt.looks_back && attempt.reads.len() + attempt.nodes.len() > 0 {
         if !context.clock.is_settled(&mut attempt.others, attempt.time) {
-            // What we raise may make that commit fail, however often it has already.
+            // Raising may make that commit fail, however often it has failed already.
             context.yield_to_token()?;
             raise_reads(attempt, 2 * attempt.time + 1);
             full_fence(); // E1
@@ -876,8 +879,8 @@ fn commit_reads(
     Ok(Committed { version: 0 })
 }
 
-/// The phases of a commit that writes. Whatever comes of it, no version of its own is pending
-/// afterwards.
+/// Runs the phases of a commit that writes. No version of its own is pending afterwards, whether it
+/// commits or fails.
 fn commit(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -886,7 +889,7 @@ fn commit(
     context.yield_to_token()?;
     context.reserve_for(writes);
     context.reserve_to_park(writes);
-    // What is linked and fails is retired.
+    // If the commit fails, its linked versions are retired.
     context.local.retired.reserve(writes.items().len());
     if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
@@ -908,7 +911,7 @@ fn commit(
     }
     part.rest();
     attempt.part = Some(part);
-    // Only now: others wait for what it has linked, and until it is over.
+    // Not before: other attempts wait for its versions, and for its end.
     if let (Err(Failure::Outcome(Abort::Locked)), true) = (&committed, attempt.held.is_empty())
         && let Some(at) = writes.items().iter().map(|item| item.at).find(locks::is_locked)
     {
@@ -924,7 +927,7 @@ fn commit(
     }
 }
 
-/// Phases 2 to 6.
+/// Runs phases 2 to 6.
 #[inline(always)]
 fn commit_at(
     context: &mut Context<'_, Mvto>,
@@ -940,7 +943,7 @@ fn commit_at(
     }
     pass(Point::Locked);
 
-    // 3 raise, 4 let the tick pass, fence and look
+    // 3 raise, 4 let the tick pass, fence and validate
     if !mutant(Mutant::NotRaised) {
         raise_reads(attempt, 2 * ts);
     }
@@ -980,19 +983,19 @@ fn commit_at(
     Ok(())
 }
 
-/// The version that a commit has linked for an item.
+/// Returns the version that a commit has linked for an item.
 fn own(item: &WriteItem) -> Option<Version<'_>> {
     if item.note == NO_BLOCK { None } else { item.at.linked(VersionId::of_word(item.note)) }
 }
 
-/// What it matters to a write that it follows.
+/// The property of the version below on which a write depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
-    /// Nothing: it replaces the unit, whether or not there is one.
+    /// None: it replaces the unit, whether or not there is a row.
     Anything,
-    /// That there is a row, whatever it says.
+    /// The existence of a row, whatever its words.
     AnyRow,
-    /// Which one, or that there is none.
+    /// The version itself, or the absence of one.
     ThisRow,
 }
 
@@ -1006,7 +1009,7 @@ fn follows(writes: &WriteSet, index: usize) -> Follows {
     }
 }
 
-/// Phase 2 for one item: links a pending version.
+/// Links a pending version for one item: phase 2.
 fn link(
     context: &mut Context<'_, Mvto>,
     attempt: &Attempt,
@@ -1026,7 +1029,7 @@ fn link(
     let block = match (cell.has_room_in_record(), item.note) {
         (true, _) => None,
         (false, NO_BLOCK) => {
-            // Somebody has been faster.
+            // Another commit has used the place in the record.
             cell.release();
             return Err(context.conflict(Abort::Existence, at));
         }
@@ -1054,7 +1057,7 @@ fn link(
     Ok(())
 }
 
-/// Whether what an item does can be put off until somebody reads it.
+/// Returns whether an item's update can be deferred, as a delta, until it is read.
 fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool {
     let item = &writes.items()[index];
     let room = item.at.payload_words() + chain::SPARE_WORDS;
@@ -1069,7 +1072,7 @@ fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool
         && deltas() < DELTAS_MAX
 }
 
-/// Latches a cell that nobody else holds.
+/// Latches a cell that no other attempt holds.
 fn latch<'a>(
     context: &mut Context<'_, Mvto>,
     attempt: &Attempt,
@@ -1093,18 +1096,18 @@ fn latch<'a>(
     }
 }
 
-/// The oldest version after a timestamp.
+/// Returns the oldest version after a timestamp.
 fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
     cell.newest()?.and_older().take_while(|version| version.stamp().ts() > ts).last()
 }
 
-/// Why an item's version cannot be linked above another one at a timestamp, if so: somebody who
-/// comes later has read that.
+/// Returns the conflict if an item's version must not be linked above another one at a timestamp: a
+/// transaction with a later timestamp has read that one.
 fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
     if mutant(Mutant::LinkedUnlooked) {
         return None;
     }
-    // Who deletes takes away from deltas that come later what they rest on.
+    // A delete removes the row on which later deltas rest.
     let takes_away = !item.present && !mutant(Mutant::DeletedUnderDelta);
     let mut rests_on_chain = false;
     for version in below.into_iter().flat_map(Version::and_older) {
@@ -1125,7 +1128,7 @@ fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abor
     (existence > Some(2 * ts) && !mutant(Mutant::AbsenceForgotten)).then_some(Abort::ReadChanged)
 }
 
-/// Phase 3 for one item: what it matters that it follows.
+/// Raises the read timestamp on which one item depends: phase 3.
 fn raise_below(
     context: &mut Context<'_, Mvto>,
     writes: &WriteSet,
@@ -1145,8 +1148,8 @@ fn raise_below(
     Ok(())
 }
 
-/// What a linked item's version follows, once it is known whether that stands. Only versions with
-/// smaller timestamps are waited for.
+/// Returns the version that a linked item's version follows, once that is no longer pending. Waits
+/// only for versions with smaller timestamps.
 fn settled_below<'a>(
     context: &mut Context<'_, Mvto>,
     item: &'a WriteItem,
@@ -1160,8 +1163,8 @@ fn settled_below<'a>(
     }
 }
 
-/// Phase 4 for one item: what its version follows has been read by nobody who comes later, and it
-/// is what it has to be.
+/// Validates one item: phase 4. No transaction with a later timestamp has read the version that the
+/// item's follows, and that is as expected.
 fn look_below(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -1183,7 +1186,7 @@ fn look_below(
         Follows::ThisRow => {}
     }
     let below = settled_below(context, &item)?;
-    // What was linked after phase 3 and before our fence has been read by nobody yet.
+    // A version linked after phase 3 and before the fence has not been raised by this commit.
     let rts = below.map_or(at.existence_rts(), Version::rts);
     if rts.load(Ordering::Relaxed) < 2 * ts && !mutant(Mutant::RaisedUnlooked) {
         return Err(context.conflict(Abort::ReadChanged, at));
@@ -1201,8 +1204,7 @@ fn look_below(
     Ok(())
 }
 
-/// Looks whether there is a row below an item's version, whatever becomes of those that are
-/// pending.
+/// Validates that there is a row below an item's version, whether or not pending ones commit.
 fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(), Abort> {
     'again: loop {
         for version in own(item).into_iter().flat_map(Version::and_older).skip(1) {
@@ -1222,15 +1224,15 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
     }
 }
 
-/// The row that a linked item's version follows, once that is settled. None if it is still a delta:
-/// then it does not matter which.
+/// Returns the row that a linked item's version follows, once that is settled. None if it is still
+/// a delta: then the item does not depend on its words.
 fn row_below(item: &WriteItem) -> Option<Version<'_>> {
     let below = own(item)?.older()?.and_older().find(|version| version.stamp().is_committed())?;
     let stamp = below.stamp();
     (stamp.is_readable() && !stamp.is_absent()).then_some(below)
 }
 
-/// Phase 6 for one item: the words of its version.
+/// Fills in the words of one item's version: phase 6.
 fn fill_in(writes: &WriteSet, index: usize) {
     let item = &writes.items()[index];
     if let (true, Some(version)) = (item.present, own(item)) {

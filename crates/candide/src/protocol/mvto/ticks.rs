@@ -1,20 +1,20 @@
-//! Timestamps from the system's clock: the tick in which one is drawn, and in it the number of who
-//! draws.
+//! Timestamps from the system's clock: the tick in which one is drawn, and the number of the
+//! session that draws it.
 //!
-//! Nobody writes anything that others look at, so threads that have nothing to do with one another
-//! do not meet in a counter. What the counter would see to, full fences and waiting do:
+//! Threads without a common record write no common word, as a counter would be. Full fences and
+//! waiting give the guarantees of a counter:
 //! * **K1** A *time* is the last timestamp of the tick before the one that is read, and a fence
-//!   follows; a timestamp is drawn after a fence. So if we do not see, after our fence, what
-//!   somebody has done before his, he reads the clock no earlier than we, and his timestamp is
-//!   above our time.
-//! * **K2** The tick of a timestamp is over before the fence of phase 4. So if we do not see, after
-//!   that one, what somebody has done before his, he draws in a later tick: a later timestamp than
-//!   ours, whatever the numbers.
-//! * **K3** No commit ends before the tick of its timestamp. So who begins afterwards has a time
-//!   that is not below it, and draws a later one.
+//!   follows; a timestamp is drawn after a fence. So if a thread does not see, after its fence,
+//!   what another one did before its own, the other one reads the clock no earlier, and its
+//!   timestamp is above the first one's time.
+//! * **K2** The tick of a timestamp is over before the fence of phase 4. So if a committer does not
+//!   see, after that fence, what another one did before its own, the other one draws in a later
+//!   tick: a later timestamp, whatever the numbers.
+//! * **K3** No commit ends before the tick of its timestamp. So an attempt that begins afterwards
+//!   has a time that is not below it, and draws a later one.
 //! * **K4** No two commits have one timestamp. Sessions have numbers of their own, and draw once in
 //!   a tick by K3; those for which there are no numbers left share the last one, and a word that
-//!   says in which tick it has been used.
+//!   holds the tick of its last use.
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ use crate::sync::{
 };
 use crossbeam_utils::CachePadded;
 
-/// Bits of a timestamp below its tick. In models so few that numbers are shared soon.
+/// The bits of a timestamp below its tick. Few in models, so that numbers are shared soon.
 const NUMBER_BITS: u32 = if MODELLED { 1 } else { 8 };
 
 /// The number that is shared.
@@ -49,7 +49,7 @@ impl Ticks {
         Ticks { clock: SystemClock::new(), shared: CachePadded::new(AtomicU64::new(0)) }
     }
 
-    /// A time that is not below any timestamp whose commit was over when this was called (K1, K3).
+    /// Returns a time that is not below any timestamp whose commit was over at the call (K1, K3).
     #[inline(never)]
     pub(super) fn time(&self) -> u64 {
         let tick = self.clock.now() + u64::from(mutant(Mutant::TickNotOver));
@@ -57,13 +57,14 @@ impl Ticks {
         (tick << NUMBER_BITS) - 1
     }
 
-    /// A time that is not below a timestamp that has been drawn.
+    /// Returns a time that is not below a timestamp that has been drawn.
     pub(super) fn time_from(&self, ts: u64) -> u64 {
         self.clock.await_end(tick_of(ts));
         self.time()
     }
 
-    /// The next timestamp of the session with this number. The caller has passed a fence (K2).
+    /// Draws the next timestamp of the session with this number. The caller has passed a fence
+    /// (K2).
     #[inline]
     pub(super) fn draw(&self, number: u64) -> u64 {
         loop {
