@@ -36,7 +36,14 @@ impl Wanted {
         self.units.is_empty()
     }
 
+    /// Whether earlier transactions of the session have left nothing in it.
     #[inline(always)]
+    pub(crate) fn is_as_new(&self) -> bool {
+        self.units.is_empty() && !self.is_off
+    }
+
+    #[cold]
+    #[inline(never)]
     pub(crate) fn clear(&mut self) {
         self.units.clear();
         self.is_off = false;

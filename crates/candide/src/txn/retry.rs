@@ -216,7 +216,9 @@ impl<P: Protocol> Core<P> {
     ) -> Result<T, E> {
         let local = &mut self.state.get_mut().local;
         (local.has_yielded, local.look_back) = (false, look_back);
-        local.wanted.clear();
+        if !local.wanted.is_as_new() {
+            local.wanted.clear();
+        }
         let mut starvation =
             Starvation { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
         let mut failed = 0;
@@ -516,6 +518,10 @@ impl Starvation<'_> {
         self.conflicts += 1;
         if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
             Held::Token(self.engine.id).note();
+            if self.engine.properties.opaque && self.engine.properties.opaque_by_looks {
+                // What has been written until now needs no looks.
+                self.engine.epochs.tick_between_passes();
+            }
             #[cfg(feature = "tracing")]
             super::events::token_taken(self.session, self.conflicts);
         }
@@ -524,7 +530,19 @@ impl Starvation<'_> {
 }
 
 impl Drop for Starvation<'_> {
+    #[inline]
     fn drop(&mut self) {
+        if self.conflicts > 0 {
+            self.end();
+        }
+    }
+}
+
+impl Starvation<'_> {
+    /// Gives back the turn and the token.
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self) {
         if let Some((_turn, held)) = self.turn.take() {
             held.forget();
         }
