@@ -222,8 +222,28 @@ pub(super) fn lock_all<P: Protocol>(
     writes: &mut WriteSet,
     held: &Held,
 ) -> Result<(), Abort> {
-    for index in 0..writes.items().len() {
-        if let Err(abort) = lock(context, writes, index, held) {
+    let is_locked = |item: &mut WriteItem| matches!(try_lock(item), Ok(true));
+    match writes.items_mut().iter_mut().position(|item| !is_locked(item)) {
+        None => Ok(()),
+        Some(first) => lock_rest(context, writes, first, held),
+    }
+}
+
+/// Phase 1 for the items from the first one whose lock was not free.
+#[cold]
+#[inline(never)]
+fn lock_rest<P: Protocol>(
+    context: &mut Context<'_, P>,
+    writes: &mut WriteSet,
+    first: usize,
+    held: &Held,
+) -> Result<(), Abort> {
+    for index in first..writes.items().len() {
+        let locked = match try_lock(&mut writes.items_mut()[index]) {
+            Ok(false) => lock_later(context, writes, index, held),
+            locked => locked.map(drop),
+        };
+        if let Err(abort) = locked {
             release(context, writes.items());
             let at = writes.items()[index].at;
             if abort == Abort::Locked && held.is_empty() {
@@ -254,22 +274,8 @@ pub(super) fn is_locked(at: &CellAt) -> bool {
     tid.has(Tid::LOCK) && !tid.has(Tid::DEAD)
 }
 
-/// Phase 1 for one item: locks its cell if its expectation holds, and notes what the cell is then.
-#[inline(always)]
-fn lock<P: Protocol>(
-    context: &mut Context<'_, P>,
-    writes: &mut WriteSet,
-    index: usize,
-    held: &Held,
-) -> Result<(), Abort> {
-    let item = &mut writes.items_mut()[index];
-    if !try_lock(item)? {
-        lock_later(context, writes, index, held)?;
-    }
-    Ok(())
-}
-
-/// Tries to lock an item's cell.
+/// Phase 1 for one item: locks its cell if it is free and the item's expectation holds, and notes
+/// what the cell is then. Returns whether it was free, or held by the attempt.
 #[inline(always)]
 fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
