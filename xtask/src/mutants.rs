@@ -285,9 +285,12 @@ const CHECKS: &[Check] = &[
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
     check(
         "stowed-late",
-        "tests::attic::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way",
+        "tests::deleted_index::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way",
     ),
-    check("attic-preferred", "tests::attic::what_only_a_snapshot_sees_is_in_nobody_elses_way"),
+    check(
+        "deleted-index-preferred",
+        "tests::deleted_index::what_only_a_snapshot_sees_is_in_nobody_elses_way",
+    ),
     check(
         "collected-early",
         "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them",

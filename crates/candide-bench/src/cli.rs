@@ -41,7 +41,7 @@ pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
 use values::{duration, number, positive, positive_duration, rate, threads, weights, whole};
 
-/// What the command exits with; the README has the same words.
+/// The statuses that the command exits with; docs/correctness.md has the same words.
 const EXIT_STATUS: &str = "\
 Exit status:
   0    fine
@@ -554,17 +554,19 @@ mod tests {
     }
 
     #[test]
-    fn exit_statuses_are_the_same_in_every_help_and_in_the_readme() {
+    fn exit_statuses_are_the_same_in_every_help_and_in_the_documents() {
         let mut check = command().find_subcommand("check").expect("there is one").clone();
         for help in [command().render_help(), check.render_help()] {
             assert!(help.to_string().contains(EXIT_STATUS), "{help}");
         }
-        let readme =
-            include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let page = include_str!("../../../docs/correctness.md")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         for line in EXIT_STATUS.lines().skip(1) {
             let (status, words) = line.trim().split_once("  ").expect("a status and what it means");
             let told = format!("{status} ({})", words.trim());
-            assert!(readme.contains(&told), "no {told:?} in the README");
+            assert!(page.contains(&told), "no {told:?} in docs/correctness.md");
         }
     }
 

@@ -26,7 +26,7 @@
 //! * **C4** A cell's word and each `older` are changed under the cell's latch: INSTALL, set by one
 //!   exchange. Its holder waits for no other thread.
 
-use super::delta::{self, Room};
+use super::delta::{self, VersionReservation};
 use super::{CellAt, Tid};
 use crate::memory::Block;
 use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant, prefetch};
@@ -185,7 +185,7 @@ impl CellAt {
 
     /// Makes the cell that of a row that has never been inserted.
     pub(crate) fn empty_chain(&self) {
-        self.cell_word(NEWEST).store(Tid::UNBORN.0, Ordering::Relaxed);
+        self.cell_word(NEWEST).store(Tid::INITIAL.0, Ordering::Relaxed);
         self.existence_rts().store(0, Ordering::Relaxed);
     }
 
@@ -317,10 +317,10 @@ impl<'a> Version<'a> {
     }
 
     /// Returns the room for a delta's operations: the caller's own, which is pending.
-    pub(crate) fn delta_room(self) -> Room<'a> {
+    pub(crate) fn delta_room(self) -> VersionReservation<'a> {
         assert!(self.stamp().is_pending());
         // SAFETY: a pending delta's words are its owner's (C3), which is the caller.
-        unsafe { Room::new(self.delta_words()) }
+        unsafe { VersionReservation::new(self.delta_words()) }
     }
 
     /// Returns the words of a delta. Not of a version in the record, which has no more room than
@@ -383,7 +383,7 @@ impl<'a> Latched<'a> {
 
     /// Returns whether there is room in the record: no version has ever been linked.
     pub(crate) fn has_room_in_record(&self) -> bool {
-        !self.word.has(Tid::SPENT) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
+        !self.word.has(Tid::INLINE_USED) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
     }
 
     /// Returns whether the version in the record is in the chain.
@@ -404,7 +404,7 @@ impl<'a> Latched<'a> {
             Some(block) => Version { block, words: self.at.payload_words(), cell: PhantomData },
             None => {
                 assert!(self.has_room_in_record() && !stamp.is_delta());
-                self.word.0 |= Tid::SPENT;
+                self.word.0 |= Tid::INLINE_USED;
                 self.at.linked_in_record()
             }
         };

@@ -441,7 +441,7 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
 }
 
-/// Room for an updater's value.
+/// VersionReservation for an updater's value.
 const USER_WORDS: usize = 6;
 const _: () = assert!(USER_WORDS <= 7, "there are three bits for the number");
 /// The places of flags and numbers in the head of a deferred updater.
@@ -612,9 +612,9 @@ impl<'a, R> ImageSink<'a, R> {
 
 /// A sink that keeps no words: a user's code that panics does so here, and not when half of the
 /// words have been staged.
-pub(crate) struct Rehearsal;
+pub(crate) struct DryRun;
 
-impl Sink for Rehearsal {
+impl Sink for DryRun {
     #[inline(always)]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
         (0..usize::from(place.words)).for_each(|index| _ = word(index));

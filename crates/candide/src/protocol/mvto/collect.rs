@@ -7,12 +7,12 @@
 //! parked. So an entry never dangles.
 //!
 //! When all that is left below the newest version is one that open snapshots see, the entry is
-//! *parked*, and the cell says PARKED instead: the entry is not looked at until the newest of these
-//! snapshots has closed. A commit that writes the unit meanwhile queues it anew, so it can have two
-//! entries; then the queued one is responsible for the chain. It is done when only the version of
-//! the parked one is left; and a parked entry whose unit is found queued is dropped. Where
-//! snapshots keep several versions, an entry stays in its queue. A commit that replaces the only
-//! version, and knows of an open snapshot that sees it, parks the unit at once.
+//! *parked*, and the cell says ON_SNAPSHOT_LIST instead: the entry is not looked at until the
+//! newest of these snapshots has closed. A commit that writes the unit meanwhile queues it anew, so
+//! it can have two entries; then the queued one is responsible for the chain. It is done when only
+//! the version of the parked one is left; and a parked entry whose unit is found queued is dropped.
+//! Where snapshots keep several versions, an entry stays in its queue. A commit that replaces the
+//! only version, and knows of an open snapshot that sees it, parks the unit at once.
 //!
 //! An entry is due when its epoch is behind the horizon. It holds the clock's time from before that
 //! epoch was read (its *time*). Every transaction that is running now has pinned later, and so
@@ -33,47 +33,55 @@ use super::Mvto;
 use super::flatten::flatten_latched;
 use crate::access::WriteSet;
 use crate::protocol::locks::LOCK_ROUNDS_MAX;
-use crate::protocol::{BlockSize, Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
+use crate::protocol::{BlockSize, Context, Due, GcOutcome, Retired, VERSIONS_AT_ONCE};
 use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Point, Spin, mutant, pass};
 
-/// Collects the unit of an entry, for [`Protocol::bury`](super::Protocol::bury).
-pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt]) -> Burial {
+/// Collects the unit of an entry, for [`Protocol::reap`](super::Protocol::reap).
+pub(super) fn collect(
+    context: &mut Context<'_, Mvto>,
+    due: &mut Due,
+    units: &[CellAt],
+) -> GcOutcome {
     let at = due.at;
-    let Some(mut cell) = latch_for_a_while(&at) else { return Burial::Busy };
-    let own = if due.is_parked { Tid::PARKED } else { Tid::QUEUED };
+    let Some(mut cell) = latch_for_a_while(&at) else { return GcOutcome::Busy };
+    let own = if due.is_parked { Tid::ON_SNAPSHOT_LIST } else { Tid::QUEUED };
     debug_assert!(cell.word().has(own));
     if due.is_parked && cell.word().has(Tid::QUEUED) {
         // The queued entry is responsible for the chain.
-        return leave(cell, if mutant(Mutant::ParkedForgotten) { 0 } else { own }, Burial::Alive);
+        return leave(
+            cell,
+            if mutant(Mutant::ParkedForgotten) { 0 } else { own },
+            GcOutcome::Alive,
+        );
     }
     // Versions linked since the last visit are left for the next one: the longer the chain, the
     // longer a walk over them would take, and the chain would grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
     if !prune(context, &at, &mut cell, noted, due.time) {
         cell.release();
-        return Burial::Unfinished;
+        return GcOutcome::Unfinished;
     }
     let is_settled = is_settled(&cell, due.time);
     let keeper = if is_settled { None } else { keeper(context, &cell, due.time) };
     if !is_settled && keeper.is_none() {
         due.note = note(&cell).word();
         cell.release();
-        return Burial::NotYet;
+        return GcOutcome::NotYet;
     }
-    if !due.is_parked && cell.word().has(Tid::PARKED) {
+    if !due.is_parked && cell.word().has(Tid::ON_SNAPSHOT_LIST) {
         // The rest is for the parked entry.
-        return leave(cell, own, Burial::Alive);
+        return leave(cell, own, GcOutcome::Alive);
     }
     match keeper {
         Some(snapshot) => {
-            cell.raise(Tid::PARKED);
-            leave(cell, own & !Tid::PARKED, Burial::Kept(snapshot))
+            cell.raise(Tid::ON_SNAPSHOT_LIST);
+            leave(cell, own & !Tid::ON_SNAPSHOT_LIST, GcOutcome::Kept(snapshot))
         }
-        None if is_absent(&cell) && due.at.is_first() => bury(context, due, units, cell),
+        None if is_absent(&cell) && due.at.is_first() => reap(context, due, units, cell),
         // The next commit that writes the unit queues it again.
-        None => leave(cell, own, Burial::Alive),
+        None => leave(cell, own, GcOutcome::Alive),
     }
 }
 
@@ -91,7 +99,7 @@ fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
 }
 
 /// Clears some flags of a cell, and releases it.
-fn leave(mut cell: Latched<'_>, flags: u64, burial: Burial) -> Burial {
+fn leave(mut cell: Latched<'_>, flags: u64, burial: GcOutcome) -> GcOutcome {
     cell.clear(flags);
     cell.release();
     burial
@@ -188,12 +196,12 @@ pub(super) fn retire(context: &mut Context<'_, Mvto>, at: &CellAt, version: Vers
 
 /// Makes the record of a deleted row, or of an insert that failed, dead; `first` is its first
 /// unit's cell.
-fn bury<'a>(
+fn reap<'a>(
     context: &mut Context<'_, Mvto>,
     due: &Due,
     units: &'a [CellAt],
     first: Latched<'a>,
-) -> Burial {
+) -> GcOutcome {
     let mut cells = vec![first];
     cells.extend(units[1..].iter().map_while(|at| latch_dying(context, at, due.time)));
     let all = cells.len() == units.len();
@@ -207,7 +215,7 @@ fn bury<'a>(
         }
         cell.release();
     }
-    if all { Burial::Dead } else { Burial::NotYet }
+    if all { GcOutcome::Dead } else { GcOutcome::NotYet }
 }
 
 /// Latches another unit of a record that is to die, unless it has an entry of its own, which would
@@ -219,7 +227,8 @@ fn latch_dying<'a>(
 ) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     let word = cell.word();
-    if !word.has(Tid::QUEUED) && (!word.has(Tid::PARKED) || mutant(Mutant::ParkedBuried)) {
+    if !word.has(Tid::QUEUED) && (!word.has(Tid::ON_SNAPSHOT_LIST) || mutant(Mutant::ParkedBuried))
+    {
         let newest = cell.newest();
         if prune(context, at, &mut cell, newest, time)
             && is_settled(&cell, time)
@@ -254,14 +263,14 @@ impl Context<'_, Mvto> {
         // It suffices that it was open when this session collected last: entries parked for a
         // closed snapshot are looked at.
         if let Some(&snapshot) = self.local.snapshots.first()
-            && !word.has(Tid::PARKED)
+            && !word.has(Tid::ON_SNAPSHOT_LIST)
             && only().is_some_and(|only| only <= snapshot)
             && !mutant(Mutant::NeverParked)
         {
             self.local.parked.push((snapshot, at));
-            return Tid::PARKED;
+            return Tid::ON_SNAPSHOT_LIST;
         }
-        self.local.burials.push(at);
+        self.local.reap_queue.push(at);
         Tid::QUEUED
     }
 }

@@ -41,7 +41,7 @@
 //!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED SPENT PARKED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED INLINE_USED ON_SNAPSHOT_LIST |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The first version of a unit lies beside its cell, in the record; the others in blocks of their
 //! own. LOCK says that a read for update holds the unit, INSTALL that the chain is being changed.
@@ -63,8 +63,8 @@
 //! * **T6** A version stays in its chain while a transaction or a snapshot can still see it
 //!   (`collect.rs`).
 //! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED,
-//!   PARKED, or in the `linked` list of the attempt that linked it; except the other units of an
-//!   absent record, which are collected together with the first.
+//!   ON_SNAPSHOT_LIST, or in the `linked` list of the attempt that linked it; except the other
+//!   units of an absent record, which are collected together with the first.
 //! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
 //!   fence, and then found a row below it, whether or not pending versions in between commit. A
 //!   commit that deletes a row at `t` finds that word at `2 t` at most, after its fence. A delta
@@ -126,9 +126,9 @@ pub use clock::Clock;
 
 use super::locks::{self, patience};
 use super::nodes::NodeSet;
-use super::room::Room;
+use super::version_reservation::VersionReservation;
 use super::{
-    BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore,
+    BlockSize, Committed, Context, Due, GcOutcome, Missing, Protocol, ReadView, Seen, TableCore,
     Versioned,
 };
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
@@ -155,7 +155,7 @@ const MOVED_READS_MAX: usize = 32;
 
 /// The number of attempts that take newer times from the beginning, after one that had read old
 /// versions wanted to write.
-const WARY_ATTEMPTS: u8 = 4;
+const REFRESH_ATTEMPTS: u8 = 4;
 
 /// The note of an item whose version has to go into the record, which held none when it was staged:
 /// no block has been made ready. The note of any other item is zero until its version is linked,
@@ -184,10 +184,10 @@ pub struct Attempt {
     /// Whether it looks back to a time at which no commit is going on, so that it notes no reads.
     looks_back: bool,
     /// The number of attempts left that do not go on as readers of old versions.
-    wary: u8,
+    refresh_attempts_left: u8,
     /// Blocks for the versions that do not go into their records.
-    room: Room,
-    /// Room for a row.
+    room: VersionReservation,
+    /// VersionReservation for a row.
     image: Vec<u64>,
     part: Option<Arc<Part>>,
     others: Others,
@@ -196,7 +196,7 @@ pub struct Attempt {
 impl Attempt {
     /// Returns whether the attempt is expected to write.
     fn will_write(&self) -> bool {
-        self.has_staged || self.wary > 0 || !self.held.is_empty()
+        self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
     }
 
     /// Copies the version that the attempt sees of a unit, and adds it to the read set.
@@ -270,14 +270,14 @@ impl Protocol for Mvto {
         attempt.nodes.clear();
         attempt.room.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
-        attempt.wary = attempt.wary.saturating_sub(1);
-        attempt.looks_back = context.local.look_back != LookBack::No;
-        attempt.time = match context.local.look_back {
-            LookBack::To(ts) => ts,
-            LookBack::No | LookBack::Now => context.clock.now(), // T5
+        attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
+        attempt.looks_back = context.local.read_view != ReadView::Current;
+        attempt.time = match context.local.read_view {
+            ReadView::Snapshot(ts) => ts,
+            ReadView::Current | ReadView::AtBegin => context.clock.now(), // T5
         };
         if attempt.looks_back {
-            look_back(context, attempt);
+            read_view(context, attempt);
         }
     }
 
@@ -426,7 +426,7 @@ impl Protocol for Mvto {
             commit(context, attempt, writes)
         };
         if result.is_ok() {
-            attempt.wary = 0;
+            attempt.refresh_attempts_left = 0;
         }
         give_back(context, attempt);
         pass(Point::Released);
@@ -441,7 +441,7 @@ impl Protocol for Mvto {
         give_back(context, attempt);
     }
 
-    fn unborn(_clock: &Clock, at: CellAt) {
+    fn init_absent_cell(_clock: &Clock, at: CellAt) {
         at.empty_chain();
     }
 
@@ -455,7 +455,7 @@ impl Protocol for Mvto {
         attempt.nodes.divided(change);
     }
 
-    fn left_absent(_clock: &Clock, first: CellAt) -> bool {
+    fn enqueue_if_absent(_clock: &Clock, first: CellAt) -> bool {
         let mut spin = Spin::default();
         loop {
             match first.try_latch() {
@@ -465,7 +465,7 @@ impl Protocol for Mvto {
                     let newest = cell.newest().map(Version::stamp);
                     let is_row =
                         newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
-                    let queues = !is_row && !cell.word().has(Tid::QUEUED | Tid::PARKED);
+                    let queues = !is_row && !cell.word().has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST);
                     if queues {
                         cell.raise(Tid::QUEUED);
                     }
@@ -499,12 +499,12 @@ impl Protocol for Mvto {
         }
     }
 
-    fn keep_seen(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
+    fn register_snapshot(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
         clock.snapshots.keep(attempt.time, since);
         Some(attempt.time)
     }
 
-    fn let_go(clock: &Clock, time: u64, since: Moment) {
+    fn unregister_snapshot(clock: &Clock, time: u64, since: Moment) {
         clock.snapshots.close(time, since);
     }
 
@@ -526,13 +526,13 @@ impl Protocol for Mvto {
         due.for_each(|at| at.prefetch_newest_linked());
     }
 
-    fn bury(
+    fn reap(
         context: &mut Context<'_, Mvto>,
         due: &mut Due,
         _table: &TableCore,
         units: &[CellAt],
         _horizon: Epoch,
-    ) -> Burial {
+    ) -> GcOutcome {
         collect::collect(context, due, units)
     }
 }
@@ -549,9 +549,9 @@ impl Versioned for Mvto {
 
 /// Begins an attempt that looks back.
 #[cold]
-fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
-    (attempt.only_reads, attempt.wary) = (true, 0);
-    if context.local.look_back == LookBack::Now && !mutant(Mutant::UnsettledSnapshot) {
+fn read_view(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
+    (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
+    if context.local.read_view == ReadView::AtBegin && !mutant(Mutant::UnsettledSnapshot) {
         context.clock.await_settled(&mut attempt.others, attempt.time);
     }
 }
@@ -579,7 +579,7 @@ fn prepare(
     intent: Intent,
 ) -> Result<(), Abort> {
     flatten::make_room(&mut attempt.image, &item.at);
-    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT) {
+    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::INLINE_USED) {
         item.note = NO_BLOCK;
         return Ok(());
     }
@@ -596,7 +596,7 @@ fn prepare(
 /// Returns the conflict of an attempt that wants to write, but only reads.
 #[cold]
 fn too_late(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Abort {
-    attempt.wary = WARY_ATTEMPTS;
+    attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
     context.conflict(Abort::ReadChanged, at)
 }
 
@@ -635,7 +635,7 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
             }
             Err(word) if word.has(Tid::DEAD) => {
                 wait.as_mut().map(Wait::give_up);
-                return Err(context.conflict(Abort::Dead, at));
+                return Err(context.conflict(Abort::RecordRemoved, at));
             }
             Err(_) => {}
         }
@@ -751,7 +751,7 @@ fn read_older<'a>(
     loop {
         let word = at.chain_word();
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
-            return Err(context.conflict(Abort::Dead, *at));
+            return Err(context.conflict(Abort::RecordRemoved, *at));
         }
         // If it is dead otherwise, it was buried after this attempt began: its row had been deleted
         // before that, or no open snapshot sees it.
@@ -825,7 +825,7 @@ fn look_at_all(
     for &(at, seen) in &attempt.reads {
         let word = at.chain_word();
         if later && word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed) {
-            return Err(context.conflict(Abort::Dead, at));
+            return Err(context.conflict(Abort::RecordRemoved, at));
         }
         let newest = at.newest_linked(word);
         if newest.map_or(VersionId::NONE, Version::id) == seen {
@@ -1031,7 +1031,7 @@ fn link(
         (false, NO_BLOCK) => {
             // Another commit has used the place in the record.
             cell.release();
-            return Err(context.conflict(Abort::Existence, at));
+            return Err(context.conflict(Abort::ExistenceChanged, at));
         }
         (false, _) => Some(context.version_block(at.table(), BlockSize::Whole)),
     };
@@ -1041,7 +1041,7 @@ fn link(
     pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
     if !is_first
-        && (item.present || at.is_first() || cell.word().has(Tid::PARKED))
+        && (item.present || at.is_first() || cell.word().has(Tid::ON_SNAPSHOT_LIST))
         && !cell.word().has(Tid::QUEUED)
     {
         let is_only = |below: &Version<'_>| {
@@ -1087,7 +1087,9 @@ fn latch<'a>(
             Ok(cell) => {
                 cell.release();
             }
-            Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, *at)),
+            Err(word) if word.has(Tid::DEAD) => {
+                return Err(context.conflict(Abort::RecordRemoved, *at));
+            }
             Err(_) => {}
         }
         if wait.wait() == Waited::InVain {
@@ -1193,7 +1195,7 @@ fn look_below(
     }
     let is_row = below.is_some_and(|below| !below.stamp().is_absent());
     if !item.accepts(is_row) {
-        return Err(context.conflict(Abort::Existence, at));
+        return Err(context.conflict(Abort::ExistenceChanged, at));
     }
     if let Some(below) = below
         && (item.present || item.looks_at_unit())
@@ -1220,7 +1222,7 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
             }
             break;
         }
-        return Err(context.conflict(Abort::Existence, item.at));
+        return Err(context.conflict(Abort::ExistenceChanged, item.at));
     }
 }
 
@@ -1267,10 +1269,10 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     let newest = cell.newest().map(Version::stamp);
     if newest.is_none_or(Stamp::is_absent)
         && item.at.is_first()
-        && !cell.word().has(Tid::QUEUED | Tid::PARKED)
+        && !cell.word().has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST)
     {
         cell.raise(Tid::QUEUED); // T7
-        context.local.burials.push(item.at);
+        context.local.reap_queue.push(item.at);
     }
     cell.release();
     collect::retire(context, &item.at, version);
