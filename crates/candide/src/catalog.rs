@@ -38,11 +38,11 @@ impl TableOptions {
         TableOptions { ordered: true, ..self }
     }
 
-    /// Whether each component of a composite key begins a word, and so a layer of an ordered index,
-    /// of its own (default): then keys that begin alike, where there are two or more, have leaves
-    /// of their own, and a scan of them does not conflict with inserts of keys that begin
-    /// otherwise. Off, components are packed into fewer words; a basis factor for experiments.
-    /// Secondary indexes keep the components of their own keys apart either way.
+    /// Returns whether each component of a composite key begins a word, and so a layer of an
+    /// ordered index, of its own (default): then keys that begin alike, where there are two or
+    /// more, have leaves of their own, and a scan of them does not conflict with inserts of keys
+    /// that begin otherwise. Off, components are packed into fewer words; a basis factor for
+    /// experiments. Secondary indexes keep the components of their own keys apart either way.
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
         TableOptions { components_share_words: !on, ..self }
@@ -108,7 +108,7 @@ impl Catalog {
         lock(&self.tables).len()
     }
 
-    /// The table of this name, made if there is none.
+    /// Returns the table of this name, made if there is none.
     pub(crate) fn table(
         &self,
         common: &Common,
@@ -136,8 +136,8 @@ impl Catalog {
         Ok(core)
     }
 
-    /// A table and its indexes, with the numbers that follow those of the tables there are; the
-    /// table comes first.
+    /// Returns a table and its indexes, with the numbers that follow those of the tables there are;
+    /// the table comes first.
     fn new_table(
         &self,
         common: &Common,
@@ -195,7 +195,7 @@ impl Catalog {
         Ok(cores)
     }
 
-    /// The table of an index's entries.
+    /// Returns the table of an index's entries.
     fn new_entries(
         &self,
         common: &Common,

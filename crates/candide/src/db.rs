@@ -123,7 +123,7 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// The table of this name, created empty if there is none.
+    /// Returns the table of this name, created empty if there is none.
     ///
     /// # Errors
     /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
@@ -147,7 +147,7 @@ impl<P: Protocol> Database<P> {
         Ok(Table::new(inner.clone(), core))
     }
 
-    /// A session: what a thread runs its transactions with.
+    /// Returns a session: what a thread runs its transactions with.
     ///
     /// # Errors
     /// [`Error::SecondSession`] if the protocol allows one session and it exists.
@@ -214,20 +214,20 @@ impl<P: Protocol> Database<P> {
         self.inner.engine.properties
     }
 
-    /// Whether each column group has a timestamp of its own.
+    /// Returns whether each column group has a timestamp of its own.
     pub fn splitting(&self) -> bool {
         self.inner.engine.options.splitting
     }
 
-    /// Whether updates are blind.
+    /// Returns whether updates are blind.
     pub fn commit_time_updates(&self) -> bool {
         self.inner.engine.options.commit_time_updates
     }
 }
 
 impl<P: Protocol> Database<Recorded<P>> {
-    /// The attempts that have ended since the last call, and what has been forgotten. Whoever
-    /// records for long has to call it now and then: until then all of it is kept.
+    /// Returns the attempts that have ended since the last call, and what has been forgotten.
+    /// Whoever records for long has to call it now and then: until then all of it is kept.
     pub fn take_history(&self) -> Batch {
         self.inner.engine.clock.take()
     }
@@ -298,10 +298,10 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Whether attempts that are going to fail see only what was there at one moment (default),
-    /// where that takes looks at what has been seen before: under [`Occ`](crate::Occ). Without it
-    /// the closure of such an attempt may see values of different times, and panic at what never
-    /// was; what comes of it is never shown to the caller. Other protocols are
+    /// Returns whether attempts that are going to fail see only what was there at one moment
+    /// (default), where that takes looks at what has been seen before: under [`Occ`](crate::Occ).
+    /// Without it the closure of such an attempt may see values of different times, and panic at
+    /// what never was; what comes of it is never shown to the caller. Other protocols are
     /// [opaque](Protocol::OPAQUE) or not, whatever this says.
     #[must_use]
     pub fn opaque(mut self, on: bool) -> Self {
@@ -325,10 +325,10 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// The most bytes that tables and indexes may take. An insert that would exceed it fails with
-    /// [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
-    /// steps of 64 KiB and 2 MiB. What has been begun is ended past the limit: a bucket that is
-    /// half moved takes some lines more, and a delete its version.
+    /// Returns the most bytes that tables and indexes may take. An insert that would exceed it
+    /// fails with [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is
+    /// taken in steps of 64 KiB and 2 MiB. What has been begun is ended past the limit: a bucket
+    /// that is half moved takes some lines more, and a delete its version.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_limit_bytes = bytes;
@@ -358,7 +358,7 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// The database.
+    /// Returns the database.
     ///
     /// # Errors
     /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot
@@ -438,7 +438,7 @@ impl<P: Protocol> Inner<P> {
         self.session_taken.store(false, Ordering::Release); // E12
     }
 
-    /// A new session's working parts.
+    /// Returns a new session's working parts.
     pub(crate) fn join(&self) -> Core<P> {
         let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         let public = Arc::new(Public {
@@ -500,7 +500,7 @@ impl<P: Protocol> Inner<P> {
         sum
     }
 
-    /// Whether no session is in a transaction.
+    /// Returns whether no session is in a transaction.
     pub(crate) fn is_quiescent(&self) -> bool {
         !lock(&self.sessions).values().any(|public| public.slot.is_pinned())
     }

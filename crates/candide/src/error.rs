@@ -90,13 +90,13 @@ impl Abort {
         Abort::VersionsExhausted,
     ];
 
-    /// Whether the transaction is doomed and worth retrying.
+    /// Returns whether the transaction is doomed and worth retrying.
     #[inline]
     pub fn is_conflict(self) -> bool {
         (self as u8) <= Abort::Yielded as u8
     }
 
-    /// The reason's name in statistics.
+    /// Returns the reason's name in statistics.
     pub fn name(self) -> &'static str {
         match self {
             Abort::ReadChanged => "read_changed",

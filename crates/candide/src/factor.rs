@@ -46,7 +46,7 @@ impl Factor {
         Factor::FixedHash,
     ];
 
-    /// Its name, as the command line spells it; [`Factor::from_str`] knows it.
+    /// Returns its name, as the command line spells it; [`Factor::from_str`] knows it.
     pub const fn name(self) -> &'static str {
         match self {
             Factor::NoBackoff => "no-backoff",

@@ -137,7 +137,7 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// The tables and what they take, in the order in which they were created.
+    /// Returns the tables and what they take, in the order in which they were created.
     pub fn tables(&self) -> Vec<TableUse> {
         let tables = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
         let table_use = tables.iter().map(|table| TableUse {
@@ -151,10 +151,10 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// How many versions of a row there are right now: the longest chain of its column groups, from
-    /// the version that a transaction sees that begins now (or one that a commit under way has
-    /// linked already) to the oldest that anybody can still come to see, or that has not been
-    /// collected yet. 1 under protocols that keep one version; `None` if there is no row.
+    /// Returns how many versions of a row there are right now: the longest chain of its column
+    /// groups, from the version that a transaction sees that begins now (or one that a commit under
+    /// way has linked already) to the oldest that anybody can still come to see, or that has not
+    /// been collected yet. 1 under protocols that keep one version; `None` if there is no row.
     ///
     /// Who reads an old version walks the chain down to it; under `mvto` so does who reads a row
     /// whose updates were put off, each of which is a version, too. So the length of a chain says

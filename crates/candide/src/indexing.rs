@@ -153,9 +153,9 @@ impl<P: Protocol> Work<'_, P> {
         Ok(())
     }
 
-    /// The protocol's time at which what has been done to an index has happened. Where time is in
-    /// the data: a transaction that changed a row whose entry was missing has observed that, in a
-    /// node or in a unit of the index; all that come later find the entry. A transaction that
+    /// Returns the protocol's time at which what has been done to an index has happened. Where time
+    /// is in the data: a transaction that changed a row whose entry was missing has observed that,
+    /// in a node or in a unit of the index; all that come later find the entry. A transaction that
     /// deleted a row and did not know of the index has left its time in the table.
     fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
         let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));

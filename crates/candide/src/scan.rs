@@ -105,7 +105,7 @@ impl Way {
         self.is_over
     }
 
-    /// The next record, which may be absent.
+    /// Returns the next record, which may be absent.
     #[inline]
     pub(crate) fn next<P: Protocol>(
         &mut self,
@@ -376,7 +376,7 @@ impl Way {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// All rows, in the order of their keys if the table is ordered, otherwise in none.
+    /// Returns all rows, in the order of their keys if the table is ordered, otherwise in none.
     ///
     /// As in any transaction nothing of what it goes through may have changed when it commits, so
     /// for a large table under load this is not the way to look at everything.
@@ -421,8 +421,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// The rows of a range of keys in their order: `scan(tx, 10..20, …)`, `scan(tx, .., …)`,
-    /// `scan(tx, Prefix((warehouse, district)), …)`.
+    /// Returns the rows of a range of keys in their order: `scan(tx, 10..20, …)`, `scan(tx, ..,
+    /// …)`, `scan(tx, Prefix((warehouse, district)), …)`.
     ///
     /// A range whose end is before its beginning holds nothing.
     #[inline]
@@ -452,7 +452,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.scan_words(tx, self.kept_range(&range), Direction::Reverse, projection)
     }
 
-    /// A range in the words that the table keeps.
+    /// Returns a range in the words that the table keeps.
     #[inline]
     fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
         let range = range.word_range();

@@ -67,7 +67,7 @@ impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// An index that the row type names: `accounts.index(Account::BY_OWNER)`.
+    /// Returns an index that the row type names: `accounts.index(Account::BY_OWNER)`.
     pub fn index<K: Key, I: IndexKind>(&self, index: IndexOf<R, K, I>) -> Index<R, K, I, P> {
         Index { table: self.clone(), number: index.number, types: PhantomData }
     }
@@ -78,18 +78,18 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Index { table, number, types: PhantomData }
     }
 
-    /// The index's name.
+    /// Returns the index's name.
     pub fn name(&self) -> &str {
         &self.core().name
     }
 
-    /// Whether no two rows may have the same key in it.
+    /// Returns whether no two rows may have the same key in it.
     pub fn is_unique(&self) -> bool {
         self.core().unique
     }
 
-    /// The rows with this key, with some of their columns; of a unique index, one or none. As with
-    /// [`Table::scan`], they are those there were when the call was made.
+    /// Returns the rows with this key, with some of their columns; of a unique index, one or none.
+    /// As with [`Table::scan`], they are those there were when the call was made.
     ///
     /// In an ordered index they come in the order of their primary keys.
     pub fn rows<'t, Pr: Projection<R>>(
@@ -106,8 +106,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         )
     }
 
-    /// A handle on the row with this key in a unique index, or on the first one that is found;
-    /// `None` if there is none, which is part of what the transaction has observed.
+    /// Returns a handle on the row with this key in a unique index, or on the first one that is
+    /// found; `None` if there is none, which is part of what the transaction has observed.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
@@ -153,8 +153,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
     }
 
-    /// The entries of a range of keys, whose words a unique index's entries have, and others' begin
-    /// with.
+    /// Returns the entries of a range of keys, whose words a unique index's entries have, and
+    /// others' begin with.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
         range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
@@ -170,7 +170,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.scan_entries(tx, self.entry_range(&range), direction, projection)
     }
 
-    /// The rows of a range of entries.
+    /// Returns the rows of a range of entries.
     pub(crate) fn scan_entries<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -190,7 +190,7 @@ struct Met {
     record: RecordAt,
 }
 
-/// The next row of a table on the way through an index.
+/// Returns the next row of a table on the way through an index.
 fn next_row<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,
@@ -248,7 +248,7 @@ fn read_next<P: Protocol>(
     met
 }
 
-/// The primary key that an entry stands for, if it was there at the mark.
+/// Returns the primary key that an entry stands for, if it was there at the mark.
 pub(crate) fn primary_key<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,
@@ -278,9 +278,9 @@ pub(crate) fn primary_key<P: Protocol>(
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
-    /// The rows whose keys in this index lie in a range, in their order, and with equal keys in the
-    /// order of their primary keys. As with [`Table::scan`], they are those there were when the
-    /// call was made.
+    /// Returns the rows whose keys in this index lie in a range, in their order, and with equal
+    /// keys in the order of their primary keys. As with [`Table::scan`], they are those there were
+    /// when the call was made.
     pub fn scan<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -319,7 +319,7 @@ pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'_, R, K, I, P, Pr> {
-    /// The key of the entry of the row that it has given last.
+    /// Returns the key of the entry of the row that it has given last.
     pub(crate) fn last_entry(&self) -> Option<KeyWords> {
         self.last.map(|entry| entry.key_words(self.index.core().entries.layout.key_words()))
     }
@@ -371,15 +371,15 @@ pub struct IndexOptions<I> {
 }
 
 impl IndexOptions<Ordered> {
-    /// An ordered index.
+    /// Returns an ordered index.
     pub fn ordered() -> IndexOptions<Ordered> {
         IndexOptions { unique: false, kind: PhantomData }
     }
 }
 
 impl IndexOptions<Hashed> {
-    /// A hash index. It finds rows by their whole key only; meant for keys that few rows have in
-    /// common.
+    /// Returns a hash index. It finds rows by their whole key only; meant for keys that few rows
+    /// have in common.
     pub fn hashed() -> IndexOptions<Hashed> {
         IndexOptions { unique: false, kind: PhantomData }
     }

@@ -138,8 +138,8 @@ impl<P: Protocol> Session<P> {
         &self.inner
     }
 
-    /// The keys of all records that are linked all the time that this takes, one after another,
-    /// present or not.
+    /// Returns the keys of all records that are linked all the time that this takes, one after
+    /// another, present or not.
     pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         let key_words = table.layout.key_words();
@@ -189,8 +189,8 @@ impl<P: Protocol> Session<P> {
         epochs.unpin(slot);
     }
 
-    /// How many versions there are of the row with this key, in the longest chain of its units;
-    /// `None` if there is no row.
+    /// Returns how many versions there are of the row with this key, in the longest chain of its
+    /// units; `None` if there is no row.
     pub(crate) fn versions_of(
         &mut self,
         table: &TableCore,
@@ -224,8 +224,8 @@ impl<P: Protocol> Session<P> {
         &self.core
     }
 
-    /// The session's number, by which [`Health`](crate::Health) and [histories](crate::history)
-    /// name it. No other session of the database has or had it.
+    /// Returns the session's number, by which [`Health`](crate::Health) and
+    /// [histories](crate::history) name it. No other session of the database has or had it.
     pub fn number(&self) -> u64 {
         self.core.public.session
     }
@@ -339,7 +339,7 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     Ok(value)
 }
 
-/// A session for the thread's list, which says that it is in use.
+/// Returns a session for the thread's list, which says that it is in use.
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {

@@ -46,8 +46,8 @@ pub struct Snapshot<P: Versioned> {
 }
 
 impl<P: Versioned> Database<P> {
-    /// A snapshot of the database as it is now. Takes a lock for a moment that only snapshots and
-    /// collecting take.
+    /// Returns a snapshot of the database as it is now. Takes a lock for a moment that only
+    /// snapshots and collecting take.
     ///
     /// ```
     /// use candide::{Abort, Database, Mvcc, Record};
@@ -70,7 +70,7 @@ impl<P: Versioned> Database<P> {
 }
 
 impl<P: Versioned> Session<P> {
-    /// A snapshot of the database as it is now; it sees every transaction of this session.
+    /// Returns a snapshot of the database as it is now; it sees every transaction of this session.
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(self.inner())
     }

@@ -120,7 +120,7 @@ struct Parts {
 pub(crate) struct TallyPart(CachePadded<AtomicU64>);
 
 impl Tally {
-    /// A new part of the number, a session's.
+    /// Returns a new part of the number, a session's.
     pub(crate) fn join(&self, session: u64) -> Arc<TallyPart> {
         let part = Arc::new(TallyPart(CachePadded::new(AtomicU64::new(0))));
         lock(&self.0).present.insert(session, part.clone());
@@ -134,7 +134,7 @@ impl Tally {
         parts.past = parts.past.wrapping_add(part);
     }
 
-    /// The number, with some of the changes under way.
+    /// Returns the number, with some of the changes under way.
     pub(crate) fn sum(&self) -> u64 {
         let parts = lock(&self.0);
         let sum =

@@ -91,8 +91,8 @@ impl From<Error> for StreamError {
     }
 }
 
-/// The checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits would not
-/// reach the lower ones of the sum, and two damages could make up for one another.
+/// Returns the checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits
+/// would not reach the lower ones of the sum, and two damages could make up for one another.
 fn checksum(words: &[u64]) -> u64 {
     let add =
         |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);

@@ -59,13 +59,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Table { inner, core, row: PhantomData }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// Bytes the table has taken for its records, for versions apart from them, and for the buckets
-    /// of its index.
+    /// Returns the bytes the table has taken for its records, for versions apart from them, and for
+    /// the buckets of its index.
     pub fn memory_bytes(&self) -> usize {
         self.core.records.reserved_bytes() + self.core.version_bytes() + self.core.index.bytes()
     }
@@ -77,7 +77,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.core.linked.sum()
     }
 
-    /// A handle on the place of a key: operations through it look nothing up again.
+    /// Returns a handle on the place of a key: operations through it look nothing up again.
     ///
     /// Finding observes nothing; whether the row exists is what the operations on it say.
     ///
@@ -513,7 +513,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.delete_if_present()
     }
 
-    /// The keys of the records that are linked now, of rows or not.
+    /// Returns the keys of the records that are linked now, of rows or not.
     pub(crate) fn linked_keys(&self, tx: &Tx<'_, P>) -> Result<Vec<R::Key>, Abort> {
         tx.state.borrow_mut().admit(tx.engine, &self.core)?;
         let mut keys = Vec::new();
@@ -541,7 +541,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.inner
     }
 
-    /// A handle on a record that has been found.
+    /// Returns a handle on a record that has been found.
     pub(crate) fn row_of<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -636,7 +636,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(is_there.then(|| projection.value(key, &words)))
     }
 
-    /// The record a lookup found; none, and the absence observed, if it found nothing.
+    /// Returns the record a lookup found; none, and the absence observed, if it found nothing.
     #[inline(always)]
     fn present(
         &self,
@@ -657,7 +657,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// The record of a key, linked absent if there is none.
+    /// Returns the record of a key, linked absent if there is none.
     fn record_for(
         &self,
         tx: &Tx<'_, P>,
@@ -738,7 +738,7 @@ impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
 }
 
 impl<R: Record, P: Protocol> Row<'_, R, P> {
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &R::Key {
         &self.key
     }
@@ -761,8 +761,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
     }
 
-    /// The record that is there now: where a lookup found nothing, this transaction may have
-    /// inserted since. None, and the absence observed, if there is none.
+    /// Returns the record that is there now: where a lookup found nothing, this transaction may
+    /// have inserted since. None, and the absence observed, if there is none.
     #[inline(always)]
     fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {

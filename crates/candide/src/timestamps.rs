@@ -37,7 +37,7 @@ impl Timestamps {
     /// All of them.
     pub const ALL: [Timestamps; 2] = [Timestamps::Counter, Timestamps::Clock];
 
-    /// Its name, as the command line spells it; [`Timestamps::from_str`] knows it.
+    /// Returns its name, as the command line spells it; [`Timestamps::from_str`] knows it.
     pub const fn name(self) -> &'static str {
         match self {
             Timestamps::Counter => "counter",

@@ -34,7 +34,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Whether there are none, nor anything that was to belong to one.
+    /// Returns whether there are none, nor anything that was to belong to one.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.operands.is_empty() && self.users.is_empty()
@@ -47,7 +47,7 @@ impl Operations {
         self.checkpoints.clear();
     }
 
-    /// The number that the next operation will have.
+    /// Returns the number that the next operation will have.
     pub(super) fn next(&self) -> u32 {
         self.ops.len() as u32
     }
@@ -90,7 +90,7 @@ impl Operations {
         !self.users.is_empty()
     }
 
-    /// The operations of an item in order, with their numbers.
+    /// Returns the operations of an item in order, with their numbers.
     #[inline(always)]
     pub(super) fn of<'a>(
         &'a self,
@@ -99,7 +99,7 @@ impl Operations {
         self.from(item.first_op)
     }
 
-    /// An operation and those of the same item after it.
+    /// Returns an operation and those of the same item after it.
     #[inline(always)]
     fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Op)> {
         let mut next = first;
@@ -168,7 +168,7 @@ impl Operations {
         Ok(())
     }
 
-    /// The last of an item's operations before a mark, if there is one.
+    /// Returns the last of an item's operations before a mark, if there is one.
     pub(super) fn last_before(&self, item: &WriteItem, newest: u32, mark: Mark) -> Option<&Op> {
         let first = self
             .checkpoint_before(newest, mark)
@@ -184,8 +184,8 @@ impl Operations {
         Some(checkpoint)
     }
 
-    /// How many words an item's operations take if they are put off; `None` if one of them may
-    /// fail, or cannot be said in words.
+    /// Returns how many words an item's operations take if they are put off; `None` if one of them
+    /// may fail, or cannot be said in words.
     pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
         self.of(item).try_fold(0, |words, (_, op)| {
             let more =

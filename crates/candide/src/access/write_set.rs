@@ -84,14 +84,14 @@ pub(crate) struct WriteItem {
 }
 
 impl WriteItem {
-    /// Whether its expectation holds for a row that `is_present`.
+    /// Returns whether its expectation holds for a row that `is_present`.
     #[inline]
     pub(crate) fn accepts(&self, is_present: bool) -> bool {
         self.expects.is_none_or(|expected| expected == is_present)
     }
 
-    /// Whether its operations look at the unit as it was, even if it goes: one of them may be
-    /// refused.
+    /// Returns whether its operations look at the unit as it was, even if it goes: one of them may
+    /// be refused.
     pub(crate) fn looks_at_unit(&self) -> bool {
         self.needs_evaluation
     }
@@ -202,7 +202,7 @@ impl WriteSet {
         self.operations.push_user(update)
     }
 
-    /// The item of a unit.
+    /// Returns the item of a unit.
     #[inline(always)]
     pub(crate) fn find(&self, at: CellAt) -> Option<usize> {
         let may_be_there = !self.items.is_empty() && self.filter.may_have(at.address());
@@ -384,8 +384,8 @@ impl WriteSet {
         self.items[index] = item;
     }
 
-    /// Whether an operation works on words of one that the item has, as far as few are looked at:
-    /// an image serves in any case.
+    /// Returns whether an operation works on words of one that the item has, as far as few are
+    /// looked at: an image serves in any case.
     fn overlaps_one_of(&self, item: &WriteItem, op: &Op) -> bool {
         let mut looked_at = 0;
         let mut overlaps = |(_, other): (u32, &Op)| {
@@ -402,8 +402,8 @@ impl WriteSet {
         self.images.reserve(self.image_words);
     }
 
-    /// Whether the item's operations begin by replacing the whole unit, so that what was there does
-    /// not matter.
+    /// Returns whether the item's operations begin by replacing the whole unit, so that what was
+    /// there does not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
         let item = &self.items[index];
         let first = self.operations.of(item).next();
@@ -412,8 +412,8 @@ impl WriteSet {
         })
     }
 
-    /// How many words an item's operations take if they are put off, until somebody reads the unit;
-    /// `None` if they cannot be.
+    /// Returns how many words an item's operations take if they are put off, until somebody reads
+    /// the unit; `None` if they cannot be.
     pub(crate) fn delta_words(&self, index: usize) -> Option<usize> {
         self.operations.delta_words(&self.items[index])
     }
@@ -483,8 +483,8 @@ impl WriteSet {
         first_failure.map_or(Ok(()), |(_, abort)| Err(abort))
     }
 
-    /// The first failure in program order if the operations were applied to `images`, unit after
-    /// unit.
+    /// Returns the first failure in program order if the operations were applied to `images`, unit
+    /// after unit.
     pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
         let (mut first, mut rest) = (None::<(u32, Abort)>, images);
         for item in &self.items {

@@ -44,8 +44,8 @@ impl Attic {
         Ok(Attic { records, count: AtomicUsize::new(0) })
     }
 
-    /// Whether nothing is here that the caller does not find in the table's index, where he has
-    /// looked before.
+    /// Returns whether nothing is here that the caller does not find in the table's index, where he
+    /// has looked before.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         // Relaxed: who has seen that a record has left the table's index (E17) sees that it had
@@ -77,7 +77,8 @@ impl Attic {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The record with this key. The caller is pinned, and has looked for it in the table's index.
+    /// Returns the record with this key. The caller is pinned, and has looked for it in the table's
+    /// index.
     pub(crate) fn find(&self, key: &[u64]) -> Option<RecordAt> {
         match self.records.find(key) {
             Found::Record(record) => Some(record),

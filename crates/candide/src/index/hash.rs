@@ -71,19 +71,21 @@ const MOVES_PER_INSERT: usize = 8;
 pub struct NodeAt(Block);
 
 impl NodeAt {
-    /// A handle on a block of the ordered index, which is larger than a bucket and begins like one.
+    /// Returns a handle on a block of the ordered index, which is larger than a bucket and begins
+    /// like one.
     #[inline(always)]
     pub(super) fn new(block: Block) -> NodeAt {
         NodeAt(block)
     }
 
-    /// The version word: version, lock, and whether the bucket has moved or the leaf is dead.
+    /// Returns the version word: version, lock, and whether the bucket has moved or the leaf is
+    /// dead.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.word(0).load(Ordering::Acquire) // E9
     }
 
-    /// The line that continues this one.
+    /// Returns the line that continues this one.
     #[inline(always)]
     fn overflow(&self) -> Option<NodeAt> {
         Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
@@ -106,7 +108,8 @@ impl NodeAt {
         unsafe { self.0.word(index) }
     }
 
-    /// Whether `version`, loaded from this bucket, is of a bucket that is neither locked nor moved.
+    /// Returns whether `version`, loaded from this bucket, is of a bucket that is neither locked
+    /// nor moved.
     #[inline]
     pub(crate) fn is_stable(version: u64) -> bool {
         version & (LOCK | MOVED) == 0
@@ -169,7 +172,7 @@ pub(crate) struct BucketCursor {
 }
 
 impl BucketCursor {
-    /// The next record of the buckets that have been looked at.
+    /// Returns the next record of the buckets that have been looked at.
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.found.pop()
     }
@@ -259,7 +262,8 @@ impl Array {
 }
 
 impl HashIndex {
-    /// An index for records whose key has `key_words` words of which `hashed_words` are hashed.
+    /// Returns an index for records whose key has `key_words` words of which `hashed_words` are
+    /// hashed.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         lines: &Arc<Slab>,
@@ -288,7 +292,7 @@ impl HashIndex {
     /// Words in an overflow line.
     pub(crate) const LINE_WORDS: usize = LINE_WORDS;
 
-    /// The hash of a key: one folded multiplication per word, keyed by the table's seed.
+    /// Returns the hash of a key: one folded multiplication per word, keyed by the table's seed.
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u64]) -> u64 {
         let mix = |hash: u64, &word: &u64| {
@@ -309,7 +313,7 @@ impl HashIndex {
             .expect("there is always a current array")
     }
 
-    /// The array at an address loaded with Acquire (E8) from `current` or from a `next`.
+    /// Returns the array at an address loaded with Acquire (E8) from `current` or from a `next`.
     #[inline(always)]
     fn array_at(&self, address: u64) -> Option<&Array> {
         let array: *const Array = std::ptr::with_exposed_provenance(address as usize);
@@ -325,8 +329,8 @@ impl HashIndex {
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// The record that probably belongs to this hash, if there is one; looks at one line of one
-    /// bucket.
+    /// Returns the record that probably belongs to this hash, if there is one; looks at one line of
+    /// one bucket.
     ///
     /// Without a branch on what the slots hold: a wrong guess would keep the processor from the
     /// next key's misses until this one's have arrived.
@@ -355,8 +359,8 @@ impl HashIndex {
         record_of(likely)
     }
 
-    /// The record with this key, or the node whose version vouches for there being none. The caller
-    /// is pinned.
+    /// Returns the record with this key, or the node whose version vouches for there being none.
+    /// The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
         match self.likely_record(hash) {
@@ -518,7 +522,7 @@ impl HashIndex {
         }
     }
 
-    /// A free slot of a bucket the caller has locked (or that nobody can reach yet).
+    /// Returns a free slot of a bucket the caller has locked (or that nobody can reach yet).
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
         self.free_slot_from(node, 1 + self.node_words)
     }
@@ -579,7 +583,7 @@ impl HashIndex {
         last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // H4
     }
 
-    /// Whether an overflow line holds nothing.
+    /// Returns whether an overflow line holds nothing.
     fn is_empty_line(&self, line: NodeAt) -> bool {
         (0..OVERFLOW).all(|slot| line.word(slot).load(Ordering::Relaxed) == 0)
     }
@@ -595,7 +599,7 @@ impl HashIndex {
         before.word(OVERFLOW).store(line.word(OVERFLOW).load(Ordering::Relaxed), Ordering::Release); // H4
     }
 
-    /// Whether the buckets around a full one are so full that doubling is due.
+    /// Returns whether the buckets around a full one are so full that doubling is due.
     fn is_crowded(&self, array: &Array, node: NodeAt) -> bool {
         let sample = SAMPLE_BUCKETS.min(array.buckets());
         let own = (node.0.address() - array.words.block().address()) as usize
@@ -736,7 +740,7 @@ impl HashIndex {
         Ok(true)
     }
 
-    /// The overflow lines of a bucket.
+    /// Returns the overflow lines of a bucket.
     fn overflow_lines(&self, node: NodeAt) -> usize {
         let (mut line, mut count) = (node, 0);
         while let Some(overflow) = line.overflow() {
@@ -830,7 +834,7 @@ impl HashIndex {
         });
     }
 
-    /// How many overflow lines there are.
+    /// Returns how many overflow lines there are.
     #[cfg(test)]
     pub(crate) fn all_overflow_lines(&self) -> usize {
         let array = self.current();
@@ -841,12 +845,12 @@ impl HashIndex {
             .sum()
     }
 
-    /// The slab of overflow lines.
+    /// Returns the slab of overflow lines.
     pub(crate) fn lines(&self) -> &Arc<Slab> {
         &self.lines
     }
 
-    /// Bytes of the bucket arrays.
+    /// Returns the bytes of the bucket arrays.
     pub(crate) fn array_bytes(&self) -> usize {
         self.array_bytes.load(Ordering::Relaxed)
     }
@@ -884,7 +888,7 @@ unsafe fn from_address(address: u64) -> Box<Array> {
     unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address as usize)) }
 }
 
-/// The record of a slot.
+/// Returns the record of a slot.
 #[inline(always)]
 fn record_of(entry: u64) -> Option<RecordAt> {
     // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its

@@ -49,7 +49,7 @@ pub(crate) enum Advance {
 }
 
 impl Cursor {
-    /// The next record, if no more of the index has to be looked at for it.
+    /// Returns the next record, if no more of the index has to be looked at for it.
     #[inline(always)]
     pub(crate) fn at_hand(cursor: &mut Option<Cursor>) -> Option<RecordAt> {
         match cursor {
@@ -59,8 +59,8 @@ impl Cursor {
         }
     }
 
-    /// The last of the records that [`Cursor::at_hand`] will give before more of the index has to
-    /// be looked at.
+    /// Returns the last of the records that [`Cursor::at_hand`] will give before more of the index
+    /// has to be looked at.
     pub(crate) fn last_at_hand(cursor: &Option<Cursor>) -> Option<RecordAt> {
         match cursor {
             Some(Cursor::Leaves(cursor)) => cursor.last_at_hand(),
@@ -68,7 +68,7 @@ impl Cursor {
         }
     }
 
-    /// The range that it goes through in order, and which way, if it does.
+    /// Returns the range that it goes through in order, and which way, if it does.
     pub(crate) fn ordered_range(&self) -> Option<(&WordRange, Direction)> {
         match self {
             Cursor::Leaves(cursor) => Some(cursor.range()),
@@ -88,7 +88,7 @@ impl Cursor {
 }
 
 impl TableIndex {
-    /// Whether it keeps keys in order.
+    /// Returns whether it keeps keys in order.
     pub(crate) fn is_ordered(&self) -> bool {
         match self {
             TableIndex::Hash(_) => false,
@@ -96,8 +96,8 @@ impl TableIndex {
         }
     }
 
-    /// The record with this key, or the node whose version vouches for there being none. The caller
-    /// is pinned.
+    /// Returns the record with this key, or the node whose version vouches for there being none.
+    /// The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
@@ -233,7 +233,7 @@ impl TableIndex {
         }
     }
 
-    /// The slab that the index's retired blocks go back to.
+    /// Returns the slab that the index's retired blocks go back to.
     pub(crate) fn blocks(&self) -> &Arc<Slab> {
         match self {
             TableIndex::Hash(hash) => hash.lines(),
@@ -241,7 +241,7 @@ impl TableIndex {
         }
     }
 
-    /// Bytes of the index that belong to this table alone.
+    /// Returns the bytes of the index that belong to this table alone.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             TableIndex::Hash(hash) => hash.array_bytes(),

@@ -70,13 +70,13 @@ impl<R, T, A> std::fmt::Debug for Column<R, T, A> {
 }
 
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
-    /// The column that begins at word `word` of group number `group`.
+    /// Returns the column that begins at word `word` of group number `group`.
     pub const fn new(group: usize, word: usize, name: &'static str) -> Column<R, T, A> {
         Column::packed(group, word, 0, name)
     }
 
-    /// The column of less than a word that begins at bit `shift` of word `word` of group number
-    /// `group`.
+    /// Returns the column of less than a word that begins at bit `shift` of word `word` of group
+    /// number `group`.
     ///
     /// # Panics
     /// If the column reaches beyond its word or its group; in a constant, that is an error of
@@ -107,7 +107,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         }
     }
 
-    /// The column's name.
+    /// Returns the column's name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -206,12 +206,12 @@ impl<R: Record, K> std::fmt::Debug for KeyColumn<R, K> {
 }
 
 impl<R: Record, K> KeyColumn<R, K> {
-    /// The component that `component` takes from a key.
+    /// Returns the component that `component` takes from a key.
     pub const fn new(name: &'static str, component: fn(&R::Key) -> K) -> KeyColumn<R, K> {
         KeyColumn { name, component }
     }
 
-    /// The component's name.
+    /// Returns the component's name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -255,7 +255,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether two places have a bit in common.
+    /// Returns whether two places have a bit in common.
     pub(crate) fn overlaps(self, other: Place) -> bool {
         let apart = self.group != other.group
             || self.word + self.words <= other.word
@@ -291,12 +291,12 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const ONE_GROUP: bool;
 
-    /// The set of groups that hold its columns; empty if the key holds them all.
+    /// Returns the set of groups that hold its columns; empty if the key holds them all.
     #[doc(hidden)]
     fn column_groups(&self) -> u64;
 
-    /// The set of groups that a read observes, at least one: each of them knows whether the row
-    /// exists.
+    /// Returns the set of groups that a read observes, at least one: each of them knows whether the
+    /// row exists.
     #[doc(hidden)]
     #[inline(always)]
     fn groups(&self) -> u64 {
@@ -327,7 +327,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn key_parts(&self, _each: &mut impl FnMut(usize)) {}
 
-    /// The value, once the words are known to belong together.
+    /// Returns the value, once the words are known to belong together.
     #[doc(hidden)]
     fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value;
 

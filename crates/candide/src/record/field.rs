@@ -14,7 +14,7 @@ pub trait Buffer: Copy {
     /// Puts word `index`; a word beyond the buffer is ignored.
     fn set(&mut self, index: usize, word: u64);
 
-    /// The words, for buffers that are words.
+    /// Returns the words, for buffers that are words.
     fn words(&mut self) -> &mut [u64] {
         &mut []
     }
@@ -72,7 +72,7 @@ pub trait Field: Copy + Send + Sync + 'static {
     /// Word `index` of the value; bits beyond [`Field::BITS`] are zero.
     fn word(&self, index: usize) -> u64;
 
-    /// The value whose words the buffer holds.
+    /// Returns the value whose words the buffer holds.
     fn from_buffer(buffer: &Self::Buffer) -> Self;
 }
 
@@ -194,7 +194,7 @@ impl Field for char {
     }
 }
 
-/// The lowest bits of a word: those that a field of less than a word has.
+/// Returns the lowest bits of a word: those that a field of less than a word has.
 pub(crate) const fn mask_of<T: Field>() -> u64 {
     if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX }
 }
@@ -245,12 +245,12 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// How many elements of an array share a word.
+/// Returns how many elements of an array share a word.
 const fn elements_per_word<T: Field>() -> usize {
     if T::BITS < 64 { 64 / T::BITS as usize } else { 1 }
 }
 
-/// The word of an array where an element begins, and the bit in it.
+/// Returns the word of an array where an element begins, and the bit in it.
 pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
     let per_word = elements_per_word::<T>();
     if T::BITS < 64 {
@@ -318,17 +318,17 @@ impl<T: Field, const N: usize> Field for [T; N] {
 pub struct Bytes<const N: usize>([u8; N]);
 
 impl<const N: usize> Bytes<N> {
-    /// The given bytes.
+    /// Returns the given bytes.
     pub const fn new(bytes: [u8; N]) -> Bytes<N> {
         Bytes(bytes)
     }
 
-    /// The bytes `f(0)`, `f(1)`, …
+    /// Returns the bytes `f(0)`, `f(1)`, …
     pub fn from_fn(f: impl FnMut(usize) -> u8) -> Bytes<N> {
         Bytes(std::array::from_fn(f))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub const fn as_bytes(&self) -> &[u8; N] {
         &self.0
     }
@@ -438,7 +438,7 @@ impl fmt::Display for TextTooLong {
 impl std::error::Error for TextTooLong {}
 
 impl<const N: usize> Text<N> {
-    /// The text, if it fits.
+    /// Returns the text, if it fits.
     ///
     /// # Errors
     /// [`TextTooLong`] if it has more than `N` bytes (or more than 65,535).
@@ -450,23 +450,23 @@ impl<const N: usize> Text<N> {
         Ok(Text { bytes, length })
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.length)])
             .expect("made of a str, read back whole")
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub fn len(&self) -> usize {
         usize::from(self.length)
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The bytes, zeros up to `N`.
+    /// Returns the bytes, zeros up to `N`.
     pub(crate) fn padded(&self) -> &[u8; N] {
         &self.bytes
     }
@@ -475,7 +475,7 @@ impl<const N: usize> Text<N> {
         self.length
     }
 
-    /// The text whose padded bytes and length were taken apart by a key.
+    /// Returns the text whose padded bytes and length were taken apart by a key.
     pub(crate) fn from_parts(bytes: [u8; N], length: u16) -> Text<N> {
         Text { bytes, length }
     }

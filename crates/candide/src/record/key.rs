@@ -26,10 +26,10 @@ pub trait Key: Copy + Send + Sync + 'static {
     /// keep the components of its keys apart packs them by this.
     const WIDTHS: &'static [u32];
 
-    /// The key as words.
+    /// Returns the key as words.
     fn words(&self) -> Self::Words;
 
-    /// The key whose words these are.
+    /// Returns the key whose words these are.
     fn from_words(words: &[u64]) -> Self;
 
     /// Writes the key that has these words, as reports show it: by default the words, derived and
@@ -174,7 +174,7 @@ pub trait OneWord: AsRef<[u64]> {
     /// What derived code asks for, to be told if there is no such thing.
     const CHECK: () = ();
 
-    /// The word.
+    /// Returns the word.
     fn word(&self) -> u64;
 }
 

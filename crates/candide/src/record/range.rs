@@ -23,7 +23,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// An edge at a key of `count` words that begins with `words` and goes on with `rest`.
+    /// Returns an edge at a key of `count` words that begins with `words` and goes on with `rest`.
     #[inline]
     pub(crate) fn at(words: &[u64], count: usize, rest: u64, included: bool) -> Edge {
         let mut edge = Edge { few: [rest; FEW], many: Box::default(), count, included };
@@ -35,7 +35,7 @@ impl Edge {
         edge
     }
 
-    /// The key, in words.
+    /// Returns the key, in words.
     #[inline]
     pub(crate) fn words(&self) -> &[u64] {
         if self.count > FEW { &self.many } else { &self.few[..self.count] }
@@ -59,7 +59,7 @@ pub struct WordRange {
 }
 
 impl WordRange {
-    /// All keys of `count` words that begin with `words`.
+    /// Returns all keys of `count` words that begin with `words`.
     #[doc(hidden)]
     pub fn beginning_with(words: &[u64], count: usize) -> WordRange {
         WordRange {
@@ -78,7 +78,7 @@ impl WordRange {
         self.upper = Edge::at(key, key.len(), u64::MAX, false);
     }
 
-    /// The keys between two bounds.
+    /// Returns the keys between two bounds.
     #[inline]
     fn between<K: Key>(lower: Bound<&K>, upper: Bound<&K>) -> WordRange {
         let edge = |bound: Bound<&K>, rest| match bound {
@@ -89,7 +89,7 @@ impl WordRange {
         WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
     }
 
-    /// The keys of `count` words that begin with a key of this range.
+    /// Returns the keys of `count` words that begin with a key of this range.
     pub(crate) fn of_longer_keys(&self, count: usize) -> WordRange {
         let longer = |edge: &Edge, rest| Edge::at(edge.words(), count, rest, edge.included);
         // What begins with an excluded key is excluded, with an included one included.
@@ -121,7 +121,7 @@ impl WordRange {
         }
     }
 
-    /// Whether the range is certain to hold no key, whatever is in the table.
+    /// Returns whether the range is certain to hold no key, whatever is in the table.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         let mut pairs = self.lower.words().iter().zip(self.upper.words());
@@ -131,7 +131,7 @@ impl WordRange {
         }
     }
 
-    /// Whether a key of these words lies in the range.
+    /// Returns whether a key of these words lies in the range.
     #[cfg(test)]
     pub(crate) fn contains(&self, words: &[u64]) -> bool {
         let (lower, upper) = (self.lower.words(), self.upper.words());
@@ -152,7 +152,7 @@ fn refuse_words(range: &WordRange, count: usize) -> ! {
 ///
 /// The ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …) and [`Prefix`].
 pub trait KeyRange<K: Key> {
-    /// The range in words.
+    /// Returns the range in words.
     #[doc(hidden)]
     fn word_range(&self) -> WordRange;
 }
@@ -165,7 +165,7 @@ pub struct Prefix<P>(pub P);
 /// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the
 /// first bytes of a text.
 pub trait KeyPrefix<K: Key> {
-    /// The keys that begin so.
+    /// Returns the keys that begin so.
     #[doc(hidden)]
     fn word_range(&self) -> WordRange;
 }
@@ -224,7 +224,7 @@ tuple_prefixes! {
     A 0, B 1, C 2 of D;
 }
 
-/// The keys of bytes or text that begin with `bytes`, and have `count` words.
+/// Returns the keys of bytes or text that begin with `bytes`, and have `count` words.
 ///
 /// `lowest` is the least that the last word of such a key can be.
 fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {

@@ -16,7 +16,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group of `words` words.
+    /// Returns a group of `words` words.
     pub const fn new(name: &'static str, words: usize) -> Group {
         Group { name, words }
     }
@@ -104,14 +104,14 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// [`Record::SCHEMA`] can say which field differs; nothing else rests on them.
     const FIELDS: &'static [&'static str] = &[];
 
-    /// The row's key.
+    /// Returns the row's key.
     fn key(&self) -> Self::Key;
 
     /// Writes every column outside the key to `words`, which holds all groups one after another and
     /// begins as zeros.
     fn store(&self, words: &mut [u64]);
 
-    /// The row with `key` whose other columns are in `words`.
+    /// Returns the row with `key` whose other columns are in `words`.
     fn load(key: &Self::Key, words: &[u64]) -> Self;
 }
 
@@ -175,7 +175,7 @@ const fn mix_text(mut hash: u64, text: &str) -> u64 {
     mix(hash, 0)
 }
 
-/// A hash of numbers that is the same in every build.
+/// Returns a hash of numbers that is the same in every build.
 pub(super) const fn hash_numbers(numbers: &[u64]) -> u64 {
     let (mut hash, mut index) = (HASH_SEED, 0);
     while index < numbers.len() {
@@ -185,8 +185,8 @@ pub(super) const fn hash_numbers(numbers: &[u64]) -> u64 {
     hash
 }
 
-/// The schema of a derived row: a hash of how it is written, of the widths of its key's words, and
-/// of its columns' [`Field::LAYOUT`](super::Field::LAYOUT).
+/// Returns the schema of a derived row: a hash of how it is written, of the widths of its key's
+/// words, and of its columns' [`Field::LAYOUT`](super::Field::LAYOUT).
 #[doc(hidden)]
 pub const fn schema_hash<R: Record>(texts: &[&str], layouts: &[u64]) -> u64 {
     let widths = R::Key::WIDTHS;
@@ -233,7 +233,7 @@ pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [
     words
 }
 
-/// The number of words outside the key.
+/// Returns the number of words outside the key.
 pub(crate) const fn image_words(groups: &[Group]) -> usize {
     start_of(groups, groups.len())
 }

@@ -77,12 +77,12 @@ impl Op {
         operand: 0,
     };
 
-    /// The operation that sets words, without its operands.
+    /// Returns the operation that sets words, without its operands.
     pub(crate) fn set_words(word: u16, words: u16) -> Op {
         Op { code: Code::Set, word, words, ..Op::DELETE }
     }
 
-    /// Whether it replaces whole words (or none) whatever they were, and so can never fail.
+    /// Returns whether it replaces whole words (or none) whatever they were, and so can never fail.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.code, Code::Set | Code::Delete)
@@ -107,13 +107,14 @@ impl Op {
         if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
     }
 
-    /// Whether it works on words of another operation on the same unit.
+    /// Returns whether it works on words of another operation on the same unit.
     pub(crate) fn overlaps(&self, other: &Op) -> bool {
         self.is_user()
             || self.word < other.word + other.words && other.word < self.word + self.words
     }
 
-    /// The one word that this operation, which is neither plain nor a user's, makes of `current`.
+    /// Returns the one word that this operation, which is neither plain nor a user's, makes of
+    /// `current`.
     #[inline]
     pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
         if self.code == Code::Set && !self.at_least && !self.at_most {
@@ -146,7 +147,7 @@ impl Op {
         Ok(current & !(self.mask << self.shift) | (new as u64 & self.mask) << self.shift)
     }
 
-    /// The number in the low bits of `word`.
+    /// Returns the number in the low bits of `word`.
     #[inline]
     fn widen(&self, word: u64) -> i128 {
         let word = word & self.mask;
@@ -428,10 +429,10 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// than the updater.
     const TOTAL: bool = false;
 
-    /// The columns it reads and writes.
+    /// Returns the columns it reads and writes.
     fn target(&self) -> Self::Target;
 
-    /// The update.
+    /// Returns the update.
     ///
     /// # Errors
     /// [`Refused`], if the update must not happen. Of an updater that is declared total that is an

@@ -43,8 +43,8 @@ pub enum Direction {
     Reverse,
 }
 
-/// The slice at which a range ends in layer `depth`, under a prefix of the edge's own words;
-/// nothing if it leaves no slice. `inward` is the neighbour of a slice on the range's side.
+/// Returns the slice at which a range ends in layer `depth`, under a prefix of the edge's own
+/// words; nothing if it leaves no slice. `inward` is the neighbour of a slice on the range's side.
 fn end_slice(edge: &Edge, depth: usize, inward: impl Fn(u64) -> Option<u64>) -> Option<u64> {
     let slice = edge.words()[depth];
     let is_last = depth + 1 == edge.words().len();
@@ -63,16 +63,16 @@ struct Part {
 }
 
 impl Part {
-    /// Whether this is the layer in which the ends of the range part, if they have not done so
-    /// above.
+    /// Returns whether this is the layer in which the ends of the range part, if they have not done
+    /// so above.
     fn parts_ways(&self, depth: usize, key_words: usize) -> bool {
         self.from < self.to || depth + 1 == key_words
     }
 }
 
 impl WordRange {
-    /// The part of layer `depth`, under a prefix through which the ends cut or do not; nothing if
-    /// it is empty.
+    /// Returns the part of layer `depth`, under a prefix through which the ends cut or do not;
+    /// nothing if it is empty.
     fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
         let from = if lower_cuts {
             end_slice(&self.lower, depth, |slice| slice.checked_add(1))?
@@ -89,7 +89,7 @@ impl WordRange {
         (from <= to).then_some(Part { from, to, from_is_cut, to_is_cut })
     }
 
-    /// Whether a record, whose key begins in range up to word `depth`, is in it.
+    /// Returns whether a record, whose key begins in range up to word `depth`, is in it.
     fn holds(&self, record: RecordAt, depth: usize, lower_cuts: bool, upper_cuts: bool) -> bool {
         // The first word that differs decides.
         let order = |edge: &Edge| {
@@ -184,7 +184,7 @@ impl Values {
             .map_while(|&word| Value::record(word))
     }
 
-    /// The next one, if it is a record.
+    /// Returns the next one, if it is a record.
     #[inline(always)]
     fn record(&mut self) -> Option<RecordAt> {
         let record = Value::record(*self.words.get(self.next)?)?;
@@ -205,7 +205,7 @@ struct Parent {
 }
 
 impl Parent {
-    /// The rank of the next child, if there may be one.
+    /// Returns the rank of the next child, if there may be one.
     #[inline(always)]
     fn next_rank<const FORWARD: bool>(&self) -> Option<usize> {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
@@ -347,8 +347,8 @@ impl Cursor {
         self.height = height;
     }
 
-    /// The slice that the next leaf is found by, if there is one in the layer and all that was in
-    /// the hand has been taken.
+    /// Returns the slice that the next leaf is found by, if there is one in the layer and all that
+    /// was in the hand has been taken.
     #[inline(always)]
     fn next_leaf(&self) -> Option<u64> {
         let is_over = |frame: &&Frame| {
@@ -388,19 +388,19 @@ impl Cursor {
         has_observed
     }
 
-    /// The range that it goes through, and which way.
+    /// Returns the range that it goes through, and which way.
     pub(crate) fn range(&self) -> (&WordRange, Direction) {
         (&self.range, self.direction)
     }
 
-    /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of
-    /// the range's ends.
+    /// Returns the next record, if it is at hand: in a leaf that has been observed, and out of the
+    /// reach of the range's ends.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
     }
 
-    /// The last of the records at hand.
+    /// Returns the last of the records at hand.
     pub(crate) fn last_at_hand(&self) -> Option<RecordAt> {
         self.hand.records().last()
     }
@@ -413,7 +413,7 @@ impl Cursor {
 }
 
 impl Frame {
-    /// The next value in the hand, and whether the range's ends cut through its keys.
+    /// Returns the next value in the hand, and whether the range's ends cut through its keys.
     fn take(&mut self, hand: &mut Values) -> Option<(Value, (bool, bool))> {
         if hand.next < hand.count {
             hand.next += 1;
@@ -428,8 +428,8 @@ impl Frame {
         None
     }
 
-    /// The leaf that `target` belongs to, and whether it was the next child of the parent of the
-    /// one before; nothing if the layer is over.
+    /// Returns the leaf that `target` belongs to, and whether it was the next child of the parent
+    /// of the one before; nothing if the layer is over.
     #[inline(always)]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
@@ -512,7 +512,7 @@ impl Frame {
 }
 
 impl OrderedIndex {
-    /// A cursor before the first record of a range. Nothing is loaded or observed yet.
+    /// Returns a cursor before the first record of a range. Nothing is loaded or observed yet.
     #[inline(always)]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         range.expect_words(self.key_words);
@@ -528,9 +528,9 @@ impl OrderedIndex {
         }
     }
 
-    /// The next record of a range. `observe` is called with each leaf, and the version at which it
-    /// was read, before any of its records is given out. The caller is pinned, and has been since
-    /// the cursor's first step.
+    /// Returns the next record of a range. `observe` is called with each leaf, and the version at
+    /// which it was read, before any of its records is given out. The caller is pinned, and has
+    /// been since the cursor's first step.
     #[inline]
     pub(crate) fn advance(
         &self,

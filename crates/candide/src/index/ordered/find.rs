@@ -13,8 +13,8 @@ use crate::record::RecordAt;
 type Missed = Option<(NodeAt, u64)>;
 
 impl OrderedIndex {
-    /// The record with this key, or the leaf whose version vouches for there being none. The caller
-    /// is pinned.
+    /// Returns the record with this key, or the leaf whose version vouches for there being none.
+    /// The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
@@ -47,8 +47,8 @@ impl OrderedIndex {
         }
     }
 
-    /// The record with this key; if there is none, what vouches for that; neither if this cannot be
-    /// said at once.
+    /// Returns the record with this key; if there is none, what vouches for that; neither if this
+    /// cannot be said at once.
     #[inline(never)]
     fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
         let (mut root, mut depth) = (self.root(), 0);

@@ -84,7 +84,7 @@ impl Rows {
         self.index.unlink(record, key, &mut retired, |_| ());
     }
 
-    /// The last words of the keys of a whole scan; nothing if it was doomed.
+    /// Returns the last words of the keys of a whole scan; nothing if it was doomed.
     fn scan(&self, direction: Direction) -> Option<Vec<u64>> {
         let range = WordRange::beginning_with(&[], self.layout.key_words());
         let mut cursor = self.index.cursor(range, direction);

@@ -37,7 +37,7 @@ impl OrderedIndex {
         found.map(|found| found.expect("all have been found"))
     }
 
-    /// The last layer that all keys lead to, and its depth.
+    /// Returns the last layer that all keys lead to, and its depth.
     fn common_layer<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> (Node, usize) {
         let (mut root, mut depth) = (self.root(), 0);
         let Some(first) = keys.first() else { return (root, depth) };

@@ -125,7 +125,7 @@ struct Linking<'a, B> {
 }
 
 impl Near {
-    /// Whether the key belongs to the leaf, as long as that is of this version.
+    /// Returns whether the key belongs to the leaf, as long as that is of this version.
     #[inline(always)]
     fn is_home_of(&self, key: &[u64]) -> bool {
         let Near { spot, depth, record } = self;
@@ -276,7 +276,8 @@ impl OrderedIndex {
     /// Words of a node.
     pub(crate) const NODE_WORDS: usize = NODE_WORDS;
 
-    /// An index for records whose key has `key_words` words, with its nodes in a slab of its own.
+    /// Returns an index for records whose key has `key_words` words, with its nodes in a slab of
+    /// its own.
     pub(crate) fn new(
         nodes: Arc<Slab>,
         key_words: usize,
@@ -298,7 +299,7 @@ impl OrderedIndex {
         self.key_words
     }
 
-    /// The slab of nodes.
+    /// Returns the slab of nodes.
     pub(crate) fn nodes(&self) -> &Arc<Slab> {
         &self.nodes
     }
@@ -308,7 +309,8 @@ impl OrderedIndex {
         Node::at(self.root.get())
     }
 
-    /// Whether a record found in layer `depth` under the key's words up to there has this key.
+    /// Returns whether a record found in layer `depth` under the key's words up to there has this
+    /// key.
     #[inline(always)]
     fn has_rest(&self, record: RecordAt, key: &[u64], depth: usize) -> bool {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])

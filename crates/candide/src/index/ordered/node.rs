@@ -59,8 +59,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The meaning of a leaf's value word, which the caller loaded from a leaf whose version has
-    /// been validated since, or that it has locked.
+    /// Returns the meaning of a leaf's value word, which the caller loaded from a leaf whose
+    /// version has been validated since, or that it has locked.
     #[inline(always)]
     pub(super) fn of(word: u64) -> Value {
         match Block::at(word & !LAYER) {
@@ -72,8 +72,8 @@ impl Value {
         }
     }
 
-    /// The record that a value word leads to, which was loaded as for [`Value::of`], if it leads to
-    /// one.
+    /// Returns the record that a value word leads to, which was loaded as for [`Value::of`], if it
+    /// leads to one.
     #[inline(always)]
     pub(super) fn record(word: u64) -> Option<RecordAt> {
         let block = if word & LAYER == 0 { Block::at(word) } else { None };
@@ -96,8 +96,8 @@ impl Value {
 pub(super) struct Node(Block);
 
 impl Node {
-    /// A leaf with these slots, which ascend, in a block of the index's slab that the caller owns.
-    /// The protocol's words are not written.
+    /// Returns a leaf with these slots, which ascend, in a block of the index's slab that the
+    /// caller owns. The protocol's words are not written.
     #[inline]
     pub(super) fn new_leaf(block: Block, slots: impl Iterator<Item = (u64, Value)>) -> Node {
         let node = Node(block);
@@ -113,7 +113,7 @@ impl Node {
         node
     }
 
-    /// An inner node without children in a block of the index's slab that the caller owns.
+    /// Returns an inner node without children in a block of the index's slab that the caller owns.
     pub(super) fn new_inner(block: Block) -> Node {
         let node = Node(block);
         node.word(0).store(INNER, Ordering::Relaxed);
@@ -121,8 +121,8 @@ impl Node {
         node
     }
 
-    /// The node at an address that is a root's, or a child's in a node whose version has been
-    /// validated since.
+    /// Returns the node at an address that is a root's, or a child's in a node whose version has
+    /// been validated since.
     #[inline(always)]
     pub(super) fn at(address: u64) -> Node {
         Node(Block::at(address).expect("a node is never at zero"))
@@ -136,7 +136,7 @@ impl Node {
         self.0.address()
     }
 
-    /// The leaf as protocols know it.
+    /// Returns the leaf as protocols know it.
     #[inline(always)]
     pub(super) fn handle(self) -> NodeAt {
         NodeAt::new(self.0)
@@ -209,7 +209,7 @@ impl Node {
     #[inline(always)]
     fn crossing(self) {}
 
-    /// The node's version now. It may be locked, or dead.
+    /// Returns the node's version now. It may be locked, or dead.
     #[inline(always)]
     pub(super) fn version(self) -> u64 {
         let version = self.word(0).load(Ordering::Acquire); // E16
@@ -236,8 +236,8 @@ impl Node {
         }
     }
 
-    /// The second look: whether everything loaded since `version` belongs to it. Relaxed, since
-    /// those loads were Acquire (E17).
+    /// Returns the second look: whether everything loaded since `version` belongs to it. Relaxed,
+    /// since those loads were Acquire (E17).
     #[inline(always)]
     pub(super) fn is_still(self, version: u64) -> bool {
         self.crossing();
@@ -297,7 +297,7 @@ impl Node {
         self.get(SLICES + slot)
     }
 
-    /// The value word of a slot: see [`Value::of`].
+    /// Returns the value word of a slot: see [`Value::of`].
     #[inline(always)]
     pub(super) fn value(self, slot: usize) -> u64 {
         debug_assert!(slot < WIDTH);
@@ -310,8 +310,8 @@ impl Node {
         self.set(VALUES + slot, value.word());
     }
 
-    /// The value word that belongs to `slice`, or zero. Free slots may have the slice of an earlier
-    /// life, but no value.
+    /// Returns the value word that belongs to `slice`, or zero. Free slots may have the slice of an
+    /// earlier life, but no value.
     #[inline(always)]
     pub(super) fn value_of(self, slice: u64) -> u64 {
         match self.slot_of(slice) {
@@ -332,7 +332,7 @@ impl Node {
         }
     }
 
-    /// A slot that has the slice, if only in an earlier life; or [`WIDTH`].
+    /// Returns a slot that has the slice, if only in an earlier life; or [`WIDTH`].
     #[inline(always)]
     fn slot_of(self, slice: u64) -> usize {
         let pick =
@@ -355,34 +355,35 @@ impl Node {
         0
     }
 
-    /// The slot that has this value, in a leaf the caller has locked. It is live, since free ones
-    /// have none.
+    /// Returns the slot that has this value, in a leaf the caller has locked. It is live, since
+    /// free ones have none.
     pub(super) fn slot_of_value(self, value: Value) -> Option<usize> {
         (0..WIDTH).find(|&slot| self.value(slot) == value.word())
     }
 
-    /// The rank of the live slot that has this value, in a leaf the caller has locked.
+    /// Returns the rank of the live slot that has this value, in a leaf the caller has locked.
     pub(super) fn rank_of_value(self, value: Value) -> Option<usize> {
         self.permutation().live().position(|slot| self.value(slot) == value.word())
     }
 
-    /// Whether all live slices are smaller, as they are where keys ascend, in a leaf the caller has
-    /// locked.
+    /// Returns whether all live slices are smaller, as they are where keys ascend, in a leaf the
+    /// caller has locked.
     #[inline(always)]
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
     }
 
-    /// The value word of the largest live slice, if it is this one, in a leaf the caller has
-    /// locked, which is not empty.
+    /// Returns the value word of the largest live slice, if it is this one, in a leaf the caller
+    /// has locked, which is not empty.
     #[inline(always)]
     pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
         let slot = permutation.slot(permutation.count() - 1);
         (self.slice(slot) == slice).then(|| self.value(slot))
     }
 
-    /// How many live slices are smaller, in a leaf the caller has locked or nobody can reach yet.
+    /// Returns how many live slices are smaller, in a leaf the caller has locked or nobody can
+    /// reach yet.
     #[inline(always)]
     fn rank_of_slice(self, permutation: Permutation, slice: u64) -> usize {
         if self.is_beyond(permutation, slice) {
@@ -457,7 +458,7 @@ impl Node {
         self.get(INNER_KEYS + index)
     }
 
-    /// The address of a child, or zero.
+    /// Returns the address of a child, or zero.
     #[inline(always)]
     pub(super) fn child(self, index: usize) -> u64 {
         debug_assert!(index <= KEYS);
@@ -472,8 +473,8 @@ impl Node {
         self.set(CHILDREN + index, child);
     }
 
-    /// The child that `slice` belongs to. In two steps, neither of which branches on keys or waits
-    /// for itself: which of the runs between every fifth key, then where in the run.
+    /// Returns the child that `slice` belongs to. In two steps, neither of which branches on keys
+    /// or waits for itself: which of the runs between every fifth key, then where in the run.
     #[inline(always)]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
@@ -481,7 +482,7 @@ impl Node {
         run + (0..KEYS % STRIDE).map(|index| is_below(run + index)).sum::<usize>()
     }
 
-    /// The fences of child `rank` of a node with the fences `low` and `high`.
+    /// Returns the fences of child `rank` of a node with the fences `low` and `high`.
     #[inline(always)]
     pub(super) fn fences(self, rank: usize, low: u64, high: u64) -> (u64, u64) {
         // A separator is below the largest word, so that this does not overflow; but this may be no
@@ -496,7 +497,7 @@ impl Node {
         self.child(KEYS) != 0
     }
 
-    /// The number of children of a node the caller has locked.
+    /// Returns the number of children of a node the caller has locked.
     pub(super) fn children(self) -> usize {
         (0..=KEYS).take_while(|&index| self.child(index) != 0).count()
     }

@@ -46,7 +46,7 @@ impl OrderedIndex {
         }
     }
 
-    /// The version of a leaf that has lost a slot (T1).
+    /// Returns the version of a leaf that has lost a slot (T1).
     fn after_removal(&self, version: u64) -> u64 {
         if self.node_words == 0 { version } else { version + VERSION_ONE }
     }

@@ -52,7 +52,7 @@ fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
 }
 
 impl OrderedIndex {
-    /// The session's cache of nodes, with so many at hand for while others are locked (T6).
+    /// Returns the session's cache of nodes, with so many at hand for while others are locked (T6).
     fn make_ready<'a>(
         &self,
         count: usize,
@@ -161,8 +161,8 @@ impl OrderedIndex {
         Ok(Some((near, Linked::New { node: home.handle(), before, after })))
     }
 
-    /// A new leaf with what another, which is locked, has in the slots at `ranks`, and with its
-    /// protocol words (T8).
+    /// Returns a new leaf with what another, which is locked, has in the slots at `ranks`, and with
+    /// its protocol words (T8).
     fn new_leaf_from(
         &self,
         leaf: Node,
@@ -247,7 +247,7 @@ impl OrderedIndex {
     }
 }
 
-/// The nodes that a split takes: that of a root two.
+/// Returns the nodes that a split takes: that of a root two.
 fn nodes_to_split(above: Option<Passed>) -> usize {
     if above.is_some() { 1 } else { 2 }
 }

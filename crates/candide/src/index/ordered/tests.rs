@@ -50,7 +50,7 @@ impl Edge {
         Edge::new(&[], Bound::Unbounded)
     }
 
-    /// The end of keys of `key_words` words; `rest` makes the included ones.
+    /// Returns the end of keys of `key_words` words; `rest` makes the included ones.
     fn of_whole_keys(&self, key_words: usize, rest: u64) -> crate::record::Edge {
         let included = self.bound != Bound::Excluded;
         let rest = if included { rest } else { !rest };
@@ -146,7 +146,7 @@ impl Rows {
         }
     }
 
-    /// The keys of a whole scan, and what it observed; nothing if it was doomed.
+    /// Returns the keys of a whole scan, and what it observed; nothing if it was doomed.
     fn try_scan(&self, cursor: &mut Cursor) -> Option<(Vec<Vec<u64>>, Observed)> {
         let (mut keys, mut observed) = (Vec::new(), Vec::new());
         loop {

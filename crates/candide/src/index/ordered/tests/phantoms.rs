@@ -26,7 +26,7 @@ fn apply(observed: &mut Observed, changes: &[NodeChange], linked: Linked) {
     }
 }
 
-/// A key in the range that has no record.
+/// Returns a key in the range that has no record.
 fn absent_key(
     rows: &Rows,
     range: &KeyRange,
