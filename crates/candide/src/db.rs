@@ -79,7 +79,7 @@ pub(crate) struct Inner<P: Protocol> {
     /// Garbage of sessions that have left since the advancer took it over. Apart, so that a session
     /// that leaves waits for no collection.
     left_garbage: Mutex<Vec<Garbage>>,
-    /// Held by who adds or drops a secondary index.
+    /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
 }
 
@@ -170,7 +170,7 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, LookBack::No, body)
     }
 
-    /// As [`Database::run`], with limits on retrying, told of conflicts, or only reading.
+    /// As [`Database::run`], with limits on retrying, reports of conflicts, or only reading.
     ///
     /// # Errors
     /// As [`Database::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
@@ -226,8 +226,8 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<P: Protocol> Database<Recorded<P>> {
-    /// Returns the attempts that have ended since the last call, and what has been forgotten.
-    /// Whoever records for long has to call it now and then: until then all of it is kept.
+    /// Returns the attempts that have ended since the last call, and what has been forgotten. A
+    /// program that records for long has to call it now and then: until then all of it is kept.
     pub fn take_history(&self) -> Batch {
         self.inner.engine.clock.take()
     }
@@ -298,7 +298,7 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Returns whether attempts that are going to fail see only what was there at one moment
+    /// Sets whether attempts that are going to fail see only what was there at one moment
     /// (default), where that takes looks at what has been seen before: under [`Occ`](crate::Occ).
     /// Without it the closure of such an attempt may see values of different times, and panic at
     /// what never was; what comes of it is never shown to the caller. Other protocols are
@@ -325,10 +325,10 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Returns the most bytes that tables and indexes may take. An insert that would exceed it
-    /// fails with [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is
-    /// taken in steps of 64 KiB and 2 MiB. What has been begun is ended past the limit: a bucket
-    /// that is half moved takes some lines more, and a delete its version.
+    /// Sets the most bytes that tables and indexes may take. An insert that would exceed it fails
+    /// with [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
+    /// steps of 64 KiB and 2 MiB. What has been begun is ended past the limit: a bucket that is
+    /// half moved takes some lines more, and a delete its version.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_limit_bytes = bytes;
@@ -336,7 +336,7 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// Fixes the hash functions of the tables, for repeatable experiments. By default they differ
-    /// from process to process, so that nobody can prepare keys that collide.
+    /// from process to process, so that no client can prepare keys that collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -358,7 +358,7 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Returns the database.
+    /// Makes the database.
     ///
     /// # Errors
     /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot
@@ -469,8 +469,8 @@ impl<P: Protocol> Inner<P> {
         self.engine.give_token_back(state.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
-        // Under the lock of the sessions, so that nobody finds these counts in both places, or in
-        // none.
+        // Under the lock of the sessions, so that no reader finds these counts in both places, or
+        // in none.
         lock(&self.past).add(&core.public.counters.read());
         sessions.remove(&core.public.session);
     }

@@ -76,7 +76,7 @@ impl<P: Protocol> Session<P> {
         self.run_as(const { &RunOptions::new() }, LookBack::No, body)
     }
 
-    /// As [`Session::run`], with limits on retrying, told of conflicts, or only reading.
+    /// As [`Session::run`], with limits on retrying, reports of conflicts, or only reading.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
@@ -152,8 +152,8 @@ impl<P: Protocol> Session<P> {
         keys
     }
 
-    /// Up to when, as the protocol's time goes, anybody has seen what there is in a table, or is
-    /// not.
+    /// Returns the protocol's time up to which transactions have seen what there is in a table, or
+    /// is not.
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
         let clock = &self.inner.clone().engine.clock;
         let (mut nodes, mut units) = (0, 0);
@@ -360,7 +360,7 @@ struct Lent<P: Protocol> {
 impl<P: Protocol> Drop for Lent<P> {
     #[inline]
     fn drop(&mut self) {
-        // Where there can be only one session, keeping it would keep everyone else out.
+        // Where there can be only one session, keeping it would keep all other threads out.
         let kept = self.session.take().filter(|_| self.is_kept);
         let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
         let has_others = CACHED.try_with(|list| {

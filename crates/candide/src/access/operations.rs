@@ -10,11 +10,11 @@ use crate::record::{Op, UserUpdate, Words};
 /// The number of no operation, and of no checkpoint.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Operations between two checkpoints of a unit of at most so many words; of a larger one, as many
-/// as it has words. In tests few, so that scripts of some operations have checkpoints.
+/// The operations between two checkpoints of a unit of at most as many words; a larger unit has one
+/// operation per word between two. In tests few, so that short scripts have checkpoints.
 const CHECKPOINT_OPS: usize = if cfg!(test) { 2 } else { 64 };
 
-/// What a read has made of a unit, up to an operation.
+/// The image of a unit that a read has made, up to an operation.
 struct Checkpoint {
     last_op: u32,
     /// Where the words begin among the operands.
@@ -132,9 +132,9 @@ impl Operations {
     /// attempt ends.) A user's updater is called less often by reads. One that gives another result
     /// each time shows the closure another value than it commits, as it did before.
     ///
-    /// There is a checkpoint after each so many operations of an item, of no more words than there
-    /// are operations between two. So what is kept is in proportion to the operations, and a read
-    /// of whatever mark applies no more of them than it copies words, or 64.
+    /// A checkpoint has no more words than there are operations between it and the last. So what is
+    /// kept is in proportion to the operations, and a read at any mark applies no more of them than
+    /// it copies words, or 64.
     ///
     /// # Errors
     /// The number of the operation that failed, and how.

@@ -20,21 +20,21 @@ use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a write means for the row's existence.
+/// The effect of a write on the row's existence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// The row is there and stays.
     Update,
     /// The row is not there and comes.
     Insert,
-    /// Whether or not the row is there, it is afterwards.
+    /// The row is there or not, and is there afterwards.
     Put,
     /// The row is there and goes.
     Delete,
 }
 
 impl Intent {
-    /// What must be true of the row before; `None` if it does not matter.
+    /// Returns whether the row must exist before; `None` if it does not matter.
     fn expects(self) -> Option<bool> {
         match self {
             Intent::Update | Intent::Delete => Some(true),
@@ -123,8 +123,8 @@ pub struct WriteSet {
     /// Whether any item needs evaluation; a set that only replaces words need not be looked at
     /// before it is installed.
     needs_evaluation: bool,
-    /// What the last mark may still want to see: operations below it are kept, though later ones
-    /// replace what they did.
+    /// The last mark, which a scan may still look back to: operations below it are kept, though
+    /// later ones replace what they did.
     marked: u32,
     /// The units of all items, so that most lookups of others end here.
     filter: Filter,
@@ -281,8 +281,7 @@ impl WriteSet {
         }
     }
 
-    /// What an item was at a mark: `None` if nothing had been staged, otherwise whether the row
-    /// existed.
+    /// Returns whether the row existed at a mark; `None` if nothing had been staged for the item.
     pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
         let item = &self.items[index];
         if item.last_op < mark.0 {
@@ -412,7 +411,7 @@ impl WriteSet {
         })
     }
 
-    /// Returns how many words an item's operations take if they are put off, until somebody reads
+    /// Returns how many words an item's operations take if they are put off, until a reader needs
     /// the unit; `None` if they cannot be.
     pub(crate) fn delta_words(&self, index: usize) -> Option<usize> {
         self.operations.delta_words(&self.items[index])

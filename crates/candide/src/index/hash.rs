@@ -12,8 +12,8 @@
 //! * **H2** Every link raises its bucket's version, under the bucket's lock and after the slot is
 //!   written. So a lookup that loaded the version first and found nothing is still right while the
 //!   version has not changed.
-//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so whoever
-//!   remembered the version fails, and whoever comes anew goes to the next array.
+//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so a reader that
+//!   remembered the version fails, and a later one goes to the next array.
 //! * **H4** Slots are written with Release and read with Acquire: a record's key and cells are seen
 //!   whole (E4).
 //! * **H5** Bucket locks are held for a few hundred instructions, never while waiting for anything
@@ -23,7 +23,7 @@
 //! There is no count of records. An insert that finds its bucket full looks at the buckets around
 //! it; if they are crowded, it adds an array of twice the size. From then on every insert first
 //! moves its own bucket and a few others, and works in the new array. The last one to move a bucket
-//! makes the new array the current one. Whoever moves a bucket that it has observed itself
+//! makes the new array the current one. A transaction that moves a bucket it has observed itself
 //! exchanges the observation for those of the halves: see [`NodeChange`].
 
 use super::{NodeChange, Supplies};
@@ -54,7 +54,7 @@ const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
 /// Records per bucket that a table of known size is built for: three misses in four buckets never
 /// see an overflow line.
 const RECORDS_PER_BUCKET: usize = 4;
-/// Buckets looked at to judge how full the table is, so many that chance alone never makes a table
+/// Buckets looked at to judge how full the table is, enough that chance alone never makes a table
 /// grow that is half as full; and the records among them that make it grow.
 const SAMPLE_BUCKETS: usize = 32;
 /// The most that one bucket counts for: keys that are to share a bucket do not make a table grow.
@@ -63,7 +63,8 @@ const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
 /// Buckets an insert moves beside its own.
 const MOVES_PER_INSERT: usize = 8;
 
-/// A bucket of a hash index or a leaf of an ordered one: what an absent key is observed by.
+/// A bucket of a hash index or a leaf of an ordered one: the unit by which an absent key is
+/// observed.
 ///
 /// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are
 /// retired, not freed.
@@ -116,7 +117,7 @@ impl NodeAt {
     }
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found {
     Record(RecordAt),
@@ -127,7 +128,7 @@ pub(crate) enum Found {
     },
 }
 
-/// What an attempt to link a record came to.
+/// The result of an attempt to link a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Linked {
     /// The key has a record already.
@@ -136,7 +137,7 @@ pub(crate) enum Linked {
     New { node: NodeAt, before: u64, after: u64 },
 }
 
-/// What growth, or the removal of a leaf, leaves behind, to be freed once nobody can reach it.
+/// Memory that growth, or the removal of a leaf, leaves to be freed once no thread can reach it.
 #[derive(Debug)]
 pub(crate) enum Retire {
     /// A node of an ordered index, or an overflow line.
@@ -145,8 +146,8 @@ pub(crate) enum Retire {
     Array(RetiredArray),
 }
 
-/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until nobody can
-/// be in it.
+/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until no thread
+/// can be in it.
 #[derive(Debug)]
 pub(crate) struct RetiredArray(u64);
 
@@ -178,7 +179,7 @@ impl BucketCursor {
     }
 }
 
-/// What all keys looked for begin with.
+/// The words that all keys looked for begin with, and their hash.
 #[derive(Debug)]
 struct Wanted {
     prefix: Box<[u64]>,
@@ -212,7 +213,7 @@ pub(crate) struct HashIndex {
 pub(crate) struct Size {
     /// The number of records it is built for, about.
     pub(crate) capacity: usize,
-    /// Whether it gets larger when there are more.
+    /// Whether it grows when there are more.
     pub(crate) grows: bool,
 }
 
@@ -322,7 +323,7 @@ impl HashIndex {
         unsafe { array.as_ref() }
     }
 
-    /// Brings the bucket of a hash nearer.
+    /// Prefetches the bucket of a hash.
     #[inline(always)]
     pub(crate) fn prefetch_bucket(&self, hash: u64) {
         let array = self.current();
@@ -438,7 +439,7 @@ impl HashIndex {
             }
             let node = array.bucket(array.bucket_index(hash));
             let Some(version) = lock_bucket(node) else {
-                // Moved; or locked by someone else, who needs a moment.
+                // Moved, or locked by another thread for a moment.
                 spin.wait();
                 continue;
             };
@@ -467,7 +468,7 @@ impl HashIndex {
     ///
     /// `bequeath` runs under the bucket's lock, before the slot is cleared. The version is raised
     /// only where nodes keep timestamps: in commit order, the dead record's own cell already fails
-    /// everyone who saw its absence.
+    /// every transaction that saw its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -522,7 +523,7 @@ impl HashIndex {
         }
     }
 
-    /// Returns a free slot of a bucket the caller has locked (or that nobody can reach yet).
+    /// Returns a free slot of a bucket the caller has locked (or that no thread can reach yet).
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
         self.free_slot_from(node, 1 + self.node_words)
     }
@@ -574,8 +575,8 @@ impl HashIndex {
         line
     }
 
-    /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet),
-    /// of which `last` is a line.
+    /// Appends an overflow line to a bucket the caller has locked (or that no thread can reach
+    /// yet), whose last line, or one before it, is `last`.
     fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;
@@ -588,9 +589,9 @@ impl HashIndex {
         (0..OVERFLOW).all(|slot| line.word(slot).load(Ordering::Relaxed) == 0)
     }
 
-    /// Takes an overflow line out of a bucket the caller has locked. It leads on as before, for
-    /// those who are in it: they pass all that stays linked. What is linked meanwhile they may
-    /// miss, as they may in a line that stays; its bucket has another version then.
+    /// Takes an overflow line out of a bucket the caller has locked. Its link stays, so readers in
+    /// it pass all that stays linked. They may miss what is linked meanwhile, as in a line that
+    /// stays; the bucket has another version then.
     fn remove_line(&self, node: NodeAt, line: NodeAt) {
         let mut before = node;
         while let Some(next) = before.overflow().filter(|&next| next != line) {
@@ -634,7 +635,7 @@ impl HashIndex {
         true
     }
 
-    /// Moves bucket `own`, and a few that nobody has undertaken to move yet.
+    /// Moves bucket `own`, and a few that no insert has claimed yet.
     fn help_move(
         &self,
         array: &Array,
@@ -654,7 +655,7 @@ impl HashIndex {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
             (first..(first + MOVES_PER_INSERT).min(array.buckets())).for_each(move_one);
         }
-        // AcqRel: whoever counts the last bucket has every mover's work before it (E11).
+        // AcqRel: the thread that counts the last bucket has every mover's work before it (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
@@ -869,8 +870,8 @@ impl Drop for HashIndex {
     fn drop(&mut self) {
         let mut address = self.current.load(Ordering::Acquire);
         while address != 0 {
-            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so
-            // nobody is in it.
+            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so no
+            // thread is in it.
             let array = unsafe { from_address(address) };
             address = array.next.load(Ordering::Acquire);
         }
@@ -882,7 +883,7 @@ fn to_address(array: Box<Array>) -> u64 {
 }
 
 /// # Safety
-/// The address came from [`to_address`], and nobody else uses the array or will.
+/// The address came from [`to_address`], and nothing else uses the array or will.
 unsafe fn from_address(address: u64) -> Box<Array> {
     // SAFETY: by this function's contract.
     unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address as usize)) }
@@ -896,8 +897,8 @@ fn record_of(entry: u64) -> Option<RecordAt> {
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
-/// Ends the ownership of a bucket, leaving this version; whoever sees it sees what was done under
-/// the lock (E9).
+/// Ends the ownership of a bucket, leaving this version; a thread that sees it sees what was done
+/// under the lock (E9).
 #[inline]
 fn unlock_bucket(node: NodeAt, version: u64) {
     node.word(0).store(version, Ordering::Release);

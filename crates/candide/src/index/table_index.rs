@@ -17,7 +17,7 @@ pub(crate) enum TableIndex {
     Ordered(OrderedIndex),
 }
 
-/// What linking a record needs of its session, and leaves there.
+/// The session's parts that linking a record uses, and where it notes changes.
 pub(crate) struct Supplies<'a> {
     pub(crate) caches: &'a mut Vec<Option<Cache>>,
     pub(crate) retired: &'a mut Vec<Retire>,
@@ -43,8 +43,8 @@ pub(crate) enum Advance {
     Next(RecordAt),
     /// There are no more, and what says so has been observed.
     End,
-    /// What has been observed has changed for good: the transaction will not validate. Who has none
-    /// can go on: nothing has been passed over that is still linked.
+    /// What has been observed has changed and stays so: the transaction will not validate. A caller
+    /// without one can go on: nothing has been passed over that is still linked.
     Doomed,
 }
 
@@ -214,8 +214,8 @@ impl TableIndex {
         }
     }
 
-    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have so many
-    /// words, and `node` with each node before any record of it.
+    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have
+    /// `key_words` words, and `node` with each node before any record of it.
     pub(crate) fn go_through(
         &self,
         key_words: usize,

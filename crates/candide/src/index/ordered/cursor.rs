@@ -27,8 +27,8 @@
 //! # Layers that end under a cursor
 //! A layer of which a leaf has been observed takes that observation with it, since all its leaves
 //! are dead (T4): the transaction cannot commit, and the cursor says so. A layer that ends before
-//! the cursor has read it is empty, and who fills its prefix again raises the version of the leaf
-//! that had its slot, which has been observed.
+//! the cursor has read it is empty, and a writer that fills its prefix again raises the version of
+//! the leaf that had its slot, which has been observed.
 
 use super::node::{DEAD, INNER, KEYS, Node, Value, WIDTH};
 use super::{OrderedIndex, Spot, Trail, descend, look};
@@ -470,7 +470,7 @@ impl Frame {
             let count = end - begin;
             let lower_is_cut = from_is_cut && count > 0 && slice_at(begin) == from;
             let upper_is_cut = to_is_cut && count > 0 && slice_at(end - 1) == to;
-            // The same loop both ways.
+            // One loop serves both directions.
             let copy = |(word, slot): (&mut u64, usize)| {
                 *word = leaf.value(slot);
                 Node::prefetch_value(*word);

@@ -277,7 +277,7 @@ fn loom_ordered_removal_against_insert() {
     });
 }
 
-/// The same with a layer.
+/// The last key of a layer goes, and the layer with it, while another key comes into its range.
 #[test]
 fn loom_ordered_layer_removal_against_insert() {
     explore(3, || {
@@ -289,8 +289,8 @@ fn loom_ordered_layer_removal_against_insert() {
     });
 }
 
-/// A layer ends, and a key comes under its prefix: who has missed that in what was left of the
-/// layer is told.
+/// A layer ends, and a key comes under its prefix: a reader that missed the key in the rest of the
+/// layer fails to validate.
 #[test]
 fn loom_ordered_absence_in_a_layer_that_ends() {
     explore(2, || {
@@ -316,7 +316,7 @@ fn loom_ordered_absence_in_a_layer_that_ends() {
     });
 }
 
-/// Who misses a record that is on its way to the attic finds it there.
+/// A reader that misses a record on its way to the attic finds it there.
 #[test]
 fn loom_ordered_stowing_against_find() {
     explore(4, || {

@@ -149,14 +149,14 @@ impl Node {
         unsafe { self.0.word(index) }
     }
 
-    /// Part of a node's contents. Acquire: whoever sees a word that is being changed sees the lock
-    /// at the second look (E17), and whoever sees an address sees what is behind it (E4).
+    /// Part of a node's contents. Acquire: a reader that sees a word that is being changed sees the
+    /// lock at the second look (E17), and one that sees an address sees what is behind it (E4).
     #[inline(always)]
     fn get(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
     }
 
-    /// Changes part of a node that the caller has locked, or that nobody can reach yet.
+    /// Changes part of a node that the caller has locked, or that no thread can reach yet.
     #[inline(always)]
     fn set(&self, index: usize, value: u64) {
         self.word(index).store(value, Ordering::Release); // E17, E4
@@ -173,8 +173,8 @@ impl Node {
         }
     }
 
-    /// Brings nearer the first line of what the first slots of a leaf lead to, so many of them.
-    /// What it loads is not looked at otherwise, so it may be anything.
+    /// Prefetches the first line of what the first slots of a leaf lead to. What it loads is not
+    /// looked at otherwise, so it may be anything.
     #[inline(always)]
     pub(super) fn prefetch_values(self, slots: usize) {
         for slot in 0..slots.min(WIDTH) {
@@ -236,8 +236,8 @@ impl Node {
         }
     }
 
-    /// Returns the second look: whether everything loaded since `version` belongs to it. Relaxed,
-    /// since those loads were Acquire (E17).
+    /// Returns, as the second look, whether everything loaded since `version` belongs to it.
+    /// Relaxed, since those loads were Acquire (E17).
     #[inline(always)]
     pub(super) fn is_still(self, version: u64) -> bool {
         self.crossing();
@@ -271,8 +271,8 @@ impl Node {
         }
     }
 
-    /// Ends the ownership of the node, leaving this version; whoever sees it sees what was done
-    /// under the lock.
+    /// Ends the ownership of the node, leaving this version; a thread that sees it sees what was
+    /// done under the lock.
     #[inline(always)]
     pub(super) fn unlock(self, version: u64) {
         self.crossing();
@@ -382,7 +382,7 @@ impl Node {
         (self.slice(slot) == slice).then(|| self.value(slot))
     }
 
-    /// Returns how many live slices are smaller, in a leaf the caller has locked or nobody can
+    /// Returns how many live slices are smaller, in a leaf the caller has locked or no thread can
     /// reach yet.
     #[inline(always)]
     fn rank_of_slice(self, permutation: Permutation, slice: u64) -> usize {
@@ -392,7 +392,7 @@ impl Node {
         permutation.live().filter(|&slot| self.slice(slot) < slice).count()
     }
 
-    /// Adds a slot to a leaf that has a free one, and that the caller has locked or nobody can
+    /// Adds a slot to a leaf that has a free one, and that the caller has locked or no thread can
     /// reach yet.
     #[inline(always)]
     pub(super) fn insert(self, slice: u64, value: Value) {
@@ -425,13 +425,13 @@ impl Node {
         permutation.count() == 1
     }
 
-    /// Gives the protocol's words of a leaf that nobody can reach yet their first value.
+    /// Gives the protocol's words of a leaf that no thread can reach yet their first value.
     pub(super) fn clear_words(self, node_words: usize) {
         (0..node_words).for_each(|word| self.handle().node_word(word).store(0, Ordering::Relaxed));
     }
 
-    /// Gives the protocol's words of `self`, which nobody can reach yet or the caller has locked,
-    /// what those of another locked leaf are.
+    /// Gives the protocol's words of `self`, which no thread can reach yet or the caller has
+    /// locked, what those of another locked leaf are.
     pub(super) fn copy_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
@@ -443,8 +443,8 @@ impl Node {
     pub(super) fn raise_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
-            // Release as in `bequeath`: whoever sees it sees the leaf locked, or in a later version
-            // (E13).
+            // Release as in `bequeath`: a thread that sees it sees the leaf locked, or in a later
+            // version (E13).
             self.handle().node_word(word).fetch_max(inherited, Ordering::Release);
         }
     }

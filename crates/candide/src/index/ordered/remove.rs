@@ -29,7 +29,7 @@ impl OrderedIndex {
     ///
     /// `bequeath` runs under the leaf's lock, before the slot is cleared. The version is raised
     /// only where nodes keep timestamps: in commit order, the dead record's own cell already fails
-    /// everyone who saw its absence.
+    /// every transaction that saw its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -62,7 +62,8 @@ impl OrderedIndex {
                     (root, depth) = (next, depth + 1);
                     continue;
                 }
-                // It stays in the leaf while the version is the same, since nobody else unlinks it.
+                // It stays in the leaf while the version is the same, since no other thread unlinks
+                // it.
                 Some((Spot { leaf, version, .. }, Value::Record(found)))
                     if found == record && leaf.lock_at(version) =>
                 {

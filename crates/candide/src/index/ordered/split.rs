@@ -1,4 +1,4 @@
-//! What an insert restructures: leaves and inner nodes that are full, and slots that become layers.
+//! Restructuring by an insert: full leaves and inner nodes are split, and slots become layers.
 
 use super::node::{INNER, KEYS, Node, VERSION_ONE, Value, WIDTH};
 use super::permutation::Permutation;
@@ -52,7 +52,7 @@ fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
 }
 
 impl OrderedIndex {
-    /// Returns the session's cache of nodes, with so many at hand for while others are locked (T6).
+    /// Returns the session's cache of nodes, with `count` at hand for while others are locked (T6).
     fn make_ready<'a>(
         &self,
         count: usize,
@@ -247,7 +247,7 @@ impl OrderedIndex {
     }
 }
 
-/// Returns the nodes that a split takes: that of a root two.
+/// Returns how many nodes a split takes: two for a root.
 fn nodes_to_split(above: Option<Passed>) -> usize {
     if above.is_some() { 1 } else { 2 }
 }

@@ -9,7 +9,7 @@ use std::thread;
 const THREADS: usize = 4;
 const STEPS: usize = 90_000;
 
-/// Raises a flag at the end of a scope, also by a panic, so that nobody waits for a thread that is
+/// Raises a flag at the end of a scope, also by a panic, so that no thread waits for one that is
 /// gone.
 struct Raise<'a>(&'a AtomicBool);
 
@@ -19,8 +19,8 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Scans over and over until told to stop; what is always there is always seen, everything is in
-/// order and in range.
+/// Scans over and over until the flag is raised; what is always there is always seen, everything is
+/// in order and in range.
 fn scan_until(
     done: &AtomicBool,
     begin: &Barrier,
