@@ -83,7 +83,7 @@ pub(crate) struct Inner<P: Protocol> {
     pub(crate) index_changes: Mutex<()>,
 }
 
-/// What the advancer collects with.
+/// The parts with which the advancer collects.
 #[derive(Debug)]
 pub(crate) struct Collector {
     slot: Arc<Slot>,
@@ -193,12 +193,12 @@ impl<P: Protocol> Database<P> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
-    /// Counts of all sessions, past and present.
+    /// Returns counts of all sessions, past and present.
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// What the database's memory is used for.
+    /// Returns what the database's memory is used for.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
         let of_sessions: usize =
@@ -233,7 +233,7 @@ impl<P: Protocol> Database<Recorded<P>> {
     }
 }
 
-/// What a database's memory is used for.
+/// The use of a database's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
@@ -282,16 +282,16 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Timestamp splitting: whether each column group is a unit of conflict by itself (default), or
-    /// the whole row is one.
+    /// Sets timestamp splitting: whether each column group is a unit of conflict by itself
+    /// (default), or the whole row is one.
     #[must_use]
     pub fn timestamp_splitting(mut self, on: bool) -> Self {
         self.options.splitting = on;
         self
     }
 
-    /// Commit-time updates: whether updates are blind (default), or observe what they update like a
-    /// read and a write.
+    /// Sets commit-time updates: whether updates are blind (default), or observe what they update
+    /// like a read and a write.
     #[must_use]
     pub fn commit_time_updates(mut self, on: bool) -> Self {
         self.options.commit_time_updates = on;
@@ -309,7 +309,7 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Where timestamps come from, under a protocol that draws them and leaves the choice
+    /// Chooses the source of timestamps, under a protocol that draws them and leaves the choice
     /// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)): today [`Mvto`](crate::Mvto). By
     /// default the first that it knows.
     #[must_use]
@@ -318,7 +318,7 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Makes some of the bad choices that there are, besides those already made; for experiments.
+    /// Adds some bad choices to those already made; for experiments.
     #[must_use]
     pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
         self.options.factors = factors.into_iter().fold(self.options.factors, Factors::with);
@@ -327,8 +327,8 @@ impl<P: Protocol> Builder<P> {
 
     /// Sets the most bytes that tables and indexes may take. An insert that would exceed it fails
     /// with [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
-    /// steps of 64 KiB and 2 MiB. What has been begun is ended past the limit: a bucket that is
-    /// half moved takes some lines more, and a delete its version.
+    /// steps of 64 KiB and 2 MiB. Work in progress may exceed the limit: a bucket that is half
+    /// moved takes some lines more, and a delete its version.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_limit_bytes = bytes;
@@ -343,15 +343,15 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Epochs of its own that begin at `first` and move only by hand: for tests that own time.
+    /// Sets epochs of its own that begin at `first` and move only by hand: for tests that own time.
     #[cfg(test)]
     pub(crate) fn manual_epochs(mut self, first: Epoch) -> Self {
         self.own_epochs = Some(OwnEpochs::Manual(first));
         self
     }
 
-    /// Epochs of its own that pass by the clock: for tests whose transactions wait for one another,
-    /// and must not wait for those of other tests.
+    /// Sets epochs of its own that pass by the clock: for tests whose transactions wait for one
+    /// another, and must not wait for those of other tests.
     #[cfg(test)]
     pub(crate) fn passing_epochs(mut self) -> Self {
         self.own_epochs = Some(OwnEpochs::Passing);
@@ -361,8 +361,8 @@ impl<P: Protocol> Builder<P> {
     /// Makes the database.
     ///
     /// # Errors
-    /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot
-    /// work are found when tables are created.
+    /// [`Error::Timestamps`] if the protocol cannot draw them from the chosen source. Limits that
+    /// cannot work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         let mut properties = P::properties(&self.policy);
         properties.opaque &= self.options.opaque || !properties.opaque_by_looks;
@@ -380,8 +380,7 @@ impl<P: Protocol> Builder<P> {
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };
-        // A sanitizer watches over what the system has allocated, and knows nothing of blocks
-        // within that.
+        // A sanitizer watches the system's allocations, and knows nothing of blocks within them.
         let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
         let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
         let seed = self.seed.unwrap_or_else(Random::process_seed);
@@ -426,7 +425,7 @@ const COLLECTOR: u64 = 1;
 impl<P: Protocol> Inner<P> {
     /// Admits a session, if the protocol allows another one.
     pub(crate) fn admit(&self) -> Result<(), Error> {
-        // Acquire: what the one session before did is this one's to see (E12).
+        // Acquire: this session sees what the one before did (E12).
         if self.engine.properties.one_session && self.session_taken.swap(true, Ordering::Acquire) {
             return Err(Error::SecondSession { protocol: self.engine.properties.name });
         }
@@ -451,8 +450,8 @@ impl<P: Protocol> Inner<P> {
         Core::new(&self.engine, id, public)
     }
 
-    /// Forgets a session, keeping its counts, and its garbage for the advancer. Takes as long
-    /// whatever other sessions have left.
+    /// Forgets a session, keeping its counts, and its garbage for the advancer. The time this takes
+    /// does not depend on what other sessions have left.
     pub(crate) fn leave(&self, core: &mut Core<P>) {
         let state = core.state.get_mut();
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
@@ -487,12 +486,12 @@ impl<P: Protocol> Inner<P> {
         common.len() + left + self.engine.hot.len()
     }
 
-    /// Keeps the advancer from collecting, unless it is, or is kept from it already.
+    /// Keeps the advancer from collecting; `None` if it is collecting, or is kept from it already.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_>> {
         try_lock(&self.collector)
     }
 
-    /// Counts of all sessions, past and present.
+    /// Returns counts of all sessions, past and present.
     pub(crate) fn stats(&self) -> Stats {
         let sessions = lock(&self.sessions);
         let mut sum = *lock(&self.past);
@@ -533,13 +532,13 @@ impl<P: Protocol> Collect for Inner<P> {
             .for_each(|left| common.take_over(left));
         if !common.is_empty() || !self.engine.hot.is_empty() {
             self.engine.epochs.pin(slot);
-            // What has not waited for long is for those who run transactions; passes are more
+            // Sessions in transactions collect what has not waited for long; passes are more
             // urgent.
             common.collect(&self.engine, local, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }
         left |= !common.is_empty() || !self.engine.hot.is_empty();
-        // What was freed goes to the slabs, where sessions find it.
+        // Freed blocks go to the slabs, where sessions find them.
         local.caches.clear();
         left
     }
@@ -548,7 +547,7 @@ impl<P: Protocol> Collect for Inner<P> {
 impl<P: Protocol> Drop for Inner<P> {
     fn drop(&mut self) {
         self.engine.epochs.unregister(&lock(&self.collector).slot);
-        // Threads may keep sessions of a database that is gone.
+        // Threads may keep sessions of a dropped database.
         for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {
             self.engine.epochs.unregister(&public.slot);
             *lock(&public.garbage) = Garbage::default();

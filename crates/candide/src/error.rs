@@ -1,4 +1,4 @@
-//! What can go wrong, in two types: [`Abort`] inside transactions, [`Error`] when setting up.
+//! Errors, in two types: [`Abort`] inside transactions, [`Error`] when setting up.
 
 #![forbid(unsafe_code)]
 
@@ -176,7 +176,7 @@ pub enum Error {
     RowType {
         /// The row type.
         row: &'static str,
-        /// What is wrong, and what would be right.
+        /// The fault, and how to mend it.
         problem: String,
     },
     /// The name of a table or of an index is empty.

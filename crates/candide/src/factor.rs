@@ -20,7 +20,7 @@ pub enum Factor {
     /// Conflicts unwind the stack, up from where they are met and out of the closure, instead of
     /// being returned.
     UnwindingAborts,
-    /// Tables have ordered indexes even where nobody asks for their keys in order.
+    /// Tables have ordered indexes even where the row type does not ask for order.
     OrderedOnly,
     /// The components of a composite key share words, so that keys which differ early may share a
     /// leaf, instead of each component having a layer of the index for itself.

@@ -12,8 +12,8 @@ use crate::sync::lock;
 use crate::table::Table;
 use std::sync::{Arc, PoisonError};
 
-/// How a database is doing at one moment: what it holds, and who holds it back. See
-/// [`Database::health`].
+/// The state of a database at one moment: what it holds, and which sessions and snapshots hold it
+/// back. See [`Database::health`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
@@ -66,7 +66,7 @@ pub struct OldestSnapshot {
     pub timestamp: u64,
 }
 
-/// What one table takes. See [`Database::tables`].
+/// The memory that one table takes. See [`Database::tables`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableUse {
@@ -153,12 +153,12 @@ impl<P: Protocol> Database<P> {
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns how many versions of a row there are right now: the longest chain of its column
     /// groups, from the version that a transaction sees that begins now (or one that a commit under
-    /// way has linked already) to the oldest that anybody can still come to see, or that has not
+    /// way has linked already) to the oldest that a reader can still come to see, or that has not
     /// been collected yet. 1 under protocols that keep one version; `None` if there is no row.
     ///
-    /// Who reads an old version walks the chain down to it; under `mvto` so does who reads a row
-    /// whose updates were put off, each of which is a version, too. So the length of a chain says
-    /// what keeps reads of a hot row, and what a snapshot that stays open costs.
+    /// A reader of an old version walks the chain down to it; under `mvto` so does a reader of a
+    /// row whose updates were put off, each of which is a version, too. So the length of a chain
+    /// says what slows reads of a hot row, and what an open snapshot costs.
     ///
     /// It is no transaction: it observes nothing, changes nothing, and is not counted in
     /// [`Session::stats`]. It does not see what transactions have written and not committed, and no

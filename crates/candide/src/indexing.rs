@@ -80,7 +80,7 @@ pub(crate) fn create<P: Protocol>(
 }
 
 /// Drops an index of a table, as [`Table::drop_index`](crate::Table::drop_index) says; the first
-/// `built_in` are there for good.
+/// `built_in` cannot be dropped.
 pub(crate) fn drop_made<P: Protocol>(
     inner: &Arc<Inner<P>>,
     table: &TableCore,
@@ -109,7 +109,7 @@ pub(crate) fn drop_made<P: Protocol>(
     Ok(())
 }
 
-/// What is done to one record.
+/// The work on one record.
 type Each<'a, P> = dyn Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort> + 'a;
 
 /// The work on the indexes of one table.
@@ -163,8 +163,8 @@ impl<P: Protocol> Work<'_, P> {
     }
 
     /// Where time is in the data, sees to it that transactions that will not keep an index any more
-    /// come after all that it has told others: all rows, and all keys without one, are seen up to
-    /// then.
+    /// come after all that it has shown to others: all rows, and all keys without one, are seen up
+    /// to then.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
         if time == 0 || mutant(Mutant::PartedAtOnce) {

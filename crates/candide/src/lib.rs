@@ -104,9 +104,9 @@
 //! # Rows and groups
 //! A [`Record`](macro@Record) is plain data of a fixed size, kept inline in 64-bit words: the types
 //! are listed at [`Field`]. Its columns lie in *groups*, and the group is the unit of conflict: a
-//! transaction that has read a column runs again if, before it commits, somebody changes any column
-//! of the same group. If that was another column than the one it read, the conflict is *false*:
-//! nothing it knew has become wrong.
+//! transaction that has read a column runs again if, before it commits, another transaction changes
+//! any column of the same group. If that was another column than the one it read, the conflict is
+//! *false*: nothing it knew has become wrong.
 //!
 //! To choose groups, put columns that are written together into one, and keep columns that many
 //! transactions write away from those that many only read. Without the attribute `#[group(name)]` a
@@ -164,8 +164,9 @@
 //!
 //! # Writing
 //! What each operation does to a row that is there, and to one that is not, and what of it the
-//! transaction has observed, so that it runs again if somebody changes that. A transaction sees its
-//! own writes: a row that it has inserted is there, one that it has deleted is not.
+//! transaction has observed, so that it runs again if another transaction changes that. A
+//! transaction sees its own writes: a row that it has inserted is there, one that it has deleted is
+//! not.
 //!
 //! | operation | the row is there | it is not | observes, in a table without secondary indexes |
 //! |---|---|---|---|
@@ -182,8 +183,8 @@
 //! | [`delete`](Table::delete) | deletes it | `NotFound` | whether the row is there |
 //! | [`delete_if_present`](Table::delete_if_present) | deletes it; `true` | `false` | whether the row is there |
 //!
-//! Outcomes are part of the transaction: whoever saw `NotFound` commits only if the row is still
-//! missing.
+//! Outcomes are part of the transaction: a transaction that saw `NotFound` commits only if the row
+//! is still missing.
 //!
 //! # Updates and guards
 //! An update is data. It is applied when the transaction commits, to the row as it is then; since
@@ -289,7 +290,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`RunOptions`] limit the attempts, set a deadline, or have every conflict told to the program
+//! [`RunOptions`] limit the attempts, set a deadline, or report every conflict to the program
 //! ([`RunOptions::on_conflict`]). [`Tx::attempt`] says which attempt it is.
 //!
 //! # Scans
@@ -301,11 +302,11 @@
 //!
 //! A scan sees the transaction **as it was when the scan was made**, so rows can be inserted,
 //! changed and deleted while it goes on, its own included. What it has gone through, gaps included,
-//! is observed: if somebody inserts a row there (a *phantom*), the transaction does not commit but
-//! runs again. Absence is observed by the leaf of the tree (in a hash table, by the bucket), so an
-//! insert close by can be a false conflict. Each component of a composite key has trees of its own:
-//! once two rows share a prefix, their leaves hold nothing else, and inserts under other prefixes
-//! do not disturb a scan of them.
+//! is observed: if another transaction inserts a row there (a *phantom*), the transaction does not
+//! commit but runs again. Absence is observed by the leaf of the tree (in a hash table, by the
+//! bucket), so an insert close by can be a false conflict. Each component of a composite key has
+//! trees of its own: once two rows share a prefix, their leaves hold nothing else, and inserts
+//! under other prefixes do not disturb a scan of them.
 //!
 //! ```
 //! use candide::{Abort, Database, Prefix, Record};
@@ -538,13 +539,13 @@
 //! repeated may see values of different times before it is; it never sees half of a write, and
 //! [`Tx::validate`] says whether all that it has seen belongs together. Under `TicToc` fewer have
 //! to be repeated: one may come before a transaction that had ended when it began, if no chain of
-//! data leads from the one to the other. Under `Mvcc` whoever only reads is repeated only where a
-//! commit in its way takes very long, or an ordered index is restructured under its scan, and not
-//! even then if [it says so](Session::run_read_only); under it and `Mvto` a database has
-//! [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as [`Column::wrapping_add`],
-//! and [updaters](Updater::TOTAL) that say so, are put off until somebody reads.
-//! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for
-//! each](protocols) why it keeps that.
+//! data leads from the one to the other. Under `Mvcc` a transaction that only reads is repeated
+//! only where a commit in its way takes very long, or an ordered index is restructured under its
+//! scan, and not even then if [it says so](Session::run_read_only); under it and `Mvto` a database
+//! has [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as
+//! [`Column::wrapping_add`], and [updaters](Updater::TOTAL) that say so, are put off until a
+//! transaction reads. [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a
+//! page for each](protocols) why it keeps that.
 //!
 //! # Limits
 //! | | at most |
@@ -626,7 +627,7 @@ pub mod protocols {
     pub use crate::protocol::{mvcc, mvto, occ, serial, tictoc};
 }
 
-/// What code made by the derive macros uses. Not for use by hand.
+/// Parts that code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]
 pub mod derived {
     pub use crate::record::key_text::{Show, show_components, show_variant};

@@ -21,8 +21,8 @@ use crate::txn::{Mark, State, Tx};
 ///
 /// Rows are looked for as they are asked for, so a scan that is given up after some rows has
 /// observed the table up to there and no further. What it has gone through, rows and the gaps
-/// between them, is part of what the transaction has read: nobody else's insert can come in
-/// between.
+/// between them, is part of what the transaction has read: no other transaction's insert can come
+/// in between.
 ///
 /// It holds no borrow of the transaction's internals: rows of any table can be read and written
 /// between two of its rows.
@@ -44,12 +44,12 @@ pub(crate) struct Way {
     number: usize,
     /// The record that it has given last, if it may look back.
     last: Option<RecordAt>,
-    /// Who looks back: the next ones, of the index and of the attic, the very next last.
+    /// If it looks back: the next records, of the index and of the attic, the very next last.
     merged: Vec<RecordAt>,
-    /// And what the index has behind these, the same way round.
+    /// The records of the index behind these, the very next last.
     waiting: Vec<RecordAt>,
     is_over: bool,
-    /// What it has met, until that has been told.
+    /// The error it has met, until the caller has it.
     failed: Option<Abort>,
 }
 
@@ -463,7 +463,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// What a step of a scan comes to.
+/// The result of a step of a scan.
 enum Step<K, V> {
     Row(K, V),
     /// There is a record, but no row in the transaction's eyes.

@@ -363,7 +363,7 @@ impl<R: Record, K, I, P: Protocol, Pr> std::fmt::Debug for IndexScan<'_, R, K, I
     }
 }
 
-/// What an index that is made while the database is in use shall be.
+/// The properties of an index that is made while the database is in use.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexOptions<I> {
     unique: bool,
@@ -411,7 +411,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// three times (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if the
     /// keys would be too long, [`Error::SecondSession`]. In every case there is no index
     /// afterwards; but for a unique one that may have refused a transaction which does not end
-    /// within ten seconds: that is kept until [`Table::drop_index`], and refuses nobody.
+    /// within ten seconds: that is kept until [`Table::drop_index`], and refuses no transaction.
     ///
     /// # Panics
     /// With the panic of what makes the keys; there is no index then.

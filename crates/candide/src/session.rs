@@ -230,7 +230,7 @@ impl<P: Protocol> Session<P> {
         self.core.public.session
     }
 
-    /// What this session has done so far.
+    /// Returns the counts of what this session has done so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()
     }
@@ -276,13 +276,13 @@ impl<P: Protocol> Drop for Cached<P> {
     }
 }
 
-/// What a thread keeps of a database: its session, unless that is in use.
+/// The session that a thread keeps of a database, unless that is in use.
 struct Entry {
     session: Option<Box<dyn Any>>,
     is_alive: fn(&dyn Any) -> bool,
 }
 
-/// What a thread keeps, by the numbers of the databases.
+/// The sessions a thread keeps, by the numbers of the databases.
 struct List {
     entries: BTreeMap<u64, Entry>,
     /// Up to which database those that are gone have been looked for.
@@ -297,7 +297,7 @@ thread_local! {
 /// with it, so that those of databases that are gone do not pile up.
 const LOOKED_AT: usize = 2;
 
-/// What a thread's list has to offer.
+/// The answer of a thread's list.
 enum Place<P: Protocol> {
     Session(Box<Cached<P>>),
     Unknown,

@@ -21,17 +21,17 @@ const ROWS_AT_ONCE: usize = 256;
 /// for as long as it is kept.
 ///
 /// Reading by it never fails because of what others do, is never repeated, and writes nothing that
-/// others look at; but for updates that [`Mvto`](crate::Mvto) has put off, which whoever needs the
-/// row applies, so that for a moment others do not get at it. It may wait for a commit that is just
-/// going on. It sees every transaction that had ended when it was made, those of the session that
-/// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an
-/// index from snapshots, too.
+/// others look at; but for updates that [`Mvto`](crate::Mvto) has put off, which a reader that
+/// needs the row applies, so that for a moment others do not get at it. It may wait for a commit
+/// that is just going on. It sees every transaction that had ended when it was made, those of the
+/// session that made it included, and of each other transaction all or nothing.
+/// [`Table::drop_index`] takes an index from snapshots, too.
 ///
 /// It owns its hold on the database, can be sent to another thread and used by several. While it
 /// exists, the versions that it sees are kept, one at most of each group of a row (under
 /// [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory, of what was changed
-/// first, of more, and of all that was); nothing else is held back by it while nobody reads in it,
-/// and what it has kept comes back when it is dropped.
+/// first, of more, and of all that was); nothing else is held back by it while no thread reads in
+/// it, and what it has kept comes back when it is dropped.
 /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of one that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:
@@ -97,7 +97,7 @@ impl<P: Versioned> Snapshot<P> {
         Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, since), since }
     }
 
-    /// Which moment it is of: of two snapshots of one database the later one has the same
+    /// Returns the moment it is of: of two snapshots of one database the later one has the same
     /// timestamp, or a greater one.
     pub fn timestamp(&self) -> u64 {
         self.ts
@@ -300,7 +300,7 @@ impl<P: Versioned> Snapshot<P> {
 /// A function that reads some rows of what is left of a range, and takes these from it.
 type Part<'a, P, K, V> = dyn Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort> + 'a;
 
-/// What is left of a range.
+/// The rest of a range.
 #[derive(Clone)]
 struct Rest(WordRange);
 

@@ -1,4 +1,4 @@
-//! What sessions have done.
+//! Counts of what sessions have done.
 
 #![forbid(unsafe_code)]
 

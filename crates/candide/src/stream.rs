@@ -111,7 +111,8 @@ fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<
     write_words(to, &[checksum(line)])
 }
 
-/// Reads so many words, and puts them behind others. What is not there takes no room.
+/// Reads `count` words, and appends them to `words`. A stream that is too short takes no room for
+/// what it lacks.
 fn read_words(from: &mut dyn Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
     let mut bytes = Vec::new();
     let length = count * size_of::<u64>();
@@ -176,7 +177,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Panics
     /// If the stream has been made by hand, or by a program in which types of the same names were
     /// others, and says of a value what none of its type is: the checksum is no protection against
-    /// that. Of a [`Text`](crate::Text) that is noticed only by whoever looks at it.
+    /// that. With a [`Text`](crate::Text) the panic comes only when it is looked at.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let shape = Shape::of::<R>();
         let load = |row: &[u64]| {
@@ -191,7 +192,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// What a stream says of its rows.
+/// The shape of a stream's rows, as it states it.
 struct Shape {
     schema: u64,
     /// Words of a key, as its type gives them.
@@ -358,7 +359,7 @@ fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, Strea
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads a line after so many rows: the number of rows in it, and their words; or zero, and the
+/// Reads a line after `total` rows: the number of rows in it, and their words; or zero, and the
 /// number of all rows.
 fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>, StreamError> {
     let mut line = vec![read_word(from)?];

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// transaction it belongs to.
 ///
 /// # Errors of every operation
-/// What an operation names under *Errors* is what it adds to these:
+/// An operation's *Errors* are those it adds to these:
 ///
 /// * conflicts, which `?` passes on to [`run`](crate::Session::run);
 /// * [`Abort::ForeignTable`] if transaction and table are not of the same database;
@@ -144,10 +144,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
     ///
-    /// The same as [`Session::run`] with a closure of one [`get`](Table::get), and less work where
-    /// there is nothing to begin or to commit: under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc)
-    /// and [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there. The columns
-    /// belong together, whatever others do meanwhile; what two calls give need not.
+    /// Equals [`Session::run`] with a closure of one [`get`](Table::get), and less work where there
+    /// is nothing to begin or to commit: under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and
+    /// [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there. The columns belong
+    /// together, whatever others do meanwhile; what two calls give need not.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, Whole};
@@ -218,13 +218,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// As [`Table::get`], for a transaction that means to write what it reads: takes the write
-    /// locks of the columns' groups now instead of at commit, so that nobody else can write them
-    /// before the transaction has ended.
+    /// locks of the columns' groups now instead of at commit, so that no other transaction can
+    /// write them before the transaction has ended.
     ///
-    /// What it gives: whoever reads a row everybody writes (a counter, the head of a queue) and
-    /// computes for a while is not made to run again because the row has changed meanwhile. What it
-    /// costs: other writers of the row wait for a moment and then run again themselves, as long as
-    /// this transaction lasts. Reads of others pass, and commit.
+    /// The gain: a transaction that reads a row that many write (a counter, the head of a queue)
+    /// and computes for a while does not run again because the row has changed meanwhile. The cost:
+    /// other writers of the row wait for a moment and then run again themselves, as long as this
+    /// transaction lasts. Reads of others pass, and commit.
     ///
     /// The locks are given back when the attempt ends, however it does: by a commit (whether or not
     /// it wrote the row), an error or panic of the closure, a conflict. A row that is not there is
@@ -233,9 +233,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// rows in opposite orders do not stop each other for ever: one meets a conflict, gives back
     /// what it has, and runs again.
     ///
-    /// A closure that holds a row and then waits for somebody who wants to write that row (another
-    /// session's transaction, run inside the closure, or another thread) waits for ever, unless the
-    /// other has a limit on attempts or time.
+    /// A closure that holds a row and then waits for a writer of that row (another session's
+    /// transaction, run inside the closure, or another thread) waits for ever, unless the other has
+    /// a limit on attempts or time.
     ///
     /// Protocols under which transactions run one after another have nothing to lock; there this is
     /// `get`. Without timestamp splitting the whole row is one group.
@@ -259,7 +259,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict,
-    /// if somebody else holds one of the groups.
+    /// if another transaction holds one of the groups.
     pub fn get_for_update<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,

@@ -65,7 +65,7 @@ impl FromStr for Timestamps {
     }
 }
 
-/// What a database takes that was not told: the first that its protocol knows.
+/// Returns the default of a database: the first that its protocol knows.
 pub(crate) fn first_of(known: &[Timestamps]) -> Timestamps {
     #[cfg(test)]
     if in_tests::are_by_the_clock() && known.contains(&Timestamps::Clock) {

@@ -576,7 +576,7 @@ impl HashIndex {
     }
 
     /// Appends an overflow line to a bucket the caller has locked (or that no thread can reach
-    /// yet), whose last line, or one before it, is `last`.
+    /// yet); `last` is any of its lines.
     fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;

@@ -265,13 +265,14 @@ impl Place {
     }
 }
 
-/// What a read asks for: a column, a part of the key, a tuple of projections, or [`Whole`] rows.
+/// The columns that a read asks for: a column, a part of the key, a tuple of projections, or
+/// [`Whole`] rows.
 ///
 /// Which groups it touches is known before anything is loaded; exactly those are observed. The
 /// trait cannot be implemented outside this crate; its hidden methods are how a table copies words
 /// and makes values of them.
 pub trait Projection<R: Record>: Copy + private::Sealed {
-    /// What the read gives.
+    /// The value that the read gives.
     type Value;
 
     #[doc(hidden)]

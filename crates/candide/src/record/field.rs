@@ -62,8 +62,8 @@ pub trait Field: Copy + Send + Sync + 'static {
     const WORDS: usize = Self::BITS.div_ceil(64) as usize;
     /// Of numbers: whether the type has negative values.
     const SIGNED: bool = false;
-    /// What differs between types that lie differently in their words, even in as many bits: a part
-    /// of [`Record::SCHEMA`](crate::Record::SCHEMA).
+    /// A number that differs between types that lie differently in their words, even in as many
+    /// bits: a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
     /// Holds the field's words until they are known to belong together.

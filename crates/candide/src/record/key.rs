@@ -171,7 +171,7 @@ where
     note = "a struct that derives `candide::Key` may have components of any number of words"
 )]
 pub trait OneWord: AsRef<[u64]> {
-    /// What derived code asks for, to be told if there is no such thing.
+    /// A constant that derived code names, so that a missing implementation is an error.
     const CHECK: () = ();
 
     /// Returns the word.

@@ -100,7 +100,7 @@ impl WordRange {
         }
     }
 
-    /// The same range of packed keys.
+    /// Returns the range of the packed keys.
     pub(crate) fn packed(&self, packing: &KeyPacking) -> WordRange {
         let pack = |edge: &Edge, rest| {
             Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included)

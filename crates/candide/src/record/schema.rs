@@ -1,4 +1,4 @@
-//! What a type must say about itself to be a row.
+//! The description that makes a type a row.
 
 #![forbid(unsafe_code)]
 
@@ -99,9 +99,9 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// another type of the same name that lies as the first did.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
-    /// What the fields are, a text for each: its name, a colon, its type, and its group or that it
-    /// is of the key. An export keeps them, so that an import which is refused because of
-    /// [`Record::SCHEMA`] can say which field differs; nothing else rests on them.
+    /// The fields, a text for each: its name, a colon, its type, and its group or that it is of the
+    /// key. An export keeps them, so that an import which is refused because of [`Record::SCHEMA`]
+    /// can say which field differs; nothing else rests on them.
     const FIELDS: &'static [&'static str] = &[];
 
     /// Returns the row's key.
@@ -115,7 +115,7 @@ pub trait Record: Copy + Send + Sync + 'static {
     fn load(key: &Self::Key, words: &[u64]) -> Self;
 }
 
-/// What a database has to know of a row type, as a value.
+/// The properties of a row type that a database needs, as a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowType {
     pub(crate) id: TypeId,
@@ -157,7 +157,7 @@ impl Group {
     pub const COUNT_MAX: usize = 64;
 }
 
-/// What hashes begin with.
+/// The first value of hashes.
 const HASH_SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a of one byte; or of a number, as if it were one.

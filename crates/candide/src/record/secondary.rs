@@ -1,4 +1,4 @@
-//! What a row type says about its secondary indexes.
+//! Declarations of a row type's secondary indexes.
 
 #![forbid(unsafe_code)]
 

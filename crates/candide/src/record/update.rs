@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// What an operation does to its words.
+/// The effect of an operation on its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Replaces them.
@@ -101,7 +101,7 @@ impl Op {
         self.code == Code::Delete
     }
 
-    /// Between which words of a unit, which has so many, those lie that it changes.
+    /// Returns the bounds between which the words of a unit lie that it changes.
     #[inline]
     pub(crate) fn changed(&self, unit_words: usize) -> (u16, u16) {
         if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
@@ -134,7 +134,7 @@ impl Op {
             Code::Min => old.min(operand),
             Code::User | Code::Delete => unreachable!("neither computes one word"),
         };
-        // Guards first: who asks for at least nothing of an unsigned column means what is below its
+        // Guards first: a guard of at least zero on an unsigned column means what is below its
         // range, too.
         if self.at_least && new < self.widen(operands[1])
             || self.at_most && new > self.widen(operands[2])
@@ -180,7 +180,7 @@ pub struct Arithmetic {
     pub(crate) at_most: Option<u64>,
 }
 
-/// A commit-time update: blind, so that it conflicts with nobody who does not look.
+/// A commit-time update: blind, so that it conflicts only with transactions that read.
 ///
 /// Column updates, made by [`Column::set`], [`Column::add`] and their like, and tuples of updates.
 /// A user's own computation is an [`Updater`].
@@ -414,19 +414,18 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
 
     /// Whether `apply` succeeds on every value: it neither refuses nor panics. Then
     /// [`Mvto`](crate::Mvto) may put it off, as it does with updates of columns that cannot fail:
-    /// the transaction commits without a look at the row, and whoever needs the row next applies
-    /// it. There has to be room for that: a value of 8 bytes beside a group of as many is put off,
-    /// one of 48 beside a group of 40.
+    /// the transaction commits without a look at the row, and the transaction that needs the row
+    /// next applies it. There has to be room for that: a value of 8 bytes beside a group of as many
+    /// is put off, one of 48 beside a group of 40.
     ///
-    /// An updater that fails all the same is an error in the program. If its transaction can still
-    /// be told, that ends in a panic, without effect: under all other protocols, and also under
+    /// An updater that fails nevertheless is an error in the program. If its transaction has not
+    /// committed, it ends in a panic, without effect: under all other protocols, and also under
     /// `Mvto` if it reads what it has updated, does something else to the same group that may fail,
     /// has inserted or put the row itself, or ends in an error of its closure; if there was no
     /// room; or if many updates of the row have been put off already. Otherwise the transaction has
-    /// committed, and nobody is left to tell. Then the panic hook reports the panic, on the thread
-    /// that has come to apply the updater, which goes on undisturbed; and the row is as if this
-    /// update had not been made, and all others had. The hook must not use the database, no more
-    /// than the updater.
+    /// committed. Then the panic hook reports the panic, on the thread that has come to apply the
+    /// updater, which goes on undisturbed; and the row is as if this update had not been made, and
+    /// all others had. The hook must not use the database, no more than the updater.
     const TOTAL: bool = false;
 
     /// Returns the columns it reads and writes.
@@ -529,7 +528,7 @@ impl UserUpdate {
     ///
     /// # Safety
     /// [`UserUpdate::write`] has written `head` and what comes first in `words`, of an updater of
-    /// this unit, and nobody writes these words meanwhile, as for [`read_as_is`].
+    /// this unit, and no thread writes these words meanwhile, as for [`read_as_is`].
     pub(super) unsafe fn read<'a>(
         head: u64,
         words: &'a [AtomicU64],
@@ -540,7 +539,7 @@ impl UserUpdate {
         let (own, behind) = words.split_at(usize::from(value_words));
         let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
         for (value, word) in value.iter_mut().zip(own) {
-            // SAFETY: nobody writes these words, by this function's contract.
+            // SAFETY: no thread writes these words, by this function's contract.
             *value = unsafe { read_as_is(word) };
         }
         let run = std::ptr::with_exposed_provenance::<()>((head >> ADDRESS_SHIFT) as usize);
