@@ -48,12 +48,12 @@ pub enum Abort {
     MemoryLimit,
     /// Refusal: the table belongs to another database than the transaction.
     ForeignTable,
-    /// Refusal: inside a transaction, what would wait for that very transaction to end, or for the
-    /// session that it uses: `Database::run` on the same thread and database; under protocols that
-    /// run one transaction at a time whatever takes one, and a transaction on another such database
-    /// that waits, itself or through others, for this thread's; and another session's transaction
-    /// that wants a row which the first one has read for update, or has to give way to that after
-    /// its 32 conflicts.
+    /// Refusal: inside a transaction, a call that would wait for that very transaction to end, or
+    /// for the session that it uses: `Database::run` on the same thread and database; under
+    /// protocols that run one transaction at a time any call that runs one, and a transaction on
+    /// another such database that waits, itself or through others, for this thread's; and another
+    /// session's transaction that wants a row which the first one has read for update, or has to
+    /// give way to that after its 32 conflicts.
     Nested,
     /// Refusal: the transaction only reads, now or in a snapshot.
     ReadOnly,
@@ -188,12 +188,12 @@ pub enum Error {
         /// The limit in bytes.
         limit_bytes: usize,
     },
-    /// The protocol draws no timestamps, or not from there.
+    /// The protocol draws no timestamps, or not from this source.
     /// [`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS) says what it can.
     Timestamps {
         /// The protocol's name.
         protocol: &'static str,
-        /// Where they should have come from.
+        /// The source that was asked for.
         wanted: Timestamps,
     },
     /// The protocol allows one session at a time, and one exists. Drop it first, or choose another

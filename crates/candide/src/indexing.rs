@@ -100,7 +100,8 @@ pub(crate) fn drop_made<P: Protocol>(
     inner.engine.epochs.wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
     if !mutant(Mutant::DroppedAtOnce) {
-        // And one that has been refused by it, with a transaction that takes the reason away.
+        // A transaction that it has refused must likewise conflict with one that removes the
+        // reason.
         inner.engine.epochs.wait_for_others()?;
     }
     work.part_from(&mut session, index)?;
@@ -140,7 +141,7 @@ impl<P: Protocol> Work<'_, P> {
             if is_right { Ok(()) } else { state.delete_unit(tx.engine, at) }
         })?;
         if index.unique {
-            // What is there from now on is right, and so is a refusal because of it.
+            // Entries are right from now on, and so are refusals because of them.
             index.right_since.store(self.time_of(session, index), Ordering::Relaxed);
             core.indexes.set(index, Stage::Enforced, true);
             self.inner.engine.epochs.wait_for_others()?;
@@ -162,9 +163,8 @@ impl<P: Protocol> Work<'_, P> {
         seen.max(P::time(&self.inner.engine.clock))
     }
 
-    /// Where time is in the data, sees to it that transactions that will not keep an index any more
-    /// come after all that it has shown to others: all rows, and all keys without one, are seen up
-    /// to then.
+    /// Where time is in the data, makes transactions that no longer keep an index come after all
+    /// that it has shown to others: all rows, and all keys without one, are seen up to then.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
         if time == 0 || mutant(Mutant::PartedAtOnce) {
@@ -179,18 +179,17 @@ impl<P: Protocol> Work<'_, P> {
         })
     }
 
-    /// Removes all entries of an index that is not kept any more, as far as that is possible.
+    /// Removes all entries of an index that is not kept any more, as far as possible.
     fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
         if self.inner.engine.epochs.wait_for_others().is_ok() {
-            // What is left would be looked over, and removed, if an index of this name were made
-            // again.
+            // Entries that stay are removed if an index of this name is made again.
             let _ = self.each_batch(session, index, &index.entries, &|tx, state, entry| {
                 state.delete_unit(tx.engine, index.entries.layout.at(entry, Unit::ROW))
             });
         }
     }
 
-    /// Calls `each` with every record of the table, or of the index, that was linked in the
+    /// Calls `each` with every record of the table, or of the index, that was linked at the
     /// beginning, a few in each transaction.
     fn each_batch(
         &self,

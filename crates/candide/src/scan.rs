@@ -34,7 +34,7 @@ pub struct Scan<'t, R: Record, P: Protocol, Pr> {
     way: Way,
 }
 
-/// Where a scan is.
+/// The position of a scan.
 #[derive(Debug)]
 pub(crate) struct Way {
     /// None if it is over.
@@ -86,7 +86,8 @@ impl Way {
         self.mark
     }
 
-    /// Gives nothing more, no error either but this one: a loop that skips errors has to end.
+    /// Ends the way with this error, after which it gives nothing: a loop that skips errors has to
+    /// end.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self) -> Option<Abort> {
@@ -95,7 +96,7 @@ impl Way {
         self.failed.take()
     }
 
-    /// Takes note of what it has failed by.
+    /// Notes the error by which it has failed.
     #[cold]
     pub(crate) fn fail(&mut self, abort: Abort) {
         self.failed = Some(abort);
@@ -119,7 +120,7 @@ impl Way {
         }
     }
 
-    /// As [`Way::next`]; what it fails by is noted, so that what it gives is one word.
+    /// As [`Way::next`]; an error is noted, so that the result is one word.
     #[inline(always)]
     fn step<P: Protocol>(
         &mut self,
@@ -139,7 +140,7 @@ impl Way {
         Some(record)
     }
 
-    /// Takes note of a record that it gives.
+    /// Notes a record that it gives.
     #[inline(always)]
     fn note<P: Protocol>(
         &mut self,
@@ -226,7 +227,8 @@ impl Way {
         });
     }
 
-    /// Goes on to the next row, as [`Scan`] does, and has `copy` copy what is in these units of it.
+    /// Goes on to the next row, as [`Scan`] does, and calls `copy` with the words of these units of
+    /// it.
     pub(crate) fn next_row<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -349,7 +351,7 @@ impl Way {
         if let Some(last) = self.last {
             *near = edge(last, false);
         }
-        // What waits was at hand.
+        // The records that wait were at hand.
         let at_hand = self.waiting.first().copied().or_else(|| Cursor::last_at_hand(&self.cursor));
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
@@ -378,8 +380,8 @@ impl Way {
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns all rows, in the order of their keys if the table is ordered, otherwise in none.
     ///
-    /// As in any transaction nothing of what it goes through may have changed when it commits, so
-    /// for a large table under load this is not the way to look at everything.
+    /// The transaction commits only if nothing it has gone through has changed, so this does not
+    /// suit a large table under load.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -495,7 +497,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// Goes on with a record of several units, or as [`Way::go_on`]. Given nothing that a step
+    /// Goes on with a record of several units, or as [`Way::go_on`]. Takes nothing that a step
     /// finds by itself, so that a simple one is short.
     #[inline(never)]
     fn go_on(&mut self, record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {

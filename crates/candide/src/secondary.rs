@@ -27,9 +27,9 @@ use std::marker::PhantomData;
 /// transactions run ([`Table::create_index`]).
 ///
 /// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with
-/// [`Abort::NoIndex`]; should an index of the same name, columns and kind be made again, that one
-/// is meant. Its other errors are [those of every operation](Table#errors-of-every-operation) of a
-/// table.
+/// [`Abort::NoIndex`]; if an index of the same name, columns and kind is made again, the handle
+/// means that one. Its other errors are [those of every operation](Table#errors-of-every-operation)
+/// of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
@@ -153,8 +153,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
     }
 
-    /// Returns the entries of a range of keys, whose words a unique index's entries have, and
-    /// others' begin with.
+    /// Returns the entries of a range of keys, whose words are those of a unique index's entries,
+    /// and the first ones of another's.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
         range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
@@ -386,7 +386,7 @@ impl IndexOptions<Hashed> {
 }
 
 impl<I> IndexOptions<I> {
-    /// Lets no two rows have the same key.
+    /// Allows no two rows with the same key.
     #[must_use]
     pub fn unique(self) -> IndexOptions<I> {
         IndexOptions { unique: true, ..self }

@@ -1,4 +1,4 @@
-//! Sessions: how a thread runs transactions.
+//! Sessions, by which threads run transactions.
 
 #![forbid(unsafe_code)]
 
@@ -102,7 +102,7 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
-    /// As [`Session::run`], for what takes long in any case: all such closures share this code.
+    /// Runs a transaction that takes long in any case: all such closures share this code.
     #[inline(never)]
     pub(crate) fn run_body(
         &mut self,
@@ -122,7 +122,7 @@ impl<P: Protocol> Session<P> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
-    /// Reads a unit without the rest of a transaction, if that will do; see [`Core::read_alone`].
+    /// Reads a unit without the rest of a transaction, if that suffices; see [`Core::read_alone`].
     #[inline(always)]
     pub(crate) fn read_alone(
         &mut self,
@@ -165,7 +165,7 @@ impl<P: Protocol> Session<P> {
         nodes.max(units)
     }
 
-    /// Has the nodes of a table's index seen up to a time; says whether one was not yet.
+    /// Marks the nodes of a table's index as seen up to a time; returns whether one was not yet.
     pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
         let clock = &self.inner.clone().engine.clock;
         let mut any = false;
@@ -235,8 +235,9 @@ impl<P: Protocol> Session<P> {
         self.core.public.counters.read()
     }
 
-    /// Where the session's last conflict was, in whichever transaction; `None` if it never had one.
-    /// While a transaction runs, [`Tx::last_conflict`] says what ended its attempt before.
+    /// Returns where the session's last conflict was, in any of its transactions; `None` if it
+    /// never had one. While a transaction runs, [`Tx::last_conflict`] says what ended its attempt
+    /// before.
     pub fn last_conflict(&self) -> Option<Conflict> {
         let note = self.core.state.borrow().last_conflict?;
         Some(Conflict::named(&self.inner.engine, note))
@@ -285,7 +286,7 @@ struct Entry {
 /// The sessions a thread keeps, by the numbers of the databases.
 struct List {
     entries: BTreeMap<u64, Entry>,
-    /// Up to which database those that are gone have been looked for.
+    /// The number of the last database that the search for dropped ones has reached.
     looked_to: u64,
 }
 

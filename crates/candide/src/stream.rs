@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"candide\x03");
-/// How streams without texts of fields begin.
+/// The first word of streams without texts of fields.
 const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
 /// The longest texts of fields, all together: more than any row type has.
 const FIELD_BYTES_MAX: u64 = 1 << 24;
@@ -131,8 +131,8 @@ fn read_word(from: &mut dyn Read) -> io::Result<u64> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Writes all rows to a stream, in no particular order; gives their number. No transaction may
-    /// run meanwhile.
+    /// Writes all rows to a stream, in no particular order; returns their number. No transaction
+    /// may run meanwhile.
     ///
     /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones
     /// of them.
@@ -163,8 +163,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts the rows of a stream that [`Table::export`] has written, in the format described
-    /// there; gives their number. They are inserted in many transactions, each piece of the stream
-    /// after its checksum has been found right.
+    /// there; returns their number. They are inserted in many transactions, each piece of the
+    /// stream after its checksum has been found right.
     ///
     /// The stream is read in pieces of some kilobytes and single words between them; a
     /// [`BufReader`](std::io::BufReader) makes large ones of all.
@@ -208,8 +208,8 @@ impl Shape {
         Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
     }
 
-    /// Says which field of a stream differs first from those of the row type, if that can be told
-    /// by their texts.
+    /// Returns which field of a stream differs first from those of the row type, if that can be
+    /// told by their texts.
     fn difference(&self, found: &str) -> Option<String> {
         let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
         if found.is_empty() || wanted.is_empty() {
@@ -283,11 +283,10 @@ fn export<P: Protocol>(
     Ok(total)
 }
 
-/// A function that inserts the rows of which it is given the words.
+/// A function that inserts the row with these words.
 type InsertWords<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + 'a;
 
-/// Reads what [`export`] has written, and has `insert` insert the rows of each piece, of which it
-/// is given the words.
+/// Reads what [`export`] has written, and calls `insert` with the words of the rows of each piece.
 fn import<P: Protocol>(
     inner: &Arc<Inner<P>>,
     shape: &Shape,
@@ -315,7 +314,7 @@ fn import<P: Protocol>(
     }
 }
 
-/// Reads the beginning of a stream, which is to be one of such rows.
+/// Reads the beginning of a stream, which has to be of rows of this shape.
 fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     let mut head = Vec::new();
     read_words(from, 4, &mut head)?;

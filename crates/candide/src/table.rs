@@ -27,8 +27,8 @@ use std::sync::Arc;
 /// * conflicts, which `?` passes on to [`run`](crate::Session::run);
 /// * [`Abort::ForeignTable`] if transaction and table are not of the same database;
 /// * where it reads columns that the transaction has updated, [`Abort::Guard`] or
-///   [`Abort::Overflow`] if that update fails; from then on every operation may give this, since it
-///   is what the transaction ends in;
+///   [`Abort::Overflow`] if that update fails; from then on every operation may give this, since
+///   the transaction ends in it;
 /// * where it writes or locks, [`Abort::ReadOnly`] if the transaction [only
 ///   reads](crate::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
 ///   [limit](crate::Builder::memory_limit) leaves no room for a record, an entry of an index, or a
@@ -70,16 +70,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.core.records.reserved_bytes() + self.core.version_bytes() + self.core.index.bytes()
     }
 
-    /// About how many rows there are: how many keys the index holds, which include those of inserts
-    /// under way and those deleted in the last few milliseconds. Exact once no transaction has run
-    /// for a while.
+    /// Returns about how many rows there are: the number of keys that the index holds, with those
+    /// of inserts under way and those deleted in the last few milliseconds. Exact once no
+    /// transaction has run for a while.
     pub fn len_estimate(&self) -> u64 {
         self.core.linked.sum()
     }
 
     /// Returns a handle on the place of a key: operations through it look nothing up again.
     ///
-    /// Finding observes nothing; whether the row exists is what the operations on it say.
+    /// Finding observes nothing; the operations on it say whether the row exists.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -89,9 +89,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Row { table: self, tx, key: *key, found })
     }
 
-    /// Handles on the places of many keys, whose cache misses overlap: in a hash table all buckets
-    /// are asked for at once, then all records; in an ordered one the lookups go down a node each
-    /// in turn.
+    /// Returns handles on the places of many keys, whose cache misses overlap: in a hash table all
+    /// buckets are prefetched at once, then all records; in an ordered one the lookups go down a
+    /// node each in turn.
     ///
     /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them
     /// is read.
@@ -228,10 +228,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// The locks are given back when the attempt ends, however it does: by a commit (whether or not
     /// it wrote the row), an error or panic of the closure, a conflict. A row that is not there is
-    /// observed like by `get`, and not locked; nor are groups of which the transaction itself has
-    /// set every column, which it locks at commit. Waiting is bounded, so transactions that lock
-    /// rows in opposite orders do not stop each other for ever: one meets a conflict, gives back
-    /// what it has, and runs again.
+    /// observed as by `get`, and not locked; nor are groups of which the transaction itself has set
+    /// every column, which it locks at commit. Waiting is bounded, so transactions that lock rows
+    /// in opposite orders do not stop each other for ever: one meets a conflict, gives back what it
+    /// has, and runs again.
     ///
     /// A closure that holds a row and then waits for a writer of that row (another session's
     /// transaction, run inside the closure, or another thread) waits for ever, unless the other has
@@ -291,8 +291,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
 
-    /// Inserts rows, one after another; in an ordered table, rows whose keys are neighbours without
-    /// searching anew.
+    /// Inserts rows, one after another; in an ordered table without a new search for keys that are
+    /// neighbours.
     ///
     /// # Errors
     /// As [`Table::insert`], for the first row that is refused. A closure that goes on after an
@@ -312,7 +312,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts a row, if possible where the last one was linked, unless there is one with its key;
-    /// says whether it did.
+    /// returns whether it did.
     fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
@@ -327,7 +327,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.insert_at(tx, state, home, row)
     }
 
-    /// Inserts a row unless there is one with this key; says whether it did.
+    /// Inserts a row unless there is one with this key; returns whether it did.
     ///
     /// # Errors
     /// [`Abort::NotUnique`] if a unique index has another row with the same key,
@@ -338,7 +338,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.insert_at(tx, state, home, &row)
     }
 
-    /// Inserts a row in its record unless it is there; says whether it did.
+    /// Inserts a row in its record unless it is there; returns whether it did.
     #[inline(always)]
     fn insert_at(
         &self,
@@ -369,7 +369,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
-    /// Stages the entries of a row that seems not to be there; says whether it is not.
+    /// Stages the entries of a row that seems not to be there; returns whether it is not.
     #[inline(never)]
     fn enter_unless_there(
         &self,
@@ -399,8 +399,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
     }
 
-    /// Inserts `row` if there is none with its key, otherwise applies `update` to the one there is;
-    /// says whether it inserted.
+    /// Inserts `row` if there is none with its key, otherwise applies `update` to the existing one;
+    /// returns whether it inserted.
     ///
     /// # Errors
     /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
@@ -418,8 +418,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if
     /// [`Table::create_index`] has made an index of one of the columns. A failed guard or an
     /// overflow shows when the transaction reads the row's group again or commits. Under protocols
-    /// with versions [`Abort::MemoryLimit`], if there is no room for one: then that is what the
-    /// transaction ends in, whatever the closure makes of it.
+    /// with versions [`Abort::MemoryLimit`], if there is no room for one: then the transaction ends
+    /// in that, whatever the closure does with it.
     #[inline]
     pub fn update(
         &self,
@@ -430,7 +430,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update(update)
     }
 
-    /// As [`Table::update`], if there is a row with this key; says whether there is.
+    /// As [`Table::update`], if there is a row with this key; returns whether there is.
     ///
     /// # Errors
     /// As [`Table::update`], but for [`Abort::NotFound`].
@@ -459,8 +459,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update_with(updater)
     }
 
-    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change`
-    /// gives. This is the way to change columns that indexes keep.
+    /// Reads columns of a row, lets `change` change them, and writes them back; returns what
+    /// `change` returns. This is the way to change columns that indexes keep.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index
@@ -505,7 +505,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.delete()
     }
 
-    /// Deletes a row if there is one with this key; says whether there was.
+    /// Deletes a row if there is one with this key; returns whether there was.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -522,7 +522,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Calls `each` with every row, in no particular order, reading records directly instead of by
-    /// key; gives their number. Meant for checks: it agrees with what transactions see only while
+    /// key; returns their number. Meant for checks: it agrees with what transactions see only while
     /// none runs.
     ///
     /// # Errors
@@ -743,7 +743,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         &self.key
     }
 
-    /// Asks the processor to bring columns nearer that are about to be read or updated.
+    /// Prefetches columns that are about to be read or updated.
     #[inline(always)]
     pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
         let Found::Record(record) = self.found else { return };
@@ -905,7 +905,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                     projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
                 };
                 let Stager { state, engine, record, .. } = stager;
-                // What the user's code has done to the value may include removing its row.
+                // The user's code may have removed the row.
                 state.change_row(engine, core, (*record, true), assign)?;
             }
             projection.assign(&self.key, &value, stager)

@@ -35,7 +35,7 @@ pub(crate) struct Attic {
 }
 
 impl Attic {
-    /// One beside an index, with nodes from the same slab.
+    /// Makes one beside an index, with nodes from the same slab.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node.
@@ -54,7 +54,7 @@ impl Attic {
     }
 
     /// Puts a record here, which the caller is going to take out of the table's index, unless there
-    /// is no room for it; says whether it did. The caller is pinned.
+    /// is no room for it; returns whether it did. The caller is pinned.
     pub(crate) fn enter(
         &self,
         record: RecordAt,
@@ -87,8 +87,8 @@ impl Attic {
     }
 
     /// Adds the records of a range that are wanted, in this direction, up to the end or as many as
-    /// are looked at together; says whether it was to the end. The caller is pinned, and has looked
-    /// through the range in the table's index.
+    /// are looked at together; returns whether it reached the end. The caller is pinned, and has
+    /// looked through the range in the table's index.
     pub(crate) fn list(
         &self,
         range: WordRange,

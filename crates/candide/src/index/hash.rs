@@ -159,7 +159,7 @@ impl Drop for RetiredArray {
     }
 }
 
-/// The way through the buckets of an index.
+/// A cursor through the buckets of an index.
 #[derive(Debug)]
 pub(crate) struct BucketCursor {
     /// The address of the array that was current in the beginning.
@@ -333,8 +333,8 @@ impl HashIndex {
     /// Returns the record that probably belongs to this hash, if there is one; looks at one line of
     /// one bucket.
     ///
-    /// Without a branch on what the slots hold: a wrong guess would keep the processor from the
-    /// next key's misses until this one's have arrived.
+    /// There is no branch on what the slots hold: a misprediction would delay the next key's misses
+    /// until this one's have arrived.
     #[inline(always)]
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
@@ -351,7 +351,7 @@ impl HashIndex {
                 likely,
             )
         };
-        // Apart, so that what protocols really keep there needs no loop.
+        // Apart, so that the usual numbers of words need no loop.
         let likely = match self.node_words {
             0 => (1..OVERFLOW).fold(0, pick),
             2 => (3..OVERFLOW).fold(0, pick),
@@ -507,7 +507,7 @@ impl HashIndex {
         unlock_bucket(node, raised);
     }
 
-    /// Calls `each` with every occupied slot of a bucket until it returns true; says whether it
+    /// Calls `each` with every occupied slot of a bucket until it returns true; returns whether it
     /// did.
     fn each_slot(&self, node: NodeAt, mut each: impl FnMut(NodeAt, usize, u64) -> bool) -> bool {
         let (mut line, mut first) = (node, 1 + self.node_words);
@@ -647,7 +647,7 @@ impl HashIndex {
         let mut result = Ok(());
         let mut move_one = |bucket: usize| match self.move_bucket(array, next, bucket, supplies) {
             Ok(done) => moved += usize::from(done),
-            // What has been moved still counts.
+            // Buckets moved so far still count.
             Err(refused) => result = Err(refused),
         };
         move_one(own);

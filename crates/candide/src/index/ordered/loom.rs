@@ -99,7 +99,7 @@ impl Rows {
     }
 }
 
-/// Runs one thing beside another.
+/// Runs two closures concurrently.
 fn beside(
     rows: &Arc<Rows>,
     first: impl FnOnce(&Rows) + Send + 'static,
@@ -128,8 +128,8 @@ fn loom_ordered_insert_against_find() {
     });
 }
 
-/// One misses a key and commits on that; the other links the key. Either the version tells, or the
-/// other comes later.
+/// A reader misses a key and commits on that; a writer links the key. Either the version tells, or
+/// the writer comes later.
 #[test]
 fn loom_ordered_absence_against_insert() {
     explore(4, || {
@@ -249,7 +249,7 @@ fn loom_ordered_run_against_find() {
     });
 }
 
-/// Others come and go where keys are linked one beside the other.
+/// Other keys are linked and unlinked where keys are linked one beside the other.
 #[test]
 fn loom_ordered_run_against_insert_and_removal() {
     explore(2, || {
