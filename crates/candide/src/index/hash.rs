@@ -698,8 +698,8 @@ impl HashIndex {
             Cache::of(caches, &self.lines).make_ready(&self.lines, lines, true)?;
         };
         if self.node_words > 0 {
-            // An absent reader raises the bucket's timestamp and then looks at the version; we lock
-            // and then copy.
+            // An absent reader raises the bucket's timestamp and then looks at the version; this
+            // thread locks and then copies.
             crate::sync::full_fence();
         }
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
@@ -909,7 +909,8 @@ fn unlock_bucket(node: NodeAt, version: u64) {
 fn lock_bucket(node: NodeAt) -> Option<u64> {
     let version = node.word(0).load(Ordering::Relaxed);
     let locked = NodeAt::is_stable(version)
-        // Acquire pairs with the Release that unlocked (E9): we see the last holder's slots.
+        // Acquire pairs with the Release that unlocked (E9): this thread sees the last holder's
+        // slots.
         && node.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
     locked.then_some(version)
 }

@@ -1,4 +1,4 @@
-//! Columns, and projections: what a read asks for, as a value.
+//! Columns, and projections: the columns of a read, as a value.
 
 #![forbid(unsafe_code)]
 
@@ -42,7 +42,7 @@ impl ColumnKind for Indexed {
     const INDEXED: bool = true;
 }
 
-/// Where a column of `R` with values of type `T` lies.
+/// The place of a column of `R` with values of type `T`.
 ///
 /// A constant of this type is the way to name a column: it is a projection, makes updates
 /// ([`Column::set`], [`Column::add`], …) unless it is [`Indexed`], and puts values into rows.
@@ -118,7 +118,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where each group begins among the words of a row.
     const STARTS: &'static [u16; GROUPS_MAX] = &starts_of(R::GROUPS);
 
-    /// Where the column begins among the words of a row.
+    /// Returns where the column begins among the words of a row.
     #[inline(always)]
     fn word_in_row(&self) -> usize {
         let start = if R::GROUPS.len() > 1 {
@@ -163,7 +163,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
 }
 
 impl<R: Record, T: Field, A: ColumnKind, const N: usize> Column<R, [T; N], A> {
-    /// Element `index` of the array, as a column.
+    /// Returns element `index` of the array, as a column.
     ///
     /// # Panics
     /// If there is no such element; in a constant, that is an error of compilation.
@@ -242,7 +242,7 @@ impl<R, T, A> Column<R, T, A> {
 #[derive(Debug, Clone, Copy)]
 pub struct Whole;
 
-/// Where a column's words go.
+/// The place of a column's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub(crate) group: u8,
@@ -269,8 +269,8 @@ impl Place {
 /// [`Whole`] rows.
 ///
 /// Which groups it touches is known before anything is loaded; exactly those are observed. The
-/// trait cannot be implemented outside this crate; its hidden methods are how a table copies words
-/// and makes values of them.
+/// trait cannot be implemented outside this crate; by its hidden methods a table copies words and
+/// makes values of them.
 pub trait Projection<R: Record>: Copy + private::Sealed {
     /// The value that the read gives.
     type Value;
@@ -284,7 +284,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const INDEXED: bool;
 
-    /// How many columns it names; a whole row is one.
+    /// The number of columns it names; a whole row is one.
     #[doc(hidden)]
     const COLUMNS: usize;
 
@@ -355,8 +355,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where the column's words go.
     #[doc(hidden)]
     pub const fn place(&self) -> Place {
-        // Derived code packs columns, and has not been asked whether they lie in a group of the
-        // row.
+        // Derived code packs columns without a check that they lie in a group of the row.
         let (group, end) = (self.group as usize, self.word as usize + T::WORDS);
         assert!(
             group < R::GROUPS.len() && end <= R::GROUPS[group].words,

@@ -5,8 +5,8 @@
 use super::schema::hash_numbers;
 use std::fmt;
 
-/// Words on their way from a record to a value. A buffer may hold anything, torn words included; a
-/// value is made of it only once the protocol has said that the words belong together.
+/// Words copied from a record, to make a value of. A buffer may hold anything, torn words included;
+/// a value is made of it only once the protocol has found that the words belong together.
 pub trait Buffer: Copy {
     /// A buffer of zeros.
     const ZERO: Self;
@@ -60,7 +60,7 @@ pub trait Field: Copy + Send + Sync + 'static {
     const BITS: u32;
     /// Size in words.
     const WORDS: usize = Self::BITS.div_ceil(64) as usize;
-    /// Of numbers: whether the type has negative values.
+    /// Whether a number type has negative values.
     const SIGNED: bool = false;
     /// A number that differs between types that lie differently in their words, even in as many
     /// bits: a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
@@ -69,7 +69,7 @@ pub trait Field: Copy + Send + Sync + 'static {
     /// Holds the field's words until they are known to belong together.
     type Buffer: Buffer;
 
-    /// Word `index` of the value; bits beyond [`Field::BITS`] are zero.
+    /// Returns word `index` of the value; bits beyond [`Field::BITS`] are zero.
     fn word(&self, index: usize) -> u64;
 
     /// Returns the value whose words the buffer holds.
@@ -199,7 +199,7 @@ pub(crate) const fn mask_of<T: Field>() -> u64 {
     if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX }
 }
 
-/// The words of an option on their way. Whether there is a value decides if one is made.
+/// The buffer of an option. A value is made of it only if the option has one.
 #[derive(Clone, Copy)]
 pub struct OptionBuffer<T: Field> {
     present: bool,
@@ -222,8 +222,8 @@ impl<T: Field> Buffer for OptionBuffer<T> {
     }
 }
 
-/// A value of less than a word is moved up by one bit, which says that there is one; before a
-/// larger value is a word that says so. Without a value, all bits are zero.
+/// A value of less than a word is shifted up by one bit, which says that there is one; a larger
+/// value follows a word that says so. Without a value, all bits are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
@@ -260,7 +260,7 @@ pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
     }
 }
 
-/// The words of an array on their way, as those of its elements.
+/// The buffer of an array: those of its elements.
 #[derive(Clone, Copy)]
 pub struct ArrayBuffer<T: Field, const N: usize>([T::Buffer; N]);
 
@@ -371,7 +371,7 @@ fn put_bytes(bytes: &mut [u8], index: usize, word: u64) {
     }
 }
 
-/// Word `index` of `bytes`, with zeros beyond their end.
+/// Returns word `index` of `bytes`, with zeros beyond their end.
 #[inline(always)]
 fn take_bytes(bytes: &[u8], index: usize) -> u64 {
     let rest = bytes.get(index * 8..).unwrap_or(&[]);

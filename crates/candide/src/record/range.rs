@@ -7,8 +7,7 @@ use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
 };
 
-/// Words of a key that its edge has in itself. Scans are made of edges and moved about, so these
-/// are few.
+/// Words of a key that its edge holds inline. Scans hold edges and are moved, so these are few.
 const FEW: usize = 8;
 
 /// One end of a range of keys.
@@ -92,7 +91,7 @@ impl WordRange {
     /// Returns the keys of `count` words that begin with a key of this range.
     pub(crate) fn of_longer_keys(&self, count: usize) -> WordRange {
         let longer = |edge: &Edge, rest| Edge::at(edge.words(), count, rest, edge.included);
-        // What begins with an excluded key is excluded, with an included one included.
+        // Keys that begin with an excluded key are excluded, with an included one included.
         let (behind, before) = (u64::MAX, 0);
         WordRange {
             lower: longer(&self.lower, if self.lower.included { before } else { behind }),
@@ -148,7 +147,7 @@ fn refuse_words(range: &WordRange, count: usize) -> ! {
     )
 }
 
-/// A range of keys of type `K`: what scans take.
+/// A range of keys of type `K`, as scans take it.
 ///
 /// The ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …) and [`Prefix`].
 pub trait KeyRange<K: Key> {
@@ -229,7 +228,7 @@ tuple_prefixes! {
 /// `lowest` is the least that the last word of such a key can be.
 fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
     if bytes.len() > capacity {
-        // Nothing can begin so; a range that is empty whatever the table holds.
+        // No key begins so; a range that is empty whatever the table holds.
         let nothing = |rest| Edge::at(&[], count, rest, false);
         return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
     }

@@ -26,8 +26,8 @@ impl Group {
 /// `#[derive(Record)]`.
 ///
 /// By hand, it looks as follows. The columns outside the key lie in the words of their groups,
-/// group after group; where exactly, the [`Column`](super::Column) constants say. `store` and
-/// `load` are those constants' business too:
+/// group after group; the [`Column`](super::Column) constants say where exactly. `store` and `load`
+/// are those constants' business too:
 ///
 /// ```
 /// use candide::{Column, Group, Hashed, Record};
@@ -80,7 +80,7 @@ impl Group {
 pub trait Record: Copy + Send + Sync + 'static {
     /// The primary key.
     type Key: Key;
-    /// How tables of this type find rows by their primary key: [`Hashed`](super::Hashed) or
+    /// The kind of index by which tables find rows of this type: [`Hashed`](super::Hashed) or
     /// [`Ordered`](super::Ordered).
     type Index: IndexKind;
     /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
@@ -92,16 +92,16 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
     /// A number that tells row types apart that are stored differently, and is the same in every
-    /// build: what import compares. The default knows the widths of the key's words and the groups;
-    /// a derived one the names of fields, groups and types, as they are written, the widths, and
-    /// how the type of each column lies in words. What the bits mean it does not know: variants of
-    /// an enum that change places, or one more that needs no further bit, go unnoticed, and so does
+    /// build: import compares it. The default knows the widths of the key's words and the groups; a
+    /// derived one the names of fields, groups and types, as they are written, the widths, and how
+    /// the type of each column lies in words. It does not know what the bits mean: variants of an
+    /// enum that change places, or one more that needs no further bit, go unnoticed, and so does
     /// another type of the same name that lies as the first did.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
     /// The fields, a text for each: its name, a colon, its type, and its group or that it is of the
     /// key. An export keeps them, so that an import which is refused because of [`Record::SCHEMA`]
-    /// can say which field differs; nothing else rests on them.
+    /// can say which field differs; they have no other use.
     const FIELDS: &'static [&'static str] = &[];
 
     /// Returns the row's key.
@@ -160,7 +160,7 @@ impl Group {
 /// The first value of hashes.
 const HASH_SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a of one byte; or of a number, as if it were one.
+/// Adds a byte to an FNV-1a hash; or a number, as if it were a byte.
 const fn mix(hash: u64, number: u64) -> u64 {
     (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3)
 }

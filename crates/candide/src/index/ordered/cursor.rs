@@ -125,7 +125,7 @@ struct Values {
 }
 
 impl Values {
-    /// Has the records of a layer come next, if it is one leaf of nothing else: its version.
+    /// Puts the records of a layer next, if it is one leaf of nothing else; returns its version.
     #[inline(always)]
     fn insert_twig<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
         let version = root.stable();
@@ -160,7 +160,7 @@ impl Values {
         Some(version)
     }
 
-    /// Goes on behind a twig that is over; says whether there was one.
+    /// Goes on behind a twig that is over; returns whether there was one.
     fn leave_twig(&mut self) -> bool {
         let is_twig = self.next >= ROOM;
         if is_twig {
@@ -169,12 +169,12 @@ impl Values {
         is_twig
     }
 
-    /// Lets go of them.
+    /// Drops the values.
     fn clear(&mut self) {
         (self.next, self.count, self.words[0]) = (0, 0, 0);
     }
 
-    /// Those that are left, up to the first that is no record.
+    /// Returns the values that are left, up to the first that is no record.
     #[inline(always)]
     fn records(&self) -> impl Iterator<Item = RecordAt> {
         self.words
@@ -211,8 +211,8 @@ impl Parent {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
     }
 
-    /// Asks for what comes next: for the next leaf; or, if that has been asked for at the leaf
-    /// before, for its records and the leaf behind it.
+    /// Prefetches the next leaf; or, if that was done at the leaf before, its records and the leaf
+    /// behind it.
     #[inline(always)]
     fn prefetch_next<const FORWARD: bool>(mut self, is_at_hand: bool) {
         let Some(rank) = self.next_rank::<FORWARD>() else { return };
@@ -220,8 +220,8 @@ impl Parent {
         if !is_at_hand {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
-            // T5: it was the next leaf when the parent was of this version, which is good enough
-            // for a guess.
+            // T5: it was the next leaf when the parent was of this version, which is enough for a
+            // prefetch.
             Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
@@ -230,7 +230,7 @@ impl Parent {
         }
     }
 
-    /// Child `rank`, if it is a leaf, and the node is still of its version.
+    /// Returns child `rank`, if it is a leaf, and the node is still of its version.
     #[inline(always)]
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
@@ -261,8 +261,8 @@ impl Trail for Option<Parent> {
     }
 }
 
-/// A cursor's place in one layer. Kept small: where layers have few keys, it is put aside and taken
-/// up again for every other row.
+/// A cursor's place in one layer. Kept small: where layers have few keys, it is stored and restored
+/// for every other row.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,
@@ -287,12 +287,11 @@ struct Frame {
 pub(crate) struct Cursor {
     range: WordRange,
     direction: Direction,
-    /// What the current leaf has in the range.
+    /// The values of the current leaf in the range.
     hand: Values,
     /// The layer that the cursor is in.
     frame: Option<Frame>,
-    /// The layers above it, with what the hand held there: so many from the first on. The others
-    /// are room.
+    /// The layers above it, `height` of them, with what the hand held there. The rest is room.
     above: Vec<(Frame, Values)>,
     height: usize,
     /// Whether `frame` says where it is. It does from the beginning if there is nothing in the
@@ -375,7 +374,7 @@ impl Cursor {
         }
     }
 
-    /// Leaves a layer that is over; says whether one of its leaves had been observed.
+    /// Leaves a layer that is over; returns whether one of its leaves had been observed.
     #[cold]
     fn leave_ended_layer(&mut self) -> bool {
         let has_observed = self.frame.is_some_and(|frame| frame.has_observed);
@@ -445,8 +444,8 @@ impl Frame {
         Some((spot?, false))
     }
 
-    /// Copies what the leaf that `target` belongs to has in the range to the hand; the leaf and the
-    /// version of the copy, or nothing if the layer is over.
+    /// Copies what the leaf that `target` belongs to has in the range to the hand; returns the leaf
+    /// and the version of the copy, or nothing if the layer is over.
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
@@ -559,8 +558,8 @@ impl OrderedIndex {
     }
 
     /// Goes on where there is not just another leaf of the same layer to come: begins, looks at
-    /// what is in the hand and not simply a record, or leaves the layer. The record that it has
-    /// come to, or the end, if it has. Apart, so that what is left is short.
+    /// what is in the hand and not simply a record, or leaves the layer. Returns the record or the
+    /// end that it has come to, if any. Apart, so that the rest is short.
     #[inline(never)]
     fn turn(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<Advance> {
         if !cursor.has_begun

@@ -50,7 +50,7 @@ pub(super) const VERSION_ONE: u64 = 8;
 /// The bit of a leaf's value that says that it is the root of the next layer, not a record.
 const LAYER: u64 = 1 << 63;
 
-/// What a slot of a leaf leads to.
+/// The target of a leaf's slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value {
     Nothing,
@@ -149,8 +149,9 @@ impl Node {
         unsafe { self.0.word(index) }
     }
 
-    /// Part of a node's contents. Acquire: a reader that sees a word that is being changed sees the
-    /// lock at the second look (E17), and one that sees an address sees what is behind it (E4).
+    /// Returns a word of a node's contents. Acquire: a reader that sees a word that is being
+    /// changed sees the lock at the second look (E17), and one that sees an address sees what is
+    /// behind it (E4).
     #[inline(always)]
     fn get(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
@@ -162,8 +163,8 @@ impl Node {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
-    /// Brings nearer what a value word leads to, or anything else: the first line of a record; of a
-    /// layer's root those that a leaf of few slots needs.
+    /// Prefetches the target of a value word, which may be any word: the first line of a record; of
+    /// a layer's root those that a leaf of few slots needs.
     #[inline(always)]
     pub(super) fn prefetch_value(word: u64) {
         let first = Block::hint_at(word & !LAYER);
@@ -188,7 +189,7 @@ impl Node {
         }
     }
 
-    /// Brings a node's lines nearer, given its address or anything else.
+    /// Prefetches a node's lines, given its address or any word.
     #[inline(always)]
     pub(super) fn prefetch(address: u64) {
         if let Some(block) = Block::at(address) {
@@ -217,7 +218,7 @@ impl Node {
         version
     }
 
-    /// Waits until the node is not locked; its version then. It may be dead.
+    /// Waits until the node is not locked; returns its version then. It may be dead.
     #[inline(always)]
     pub(super) fn stable(self) -> u64 {
         let version = self.version();
@@ -248,7 +249,7 @@ impl Node {
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0);
-        // Acquire: what the last holder did is ours to see and to change (E16).
+        // Acquire: this thread sees what the last holder did, before it changes it (E16).
         let locked = self
             .word(0)
             .compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed)
@@ -257,8 +258,8 @@ impl Node {
         locked
     }
 
-    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; its
-    /// version.
+    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; returns
+    /// its version.
     pub(super) fn lock(self) -> u64 {
         let mut spin = Spin::default();
         loop {
@@ -280,7 +281,7 @@ impl Node {
     }
 }
 
-/// What only a leaf has.
+/// Methods of leaves.
 impl Node {
     #[inline(always)]
     pub(super) fn permutation(self) -> Permutation {
@@ -417,7 +418,8 @@ impl Node {
         self.set_value(slot, value);
     }
 
-    /// Frees the slot at `rank` of a leaf the caller has locked; whether that was the last one.
+    /// Frees the slot at `rank` of a leaf the caller has locked; returns whether that was the last
+    /// one.
     pub(super) fn remove(self, rank: usize) -> bool {
         let permutation = self.permutation();
         self.set_permutation(permutation.remove(rank));
@@ -425,13 +427,13 @@ impl Node {
         permutation.count() == 1
     }
 
-    /// Gives the protocol's words of a leaf that no thread can reach yet their first value.
+    /// Sets the protocol's words of a leaf that no thread can reach yet to their first value.
     pub(super) fn clear_words(self, node_words: usize) {
         (0..node_words).for_each(|word| self.handle().node_word(word).store(0, Ordering::Relaxed));
     }
 
-    /// Gives the protocol's words of `self`, which no thread can reach yet or the caller has
-    /// locked, what those of another locked leaf are.
+    /// Sets the protocol's words of `self`, which no thread can reach yet or the caller has locked,
+    /// to those of another locked leaf.
     pub(super) fn copy_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
@@ -450,7 +452,7 @@ impl Node {
     }
 }
 
-/// What only an inner node has.
+/// Methods of inner nodes.
 impl Node {
     #[inline(always)]
     pub(super) fn key(self, index: usize) -> u64 {
@@ -551,7 +553,7 @@ impl Node {
     }
 
     /// Gives the root of a layer, which the caller has locked, the contents of its last child,
-    /// which it has locked, too; the bit that says which kind of node it now is.
+    /// which it has locked, too; returns the bit that says which kind of node it now is.
     pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
         (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
         match mutant(Mutant::CollapseLeavesNothing) {

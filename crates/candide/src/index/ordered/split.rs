@@ -63,8 +63,8 @@ impl OrderedIndex {
         Ok(spare)
     }
 
-    /// Links a record in a leaf that was full: splits it, or else a full node above it; nothing if
-    /// the search has to begin again.
+    /// Links a record in a leaf that was full: splits it, or else a full node above it; returns
+    /// nothing if the search has to begin again.
     #[cold]
     pub(super) fn link_splitting(
         &self,
@@ -107,8 +107,8 @@ impl OrderedIndex {
             return Ok(None);
         }
         if self.node_words > 0 {
-            // An absent reader raises the leaf's timestamp and then looks at the version; we have
-            // locked and now copy (E1).
+            // An absent reader raises the leaf's timestamp and then looks at the version; this
+            // thread has locked and now copies (E1).
             full_fence();
         }
         let appending = high == u64::MAX && leaf.is_beyond(permutation, slice);
@@ -134,7 +134,7 @@ impl OrderedIndex {
         let after = before + VERSION_ONE;
         home.insert(slice, Value::Record(*record));
         born(home.handle());
-        // Nobody finds the new leaves while the node above is locked, or the root is.
+        // No reader finds the new leaves while the node above is locked, or the root is.
         home.unlock(after);
         match above {
             Some(above) => {
