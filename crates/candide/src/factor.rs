@@ -35,7 +35,7 @@ pub enum Factor {
 }
 
 impl Factor {
-    /// All of them.
+    /// All factors.
     pub const ALL: [Factor; 7] = [
         Factor::NoBackoff,
         Factor::SystemAllocator,
@@ -70,7 +70,7 @@ impl FromStr for Factor {
     type Err = String;
 
     /// # Errors
-    /// If no factor is called so; the text says which there are.
+    /// If no factor has this name; the text lists the names.
     fn from_str(name: &str) -> Result<Factor, String> {
         Factor::ALL.into_iter().find(|factor| factor.name() == name).ok_or_else(|| {
             let names: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
@@ -79,7 +79,7 @@ impl FromStr for Factor {
     }
 }
 
-/// Those that a database was built with.
+/// The factors that a database was built with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Factors(u8);
 

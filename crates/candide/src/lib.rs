@@ -2,8 +2,8 @@
 //! core.
 //!
 //! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as
-//! many threads as it likes. Each closure happens as if it were alone: all of it or nothing, in
-//! some order that everybody agrees on. Nothing is written to disk.
+//! many threads as it likes. Each closure happens as if it were alone: all of it or nothing, in one
+//! order for all. Nothing is written to disk.
 //!
 //! Contents: [a first program](#a-first-program), [keys](#keys), [rows and
 //! groups](#rows-and-groups), [reading](#reading), [writing](#writing), [updates and
@@ -138,8 +138,7 @@
 //! [`Table::find_many`] finds the rows of an array of keys and waits for their cache misses all at
 //! once (of a longer list, give it a piece at a time). [`Table::get_now`] reads one row by itself,
 //! without a closure. [`Table::get_for_update`] also locks what it reads: for transactions that
-//! read a row everybody writes and then take their time, and would otherwise have to run again many
-//! times.
+//! read a row that many write and then take long, and would otherwise run again many times.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -163,8 +162,8 @@
 //! ```
 //!
 //! # Writing
-//! What each operation does to a row that is there, and to one that is not, and what of it the
-//! transaction has observed, so that it runs again if another transaction changes that. A
+//! The table says what each operation does to a row that is there, and to one that is not, and what
+//! the transaction observes by it: if another transaction changes that, it runs again. A
 //! transaction sees its own writes: a row that it has inserted is there, one that it has deleted is
 //! not.
 //!
@@ -193,9 +192,9 @@
 //! [`max`](Column::max) and [`min`](Column::min), the guards [`at_least`](ColumnUpdate::at_least)
 //! and [`at_most`](ColumnUpdate::at_most) on the result, and tuples of up to six updates. A failed
 //! guard ends the whole transaction in [`Abort::Guard`], a result outside the column's type in
-//! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. Guards are asked first: of an unsigned
-//! column, `sub(n).at_least(0)` ends in `Guard`. What cannot be said so is an [`Updater`] of one's
-//! own, or a [`modify`](Table::modify).
+//! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. Guards
+//! are asked first: of an unsigned column, `sub(n).at_least(0)` ends in `Guard`. Other updates are
+//! an [`Updater`] of the program's own, or a [`modify`](Table::modify).
 //!
 //! ```
 //! use candide::{Abort, Column, Database, Record, Refused, Updater};
@@ -241,9 +240,9 @@
 //!
 //! # Errors
 //! Within transactions there is one error type, [`Abort`], of three kinds. *Conflicts* doom the
-//! attempt: `run` runs the closure again, whatever the closure has made of the error. *Outcomes*
-//! are definite answers: `NotFound`, `Duplicate`, `NotUnique`, `Guard`, `Overflow`; a closure may
-//! match on the first three and go on, the last two end the transaction. *Refusals* are limits and
+//! attempt: `run` runs the closure again, whatever the closure does with the error. *Outcomes* are
+//! definite answers: `NotFound`, `Duplicate`, `NotUnique`, `Guard`, `Overflow`; a closure may match
+//! on the first three and go on, the last two end the transaction. *Refusals* are limits and
 //! misuse. Setting up has an error type of its own, [`Error`].
 //!
 //! A closure returns any error type that converts from [`Abort`]. If it returns an error, the

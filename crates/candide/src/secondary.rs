@@ -398,10 +398,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// `customers.create_index("by_city", Customer::CITY, IndexOptions::ordered())`. Returns when
     /// the index can be read.
     ///
-    /// From early on all transactions keep the index; one that changes an indexed column by
-    /// [`Table::update`] is refused with [`Abort::Indexed`] from then on. Rows that are there are
-    /// entered a few at a time, by transactions of this thread; their keys are listed before that,
-    /// which takes memory beside the limit.
+    /// Soon after the call all transactions keep the index; one that changes an indexed column by
+    /// [`Table::update`] is refused with [`Abort::Indexed`] from then on. Existing rows are entered
+    /// a few at a time, by transactions of this thread; their keys are listed before that, which
+    /// takes memory beside the limit.
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],
@@ -414,7 +414,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// within ten seconds: that is kept until [`Table::drop_index`], and refuses no transaction.
     ///
     /// # Panics
-    /// With the panic of what makes the keys; there is no index then.
+    /// With the panic of the code that makes the keys; there is no index then.
     pub fn create_index<Pr, I: IndexKind>(
         &self,
         name: &str,

@@ -351,7 +351,7 @@ impl OrderedIndex {
     /// about the absent key.
     ///
     /// # Errors
-    /// If the memory limit leaves no room for a node; the index then contains what it did.
+    /// If the memory limit leaves no room for a node; the index then contains what it did before.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -454,7 +454,7 @@ fn link_at(
     Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }
 
-/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and gives its
+/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and returns its
 /// version then.
 #[inline(always)]
 fn unlock_linked(leaf: Node, version: u64, born: &mut impl FnMut(NodeAt)) -> u64 {

@@ -51,8 +51,8 @@ impl OrderedIndex {
         if self.node_words == 0 { version } else { version + VERSION_ONE }
     }
 
-    /// Finds and locks the leaf that a linked record is in; returns it with the rank of the
-    /// record's slot and the leaf's layer.
+    /// Finds and locks the leaf that a linked record is in; returns it with its version, the rank
+    /// of the record's slot, and the depth of the layer.
     fn lock_slot_of(&self, record: RecordAt, key: &[u64]) -> (Node, u64, usize, usize) {
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);

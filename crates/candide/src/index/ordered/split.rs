@@ -63,8 +63,8 @@ impl OrderedIndex {
         Ok(spare)
     }
 
-    /// Links a record in a leaf that was full: splits it, or else a full node above it; returns
-    /// nothing if the search has to begin again.
+    /// Links a record in a leaf that was full: splits it, or else a full node above it; `None` if
+    /// the search has to begin again.
     #[cold]
     pub(super) fn link_splitting(
         &self,

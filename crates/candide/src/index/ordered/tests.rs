@@ -122,7 +122,7 @@ impl Rows {
         Ok((record, linked))
     }
 
-    /// Links a key; the record, unless it had one.
+    /// Links a key; returns the record, unless it had one.
     fn link(&self, own: &mut Own, key: &[u64]) -> Option<RecordAt> {
         own.place = Place::default();
         match self.try_link(own, key, |_| ()).unwrap() {
