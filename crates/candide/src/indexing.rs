@@ -46,7 +46,7 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Makes an index of a table, as [`Table::create_index`](crate::Table::create_index) says; gives
+/// Makes an index of a table, as [`Table::create_index`](crate::Table::create_index) says; returns
 /// its number.
 pub(crate) fn create<P: Protocol>(
     inner: &Arc<Inner<P>>,

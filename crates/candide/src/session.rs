@@ -286,7 +286,7 @@ struct Entry {
 /// The sessions a thread keeps, by the numbers of the databases.
 struct List {
     entries: BTreeMap<u64, Entry>,
-    /// The number of the last database that the search for dropped ones has reached.
+    /// The number of the database whose entry was last checked for being stale.
     looked_to: u64,
 }
 

@@ -248,7 +248,7 @@ impl<P: Versioned> Snapshot<P> {
         R: Record<Index = Hashed>,
         Pr: Projection<R>,
     {
-        // What the snapshot sees stays in the index as long as it is open.
+        // Records that the snapshot sees stay in the index as long as it is open.
         let mut keys = Vec::new();
         self.run_body(&mut |tx| {
             keys = table.linked_keys(tx)?;

@@ -208,8 +208,8 @@ impl Shape {
         Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
     }
 
-    /// Returns which field of a stream differs first from those of the row type, if that can be
-    /// told by their texts.
+    /// Returns which field of a stream differs first from those of the row type, if their texts
+    /// show it.
     fn difference(&self, found: &str) -> Option<String> {
         let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
         if found.is_empty() || wanted.is_empty() {

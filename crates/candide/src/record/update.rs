@@ -524,7 +524,8 @@ impl UserUpdate {
         1 + usize::from(self.value_words)
     }
 
-    /// What was written down with this head, for the unit at `at`; and what comes behind it.
+    /// Reads the update that was written with this head, for the unit at `at`; returns it, and what
+    /// comes behind it.
     ///
     /// # Safety
     /// [`UserUpdate::write`] has written `head` and what comes first in `words`, of an updater of

@@ -165,7 +165,7 @@ impl Place {
     ) -> Result<Linked, Start> {
         let Some(near) = self.0.as_mut() else { return Err(Start::ROOT) };
         let Spot { leaf, version: before, .. } = near.spot;
-        // What the version says is certain under the lock, so this is the only look.
+        // The version is certain under the lock, so this is the only look.
         if !(near.is_home_of(key) && leaf.lock_at(before)) {
             return Err(Start::ROOT);
         }

@@ -55,8 +55,8 @@ fn scan_until(
     scans
 }
 
-/// Threads come and go with keys while others scan. Who links a key owns it until it unlinks it;
-/// where keys are shared, links of the same key compete.
+/// Threads come and go with keys while others scan. The thread that links a key owns it until it
+/// unlinks it; where keys are shared, links of the same key compete.
 fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool) {
     let rows = Rows::new(key_words, node_words);
     let mut own = Own::default();
@@ -224,7 +224,7 @@ fn a_valid_scan_is_a_snapshot() {
     }
 }
 
-/// Scans until told to stop, while keys are linked in the order of their numbers.
+/// Scans until a flag is raised, while keys are linked in the order of their numbers.
 fn expect_snapshots(
     done: &AtomicBool,
     rows: &Rows,

@@ -10,7 +10,7 @@ fn slices_under(rows: &Rows, rank: usize) -> RangeInclusive<u64> {
     low..=high
 }
 
-/// Unlinks the records with the keys that are wanted; gives those keys.
+/// Unlinks the records with the keys that are wanted; returns those keys.
 fn unlink(
     rows: &Rows,
     records: &mut BTreeMap<u64, RecordAt>,

@@ -274,7 +274,8 @@ fn a_cursor_survives_changes_between_its_steps() {
     assert!(valid > 20);
 }
 
-/// What absent readers have left in a leaf reaches every record born later where they looked (T8).
+/// Timestamps that absent readers have left in a leaf reach every record born later where they
+/// looked (T8).
 #[test]
 fn timestamps_follow_their_slices() {
     for (key_words, domain) in [
