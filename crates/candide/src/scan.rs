@@ -44,7 +44,8 @@ pub(crate) struct Way {
     number: usize,
     /// The record that it has given last, if it may look back.
     last: Option<RecordAt>,
-    /// If it looks back: the next records, of the index and of the attic, the very next last.
+    /// If it looks back: the next records, of the index and of the index of deleted records, the
+    /// very next last.
     merged: Vec<RecordAt>,
     /// The records of the index behind these, the very next last.
     waiting: Vec<RecordAt>,
@@ -149,7 +150,7 @@ impl Way {
         table: &TableCore,
         record: RecordAt,
     ) {
-        if P::STOWS {
+        if P::KEEPS_DELETED_INDEX {
             self.last = Some(record);
         }
         state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
@@ -168,7 +169,7 @@ impl Way {
         cursor.give_while(|record| {
             let is_wanted = wanted(state, record);
             if is_wanted {
-                if P::STOWS {
+                if P::KEEPS_DELETED_INDEX {
                     *last = Some(record);
                 }
                 state.scanned(tx.engine, *number, || Some(table.layout.first_of(record)));
@@ -266,7 +267,7 @@ impl Way {
             return Ok(None);
         }
         state.admit(tx.engine, table)?;
-        if P::STOWS
+        if P::KEEPS_DELETED_INDEX
             && let Some(record) = self.merged.pop()
         {
             self.note(tx, state, table, record);
@@ -276,7 +277,7 @@ impl Way {
             Some(record) => Advance::Next(record),
             None => self.advance(tx, state, table)?,
         };
-        if state.needs_attic() {
+        if state.needs_deleted_index() {
             advance = self.merge(state, table, advance);
         }
         match advance {
@@ -319,8 +320,8 @@ impl Way {
     }
 
     /// Looking back: having come to a record of the index, or to the end, puts with it and what
-    /// else is at hand what it may have seen of the attic between the last one given and these,
-    /// though not more than some at once; and gives the first of all.
+    /// else is at hand what it may have seen of the index of deleted records between the last one
+    /// given and these, though not more than some at once; and gives the first of all.
     #[cold]
     #[inline(never)]
     fn merge<P: Protocol>(
@@ -329,7 +330,9 @@ impl Way {
         table: &TableCore,
         advance: Advance,
     ) -> Advance {
-        let Some(attic) = table.attic.as_ref().filter(|attic| !attic.is_empty()) else {
+        let Some(deleted_index) =
+            table.deleted_index.as_ref().filter(|deleted_index| !deleted_index.is_empty())
+        else {
             return advance;
         };
         let Some((range, direction)) = self.cursor.as_ref().and_then(Cursor::ordered_range) else {
@@ -356,8 +359,8 @@ impl Way {
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
         }
-        let is_whole =
-            attic.list(range, direction, &mut self.merged, |record| state.is_older(table, record));
+        let is_whole = deleted_index
+            .list(range, direction, &mut self.merged, |record| state.is_older(table, record));
         let Some(&until) = self.merged.last() else { return advance };
         let at_hand = std::iter::from_fn(|| Cursor::at_hand(&mut self.cursor));
         let place = self.waiting.len();
@@ -370,8 +373,8 @@ impl Way {
             self.merged.push(next);
         }
         self.merged.sort_by(|&one, &other| order(other, one));
-        // Of each key what was in the attic: that in the index came later, or is the same, on its
-        // way.
+        // Of each key what was in the index of deleted records: that in the index came later, or is
+        // the same, on its way.
         self.merged.dedup_by(|one, before| order(*one, *before).is_eq());
         self.merged.pop().map_or(Advance::End, Advance::Next)
     }

@@ -1,4 +1,5 @@
-//! The attic of an ordered table: an index of the records of deleted rows that only snapshots see.
+//! The index of deleted records of an ordered table: an index of the records of deleted rows that
+//! only snapshots see.
 //!
 //! Where rows come at one end of a table and go at the other, as in a queue, all that have gone
 //! while a snapshot is open lie before the first that is there, and a reader that looks for that
@@ -24,24 +25,24 @@ use crate::sync::{AtomicUsize, Ordering};
 
 /// The number of records that are merged with those of the table's index at once: few enough for a
 /// reader that wants the first only.
-const TOGETHER: usize = 32;
+const PREFETCH_BATCH: usize = 32;
 
-/// The attic of one table.
+/// The index of deleted records of one table.
 #[derive(Debug)]
-pub(crate) struct Attic {
+pub(crate) struct DeletedIndex {
     records: OrderedIndex,
     /// How many are here, or about to come.
     count: AtomicUsize,
 }
 
-impl Attic {
+impl DeletedIndex {
     /// Makes one beside an index, with nodes from the same slab.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node.
-    pub(crate) fn beside(index: &OrderedIndex) -> Result<Attic, OutOfMemory> {
+    pub(crate) fn beside(index: &OrderedIndex) -> Result<DeletedIndex, OutOfMemory> {
         let records = OrderedIndex::new(index.nodes().clone(), index.key_words(), 0)?;
-        Ok(Attic { records, count: AtomicUsize::new(0) })
+        Ok(DeletedIndex { records, count: AtomicUsize::new(0) })
     }
 
     /// Returns whether nothing is here that the caller does not find in the table's index, after
@@ -96,7 +97,7 @@ impl Attic {
         into: &mut Vec<RecordAt>,
         is_wanted: impl Fn(RecordAt) -> bool,
     ) -> bool {
-        let most = into.len() + TOGETHER;
+        let most = into.len() + PREFETCH_BATCH;
         let mut cursor = self.records.cursor(range, direction);
         while into.len() < most {
             match self.records.advance(&mut cursor, &mut |_, _| {}) {
