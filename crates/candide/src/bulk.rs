@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Rows that [`Table::load`] inserts in one transaction.
 const ROWS_AT_ONCE: usize = 256;
 
-/// How [`Table::load`] works.
+/// Options of [`Table::load`].
 #[derive(Clone, Copy)]
 pub struct LoadOptions<'a> {
     workers: usize,
@@ -38,12 +38,12 @@ impl std::fmt::Debug for LoadOptions<'_> {
 }
 
 impl<'a> LoadOptions<'a> {
-    /// One worker, no reports.
+    /// Returns options for one worker and no reports.
     pub fn new() -> LoadOptions<'a> {
         LoadOptions::default()
     }
 
-    /// Inserts with so many threads. Protocols that allow one session use one.
+    /// Inserts with this number of threads. Protocols that allow one session use one.
     #[must_use]
     pub fn workers(self, workers: NonZeroUsize) -> LoadOptions<'a> {
         LoadOptions { workers: workers.get(), ..self }
@@ -58,8 +58,8 @@ impl<'a> LoadOptions<'a> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Inserts all rows of an iterator in many transactions, which other threads may see and meet;
-    /// gives their number. Fastest if the rows come in the order of their keys.
+    /// Inserts all rows of an iterator in many transactions, which other threads may see and
+    /// conflict with; returns their number. Fastest if the rows come in the order of their keys.
     ///
     /// ```
     /// # use candide::{Database, LoadOptions, Record};
@@ -90,7 +90,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         load(self.inner(), options, &|session, report| self.load_some(session, &source, report))
     }
 
-    /// One worker's part. After a refusal nobody takes more rows.
+    /// Runs one worker's part. After a refusal no worker takes more rows.
     fn load_some(
         &self,
         session: &mut Session<P>,
@@ -102,7 +102,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         loop {
             rows.clear();
             let mut source_now = lock(source);
-            // Taken out meanwhile: should it panic, nobody asks it again.
+            // Taken out meanwhile, so that it is not asked again if it panics.
             if let Some(mut taken) = source_now.take() {
                 rows.extend(taken.by_ref().take(ROWS_AT_ONCE));
                 *source_now = Some(taken);
@@ -121,8 +121,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// Deletes all rows; gives their number. All of it is one transaction, which remembers each
-    /// row.
+    /// Deletes all rows in one transaction, which remembers each row; returns their number.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -131,11 +130,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// One worker of [`Table::load`]: it is given a session, and what to call with the number of rows
-/// that it has inserted.
+/// One worker of [`Table::load`]: it takes a session, and a function to call with the number of
+/// rows that it has inserted.
 type Work<'a, P> = dyn Fn(&mut Session<P>, &dyn Fn(usize)) -> Result<(), Abort> + Sync + 'a;
 
-/// Has the workers of [`Table::load`] work; gives the number of rows that they have inserted.
+/// Runs the workers of [`Table::load`]; returns the number of rows that they have inserted.
 fn load<P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: LoadOptions<'_>,
@@ -166,7 +165,7 @@ fn load<P: Protocol>(
     first_error.map_or(Ok(rows), |cause| Err(Error::Load { rows, cause }))
 }
 
-/// Deletes all rows of a table; gives their number.
+/// Deletes all rows of a table; returns their number.
 fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort> {
     let range = WordRange::beginning_with(&[], table.layout.key_words());
     let units = table.layout.placed_units_of(1);
@@ -182,7 +181,7 @@ fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort>
     Ok(count)
 }
 
-/// Has nobody take more rows, if it is dropped by a panic.
+/// Keeps all workers from taking more rows, if it is dropped by a panic.
 struct LastIfPanicking<'a, I>(&'a Mutex<Option<I>>);
 
 impl<I> Drop for LastIfPanicking<'_, I> {

@@ -1,4 +1,4 @@
-//! How tables come to be, whatever the types of their rows.
+//! The creation of tables, whatever the types of their rows.
 
 #![forbid(unsafe_code)]
 
@@ -38,9 +38,9 @@ impl TableOptions {
         TableOptions { ordered: true, ..self }
     }
 
-    /// Whether each component of a composite key begins a word, and so a layer of an ordered index,
-    /// of its own (default): then keys that begin alike, where there are two or more, have leaves
-    /// of their own, and a scan of them does not conflict with inserts of keys that begin
+    /// Sets whether each component of a composite key begins a word, and so a layer of an ordered
+    /// index, of its own (default): then keys that begin alike, where there are two or more, have
+    /// leaves of their own, and a scan of them does not conflict with inserts of keys that begin
     /// otherwise. Off, components are packed into fewer words; a basis factor for experiments.
     /// Secondary indexes keep the components of their own keys apart either way.
     #[must_use]
@@ -62,7 +62,7 @@ pub(crate) struct Catalog {
 /// The tables of a database by name, but for those of indexes.
 type Names = HashMap<Box<str>, Known>;
 
-/// A table that there is: its number, and its row type.
+/// An existing table: its number, and its row type.
 #[derive(Debug)]
 struct Known {
     number: usize,
@@ -70,7 +70,7 @@ struct Known {
     path: &'static str,
 }
 
-/// What a table is to be.
+/// The properties of a table to be made.
 struct Plan {
     name: Box<str>,
     number: usize,
@@ -108,7 +108,7 @@ impl Catalog {
         lock(&self.tables).len()
     }
 
-    /// The table of this name, made if there is none.
+    /// Returns the table of this name, made if there is none.
     pub(crate) fn table(
         &self,
         common: &Common,
@@ -136,8 +136,8 @@ impl Catalog {
         Ok(core)
     }
 
-    /// A table and its indexes, with the numbers that follow those of the tables there are; the
-    /// table comes first.
+    /// Returns a table and its indexes, with the numbers that follow those of the existing tables;
+    /// the table comes first.
     fn new_table(
         &self,
         common: &Common,
@@ -195,7 +195,7 @@ impl Catalog {
         Ok(cores)
     }
 
-    /// The table of an index's entries.
+    /// Returns the table of an index's entries.
     fn new_entries(
         &self,
         common: &Common,
@@ -226,7 +226,8 @@ impl Catalog {
         Ok(Arc::new(entries))
     }
 
-    /// Adds an index to a table, at no stage yet. The caller keeps others from doing so.
+    /// Adds an index to a table, at no stage yet. The caller keeps others from adding one
+    /// meanwhile.
     pub(crate) fn add_index<'t>(
         &self,
         common: &Common,
@@ -323,7 +324,7 @@ impl Catalog {
     }
 }
 
-/// Checks that an index of a row type whose tables have keys of so many words can be made.
+/// Checks that an index of a row type whose tables have keys of `key_words` words can be made.
 fn check_index(row: &'static str, index: &IndexPlan, primary_words: usize) -> Result<(), Error> {
     if index.fits(primary_words) {
         return Ok(());
@@ -336,7 +337,7 @@ fn check_index(row: &'static str, index: &IndexPlan, primary_words: usize) -> Re
     Err(Error::RowType { row, problem })
 }
 
-/// Checks what a `Record` implementation says about itself.
+/// Checks the constants of a `Record` implementation.
 fn check_row_type(row: &RowType) -> Result<(), Error> {
     let problem = |problem: String| Err(Error::RowType { row: row.name, problem });
     let groups = row.groups;

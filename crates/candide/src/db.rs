@@ -80,11 +80,11 @@ pub(crate) struct Inner<P: Protocol> {
     /// Garbage of sessions that have left since the advancer took it over. Apart, so that a session
     /// that leaves waits for no collection.
     left_garbage: Mutex<Vec<Garbage>>,
-    /// Held by who adds or drops a secondary index.
+    /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
 }
 
-/// What the advancer collects with.
+/// The parts with which the advancer collects.
 #[derive(Debug)]
 pub(crate) struct Collector {
     slot: Arc<Slot>,
@@ -124,7 +124,7 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// The table of this name, created empty if there is none.
+    /// Returns the table of this name, created empty if there is none.
     ///
     /// # Errors
     /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
@@ -148,7 +148,7 @@ impl<P: Protocol> Database<P> {
         Ok(Table::new(inner.clone(), core))
     }
 
-    /// A session: what a thread runs its transactions with.
+    /// Returns a session: what a thread runs its transactions with.
     ///
     /// # Errors
     /// [`Error::SecondSession`] if the protocol allows one session and it exists.
@@ -171,7 +171,7 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    /// As [`Database::run`], with limits on retrying, told of conflicts, or only reading.
+    /// As [`Database::run`], with limits on retrying, reports of conflicts, or only reading.
     ///
     /// # Errors
     /// As [`Database::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
@@ -194,12 +194,12 @@ impl<P: Protocol> Database<P> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
-    /// Counts of all sessions, past and present.
+    /// Returns counts of all sessions, past and present.
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// What the database's memory is used for.
+    /// Returns what the database's memory is used for.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
         let of_sessions: usize =
@@ -215,12 +215,12 @@ impl<P: Protocol> Database<P> {
         self.inner.engine.properties
     }
 
-    /// Whether each column group has a timestamp of its own.
+    /// Returns whether each column group has a timestamp of its own.
     pub fn splitting(&self) -> bool {
         self.inner.engine.options.splitting
     }
 
-    /// Whether updates are blind.
+    /// Returns whether updates are blind.
     pub fn commit_time_updates(&self) -> bool {
         self.inner.engine.options.commit_time_updates
     }
@@ -228,14 +228,14 @@ impl<P: Protocol> Database<P> {
 
 #[cfg(any(test, feature = "history"))]
 impl<P: Protocol> Database<Recorded<P>> {
-    /// The attempts that have ended since the last call, and what has been forgotten. Whoever
-    /// records for long has to call it now and then: until then all of it is kept.
+    /// Returns the attempts that have ended since the last call, and what has been forgotten. A
+    /// program that records for long has to call it now and then: until then all of it is kept.
     pub fn take_history(&self) -> Batch {
         self.inner.engine.clock.take()
     }
 }
 
-/// What a database's memory is used for.
+/// The use of a database's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
@@ -284,26 +284,26 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Timestamp splitting: whether each column group is a unit of conflict by itself (default), or
-    /// the whole row is one.
+    /// Sets timestamp splitting: whether each column group is a unit of conflict by itself
+    /// (default), or the whole row is one.
     #[must_use]
     pub fn timestamp_splitting(mut self, on: bool) -> Self {
         self.options.splitting = on;
         self
     }
 
-    /// Commit-time updates: whether updates are blind (default), or observe what they update like a
-    /// read and a write.
+    /// Sets commit-time updates: whether updates are blind (default), or observe what they update
+    /// like a read and a write.
     #[must_use]
     pub fn commit_time_updates(mut self, on: bool) -> Self {
         self.options.commit_time_updates = on;
         self
     }
 
-    /// Whether attempts that are going to fail see only what was there at one moment (default),
-    /// where that takes looks at what has been seen before: under [`Occ`](crate::Occ). Without it
-    /// the closure of such an attempt may see values of different times, and panic at what never
-    /// was; what comes of it is never shown to the caller. Other protocols are
+    /// Sets whether attempts that are going to fail see only what was there at one moment
+    /// (default), where that takes looks at what has been seen before: under [`Occ`](crate::Occ).
+    /// Without it the closure of such an attempt may see values of different times, and panic at
+    /// what never was; what comes of it is never shown to the caller. Other protocols are
     /// [opaque](Protocol::OPAQUE) or not, whatever this says.
     #[must_use]
     pub fn opaque(mut self, on: bool) -> Self {
@@ -311,7 +311,7 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Where timestamps come from, under a protocol that draws them and leaves the choice
+    /// Chooses the source of timestamps, under a protocol that draws them and leaves the choice
     /// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)): today [`Mvto`](crate::Mvto). By
     /// default the first that it knows.
     #[must_use]
@@ -320,17 +320,17 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Makes some of the bad choices that there are, besides those already made; for experiments.
+    /// Adds some bad choices to those already made; for experiments.
     #[must_use]
     pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
         self.options.factors = factors.into_iter().fold(self.options.factors, Factors::with);
         self
     }
 
-    /// The most bytes that tables and indexes may take. An insert that would exceed it fails with
-    /// [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
-    /// steps of 64 KiB and 2 MiB. What has been begun is ended past the limit: a bucket that is
-    /// half moved takes some lines more, and a delete its version.
+    /// Sets the most bytes that tables and indexes may take. An insert that would exceed it fails
+    /// with [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
+    /// steps of 64 KiB and 2 MiB. Work in progress may exceed the limit: a bucket that is half
+    /// moved takes some lines more, and a delete its version.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_limit_bytes = bytes;
@@ -338,33 +338,33 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// Fixes the hash functions of the tables, for repeatable experiments. By default they differ
-    /// from process to process, so that nobody can prepare keys that collide.
+    /// from process to process, so that no client can prepare keys that collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Epochs of its own that begin at `first` and move only by hand: for tests that own time.
+    /// Sets epochs of its own that begin at `first` and move only by hand: for tests that own time.
     #[cfg(test)]
     pub(crate) fn manual_epochs(mut self, first: Epoch) -> Self {
         self.own_epochs = Some(OwnEpochs::Manual(first));
         self
     }
 
-    /// Epochs of its own that pass by the clock: for tests whose transactions wait for one another,
-    /// and must not wait for those of other tests.
+    /// Sets epochs of its own that pass by the clock: for tests whose transactions wait for one
+    /// another, and must not wait for those of other tests.
     #[cfg(test)]
     pub(crate) fn passing_epochs(mut self) -> Self {
         self.own_epochs = Some(OwnEpochs::Passing);
         self
     }
 
-    /// The database.
+    /// Makes the database.
     ///
     /// # Errors
-    /// [`Error::Timestamps`] if the protocol draws none from where it is to. Limits that cannot
-    /// work are found when tables are created.
+    /// [`Error::Timestamps`] if the protocol cannot draw them from the chosen source. Limits that
+    /// cannot work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         let mut properties = P::properties(&self.policy);
         properties.opaque &= self.options.opaque || !properties.opaque_by_looks;
@@ -382,8 +382,7 @@ impl<P: Protocol> Builder<P> {
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };
-        // A sanitizer watches over what the system has allocated, and knows nothing of blocks
-        // within that.
+        // A sanitizer watches the system's allocations, and knows nothing of blocks within them.
         let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
         let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
         let seed = self.seed.unwrap_or_else(Random::process_seed);
@@ -428,7 +427,7 @@ const COLLECTOR: u64 = 1;
 impl<P: Protocol> Inner<P> {
     /// Admits a session, if the protocol allows another one.
     pub(crate) fn admit(&self) -> Result<(), Error> {
-        // Acquire: what the one session before did is this one's to see (E12).
+        // Acquire: this session sees what the one before did (E12).
         if self.engine.properties.one_session && self.session_taken.swap(true, Ordering::Acquire) {
             return Err(Error::SecondSession { protocol: self.engine.properties.name });
         }
@@ -440,7 +439,7 @@ impl<P: Protocol> Inner<P> {
         self.session_taken.store(false, Ordering::Release); // E12
     }
 
-    /// A new session's working parts.
+    /// Returns a new session's working parts.
     pub(crate) fn join(&self) -> TxnRunner<P> {
         let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         let public = Arc::new(SessionShared {
@@ -453,8 +452,8 @@ impl<P: Protocol> Inner<P> {
         TxnRunner::new(&self.engine, id, public)
     }
 
-    /// Forgets a session, keeping its counts, and its garbage for the advancer. Takes as long
-    /// whatever other sessions have left.
+    /// Forgets a session, keeping its counts, and its garbage for the advancer. The time this takes
+    /// does not depend on what other sessions have left.
     pub(crate) fn leave(&self, core: &mut TxnRunner<P>) {
         let state = core.state.get_mut();
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
@@ -471,8 +470,8 @@ impl<P: Protocol> Inner<P> {
         self.engine.give_token_back(state.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
-        // Under the lock of the sessions, so that nobody finds these counts in both places, or in
-        // none.
+        // Under the lock of the sessions, so that no reader finds these counts in both places, or
+        // in none.
         lock(&self.past).add(&core.public.counters.read());
         sessions.remove(&core.public.session);
     }
@@ -489,12 +488,12 @@ impl<P: Protocol> Inner<P> {
         common.len() + left + self.engine.hot.len()
     }
 
-    /// Keeps the advancer from collecting, unless it is, or is kept from it already.
+    /// Keeps the advancer from collecting; `None` if it is collecting, or is kept from it already.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_>> {
         try_lock(&self.collector)
     }
 
-    /// Counts of all sessions, past and present.
+    /// Returns counts of all sessions, past and present.
     pub(crate) fn stats(&self) -> Stats {
         let sessions = lock(&self.sessions);
         let mut sum = *lock(&self.past);
@@ -502,7 +501,7 @@ impl<P: Protocol> Inner<P> {
         sum
     }
 
-    /// Whether no session is in a transaction.
+    /// Returns whether no session is in a transaction.
     pub(crate) fn is_quiescent(&self) -> bool {
         !lock(&self.sessions).values().any(|public| public.slot.is_pinned())
     }
@@ -535,13 +534,13 @@ impl<P: Protocol> Collect for Inner<P> {
             .for_each(|left| common.take_over(left));
         if !common.is_empty() || !self.engine.hot.is_empty() {
             self.engine.epochs.pin(slot);
-            // What has not waited for long is for those who run transactions; passes are more
+            // Sessions in transactions collect what has not waited for long; passes are more
             // urgent.
             common.collect(&self.engine, local, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }
         left |= !common.is_empty() || !self.engine.hot.is_empty();
-        // What was freed goes to the slabs, where sessions find it.
+        // Freed blocks go to the slabs, where sessions find them.
         local.caches.clear();
         left
     }
@@ -550,7 +549,7 @@ impl<P: Protocol> Collect for Inner<P> {
 impl<P: Protocol> Drop for Inner<P> {
     fn drop(&mut self) {
         self.engine.epochs.unregister(&lock(&self.collector).slot);
-        // Threads may keep sessions of a database that is gone.
+        // Threads may keep sessions of a dropped database.
         for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {
             self.engine.epochs.unregister(&public.slot);
             *lock(&public.garbage) = Garbage::default();

@@ -1,4 +1,4 @@
-//! What can go wrong, in two types: [`Abort`] inside transactions, [`Error`] when setting up.
+//! Errors, in two types: [`Abort`] inside transactions, [`Error`] when setting up.
 
 #![forbid(unsafe_code)]
 
@@ -48,12 +48,12 @@ pub enum Abort {
     MemoryLimit,
     /// Refusal: the table belongs to another database than the transaction.
     ForeignTable,
-    /// Refusal: inside a transaction, what would wait for that very transaction to end, or for the
-    /// session that it uses: `Database::run` on the same thread and database; under protocols that
-    /// run one transaction at a time whatever takes one, and a transaction on another such database
-    /// that waits, itself or through others, for this thread's; and another session's transaction
-    /// that wants a row which the first one has read for update, or has to give way to that after
-    /// its 32 conflicts.
+    /// Refusal: inside a transaction, a call that would wait for that very transaction to end, or
+    /// for the session that it uses: `Database::run` on the same thread and database; under
+    /// protocols that run one transaction at a time any call that runs one, and a transaction on
+    /// another such database that waits, itself or through others, for this thread's; and another
+    /// session's transaction that wants a row which the first one has read for update, or has to
+    /// give way to that after its 32 conflicts.
     Nested,
     /// Refusal: the transaction only reads, now or in a snapshot.
     ReadOnly,
@@ -90,13 +90,13 @@ impl Abort {
         Abort::VersionsExhausted,
     ];
 
-    /// Whether the transaction is doomed and worth retrying.
+    /// Returns whether the transaction is doomed and worth retrying.
     #[inline]
     pub fn is_conflict(self) -> bool {
         (self as u8) <= Abort::Yielded as u8
     }
 
-    /// The reason's name in statistics.
+    /// Returns the reason's name in statistics.
     pub fn name(self) -> &'static str {
         match self {
             Abort::ReadChanged => "read_changed",
@@ -176,7 +176,7 @@ pub enum Error {
     RowType {
         /// The row type.
         row: &'static str,
-        /// What is wrong, and what would be right.
+        /// The fault, and how to mend it.
         problem: String,
     },
     /// The name of a table or of an index is empty.
@@ -188,12 +188,12 @@ pub enum Error {
         /// The limit in bytes.
         limit_bytes: usize,
     },
-    /// The protocol draws no timestamps, or not from there.
+    /// The protocol draws no timestamps, or not from this source.
     /// [`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS) says what it can.
     Timestamps {
         /// The protocol's name.
         protocol: &'static str,
-        /// Where they should have come from.
+        /// The source that was asked for.
         wanted: Timestamps,
     },
     /// The protocol allows one session at a time, and one exists. Drop it first, or choose another

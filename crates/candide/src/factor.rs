@@ -20,7 +20,7 @@ pub enum Factor {
     /// Conflicts unwind the stack, up from where they are met and out of the closure, instead of
     /// being returned.
     UnwindingAborts,
-    /// Tables have ordered indexes even where nobody asks for their keys in order.
+    /// Tables have ordered indexes even where the row type does not ask for order.
     OrderedOnly,
     /// The components of a composite key share words, so that keys which differ early may share a
     /// leaf, instead of each component having a layer of the index for itself.
@@ -35,7 +35,7 @@ pub enum Factor {
 }
 
 impl Factor {
-    /// All of them.
+    /// All factors.
     pub const ALL: [Factor; 7] = [
         Factor::NoBackoff,
         Factor::SystemAllocator,
@@ -46,7 +46,7 @@ impl Factor {
         Factor::FixedHash,
     ];
 
-    /// Its name, as the command line spells it; [`Factor::from_str`] knows it.
+    /// Returns its name, as the command line spells it; [`Factor::from_str`] knows it.
     pub const fn name(self) -> &'static str {
         match self {
             Factor::NoBackoff => "no-backoff",
@@ -70,7 +70,7 @@ impl FromStr for Factor {
     type Err = String;
 
     /// # Errors
-    /// If no factor is called so; the text says which there are.
+    /// If no factor has this name; the text lists the names.
     fn from_str(name: &str) -> Result<Factor, String> {
         Factor::ALL.into_iter().find(|factor| factor.name() == name).ok_or_else(|| {
             let names: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
@@ -79,7 +79,7 @@ impl FromStr for Factor {
     }
 }
 
-/// Those that a database was built with.
+/// The factors that a database was built with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Factors(u8);
 

@@ -1,4 +1,4 @@
-//! How a database is doing, for monitoring.
+//! The state of a database, for monitoring.
 
 #![forbid(unsafe_code)]
 
@@ -12,8 +12,8 @@ use crate::sync::lock;
 use crate::table::Table;
 use std::sync::{Arc, PoisonError};
 
-/// How a database is doing at one moment: what it holds, and who holds it back. See
-/// [`Database::health`].
+/// The state of a database at one moment: what it holds, and which sessions and snapshots hold it
+/// back. See [`Database::health`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
@@ -34,8 +34,8 @@ pub struct Health {
     /// The transaction of this database that has been running for the longest time; `None` if none
     /// is running.
     pub oldest_pin: Option<OldestPin>,
-    /// The oldest open [`Snapshot`](crate::Snapshot), or what a long transaction sees that only
-    /// reads; `None` if there is none. While it is kept, so are the versions that it sees.
+    /// The oldest open [`Snapshot`](crate::Snapshot), or the one that a long read-only transaction
+    /// sees; `None` if there is none. While it is kept, so are the versions that it sees.
     pub oldest_snapshot: Option<OldestSnapshot>,
     /// Deleted records, unlinked blocks, and old versions or rows that have some, that are waiting
     /// for the last transaction that could see them.
@@ -62,11 +62,11 @@ pub struct OldestPin {
 pub struct OldestSnapshot {
     /// How long it has been open.
     pub age_ms: u64,
-    /// Which one it is; see [`Snapshot::timestamp`](crate::Snapshot::timestamp).
+    /// Its timestamp; see [`Snapshot::timestamp`](crate::Snapshot::timestamp).
     pub timestamp: u64,
 }
 
-/// What one table takes. See [`Database::tables`].
+/// The memory that one table takes. See [`Database::tables`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableUse {
@@ -84,9 +84,9 @@ pub struct TableUse {
 }
 
 impl<P: Protocol> Database<P> {
-    /// How the database is doing. Takes a lock that sessions take as they come and go, and each
-    /// session's garbage's for a moment; no transaction waits for it. The figures are looked at one
-    /// after another, while transactions go on.
+    /// Returns the state of the database. Takes the lock that sessions take when they are made and
+    /// dropped, and for a moment the lock of each session's garbage; no transaction waits for it.
+    /// The figures are read one after another, while transactions go on.
     ///
     /// ```
     /// use candide::{Abort, Database};
@@ -137,7 +137,7 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// The tables and what they take, in the order in which they were created.
+    /// Returns the tables and what they take, in the order in which they were created.
     pub fn tables(&self) -> Vec<TableUse> {
         let tables = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
         let table_use = tables.iter().map(|table| TableUse {
@@ -151,20 +151,20 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// How many versions of a row there are right now: the longest chain of its column groups, from
-    /// the version that a transaction sees that begins now (or one that a commit under way has
-    /// linked already) to the oldest that anybody can still come to see, or that has not been
-    /// collected yet. 1 under protocols that keep one version; `None` if there is no row.
+    /// Returns how many versions of a row there are right now: the longest chain of its column
+    /// groups, from the version that a transaction beginning now sees (or one that a commit under
+    /// way has linked already) to the oldest that a reader can still come to see, or that has not
+    /// been collected yet. 1 under protocols that keep one version; `None` if there is no row.
     ///
-    /// Who reads an old version walks the chain down to it; under `mvto` so does who reads a row
-    /// whose updates were put off, each of which is a version, too. So the length of a chain says
-    /// what keeps reads of a hot row, and what a snapshot that stays open costs.
+    /// A reader of an old version walks the chain down to it; under `mvto` so does a reader of a
+    /// row whose updates were put off, each of which is a version, too. So the length of a chain
+    /// says what slows reads of a hot row, and what an open snapshot costs.
     ///
     /// It is no transaction: it observes nothing, changes nothing, and is not counted in
     /// [`Session::stats`]. It does not see what transactions have written and not committed, and no
     /// writer makes it fail or wait; under a protocol that runs transactions one after another it
-    /// waits for its turn. It takes a lookup and a step for each version, during which nothing that
-    /// is deleted is freed.
+    /// waits for its turn. It takes a lookup and a step for each version, during which no deleted
+    /// row is freed.
     ///
     /// ```
     /// use candide::{Abort, Database, Mvcc, Record};

@@ -46,7 +46,7 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Makes an index of a table, as [`Table::create_index`](crate::Table::create_index) says; gives
+/// Makes an index of a table, as [`Table::create_index`](crate::Table::create_index) says; returns
 /// its number.
 pub(crate) fn create<P: Protocol>(
     inner: &Arc<Inner<P>>,
@@ -80,7 +80,7 @@ pub(crate) fn create<P: Protocol>(
 }
 
 /// Drops an index of a table, as [`Table::drop_index`](crate::Table::drop_index) says; the first
-/// `built_in` are there for good.
+/// `built_in` cannot be dropped.
 pub(crate) fn drop_made<P: Protocol>(
     inner: &Arc<Inner<P>>,
     table: &TableCore,
@@ -100,7 +100,8 @@ pub(crate) fn drop_made<P: Protocol>(
     inner.engine.epochs.wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
     if !mutant(Mutant::DroppedAtOnce) {
-        // And one that has been refused by it, with a transaction that takes the reason away.
+        // A transaction that it has refused must likewise conflict with one that removes the
+        // reason.
         inner.engine.epochs.wait_for_others()?;
     }
     work.part_from(&mut session, index)?;
@@ -109,7 +110,7 @@ pub(crate) fn drop_made<P: Protocol>(
     Ok(())
 }
 
-/// What is done to one record.
+/// The work on one record.
 type Each<'a, P> = dyn Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort> + 'a;
 
 /// The work on the indexes of one table.
@@ -140,7 +141,7 @@ impl<P: Protocol> Work<'_, P> {
             if is_right { Ok(()) } else { state.delete_unit(tx.engine, at) }
         })?;
         if index.unique {
-            // What is there from now on is right, and so is a refusal because of it.
+            // Entries are right from now on, and so are refusals because of them.
             index.right_since.store(self.time_of(session, index), Ordering::Relaxed);
             core.indexes.set(index, Stage::Enforced, true);
             self.inner.engine.epochs.wait_for_others()?;
@@ -153,18 +154,17 @@ impl<P: Protocol> Work<'_, P> {
         Ok(())
     }
 
-    /// The protocol's time at which what has been done to an index has happened. Where time is in
-    /// the data: a transaction that changed a row whose entry was missing has observed that, in a
-    /// node or in a unit of the index; all that come later find the entry. A transaction that
+    /// Returns the protocol's time at which what has been done to an index has happened. Where time
+    /// is in the data: a transaction that changed a row whose entry was missing has observed that,
+    /// in a node or in a unit of the index; all that come later find the entry. A transaction that
     /// deleted a row and did not know of the index has left its time in the table.
     fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
         let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));
         seen.max(P::time(&self.inner.engine.clock))
     }
 
-    /// Where time is in the data, sees to it that transactions that will not keep an index any more
-    /// come after all that it has told others: all rows, and all keys without one, are seen up to
-    /// then.
+    /// Where time is in the data, makes transactions that no longer keep an index come after all
+    /// that it has shown to others: all rows, and all keys without one, are seen up to then.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
         if time == 0 || mutant(Mutant::PartedAtOnce) {
@@ -179,18 +179,17 @@ impl<P: Protocol> Work<'_, P> {
         })
     }
 
-    /// Removes all entries of an index that is not kept any more, as far as that is possible.
+    /// Removes all entries of an index that is not kept any more, as far as possible.
     fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
         if self.inner.engine.epochs.wait_for_others().is_ok() {
-            // What is left would be looked over, and removed, if an index of this name were made
-            // again.
+            // Entries that stay are removed if an index of this name is made again.
             let _ = self.each_batch(session, index, &index.entries, &|tx, state, entry| {
                 state.delete_unit(tx.engine, index.entries.layout.at(entry, Unit::ROW))
             });
         }
     }
 
-    /// Calls `each` with every record of the table, or of the index, that was linked in the
+    /// Calls `each` with every record of the table, or of the index, that was linked at the
     /// beginning, a few in each transaction.
     fn each_batch(
         &self,

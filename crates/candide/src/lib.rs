@@ -2,8 +2,8 @@
 //! core.
 //!
 //! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as
-//! many threads as it likes. Each closure happens as if it were alone: all of it or nothing, in
-//! some order that everybody agrees on. Nothing is written to disk.
+//! many threads as it likes. Each closure happens as if it were alone: all of it or nothing, in one
+//! order for all. Nothing is written to disk.
 //!
 //! Contents: [a first program](#a-first-program), [keys](#keys), [rows and
 //! groups](#rows-and-groups), [reading](#reading), [writing](#writing), [updates and
@@ -104,9 +104,9 @@
 //! # Rows and groups
 //! A [`Record`](macro@Record) is plain data of a fixed size, kept inline in 64-bit words: the types
 //! are listed at [`Field`]. Its columns lie in *groups*, and the group is the unit of conflict: a
-//! transaction that has read a column runs again if, before it commits, somebody changes any column
-//! of the same group. If that was another column than the one it read, the conflict is *false*:
-//! nothing it knew has become wrong.
+//! transaction that has read a column runs again if, before it commits, another transaction changes
+//! any column of the same group. If that was another column than the one it read, the conflict is
+//! *false*: nothing it knew has become wrong.
 //!
 //! To choose groups, put columns that are written together into one, and keep columns that many
 //! transactions write away from those that many only read. Without the attribute `#[group(name)]` a
@@ -138,8 +138,7 @@
 //! [`Table::find_many`] finds the rows of an array of keys and waits for their cache misses all at
 //! once (of a longer list, give it a piece at a time). [`Table::get_now`] reads one row by itself,
 //! without a closure. [`Table::get_for_update`] also locks what it reads: for transactions that
-//! read a row everybody writes and then take their time, and would otherwise have to run again many
-//! times.
+//! read a row that many write and then take long, and would otherwise run again many times.
 //!
 //! ```
 //! # use candide::{Abort, Database, Record};
@@ -163,9 +162,10 @@
 //! ```
 //!
 //! # Writing
-//! What each operation does to a row that is there, and to one that is not, and what of it the
-//! transaction has observed, so that it runs again if somebody changes that. A transaction sees its
-//! own writes: a row that it has inserted is there, one that it has deleted is not.
+//! The table says what each operation does to a row that is there, and to one that is not, and what
+//! the transaction observes by it: if another transaction changes that, it runs again. A
+//! transaction sees its own writes: a row that it has inserted is there, one that it has deleted is
+//! not.
 //!
 //! | operation | the row is there | it is not | observes, in a table without secondary indexes |
 //! |---|---|---|---|
@@ -182,8 +182,8 @@
 //! | [`delete`](Table::delete) | deletes it | `NotFound` | whether the row is there |
 //! | [`delete_if_present`](Table::delete_if_present) | deletes it; `true` | `false` | whether the row is there |
 //!
-//! Outcomes are part of the transaction: whoever saw `NotFound` commits only if the row is still
-//! missing.
+//! Outcomes are part of the transaction: a transaction that saw `NotFound` commits only if the row
+//! is still missing.
 //!
 //! # Updates and guards
 //! An update is data. It is applied when the transaction commits, to the row as it is then; since
@@ -192,9 +192,9 @@
 //! [`max`](Column::max) and [`min`](Column::min), the guards [`at_least`](ColumnUpdate::at_least)
 //! and [`at_most`](ColumnUpdate::at_most) on the result, and tuples of up to six updates. A failed
 //! guard ends the whole transaction in [`Abort::Guard`], a result outside the column's type in
-//! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. Guards are asked first: of an unsigned
-//! column, `sub(n).at_least(0)` ends in `Guard`. What cannot be said so is an [`Updater`] of one's
-//! own, or a [`modify`](Table::modify).
+//! [`Abort::Overflow`]: at commit, or earlier if the transaction reads what it has updated. Guards
+//! are asked first: of an unsigned column, `sub(n).at_least(0)` ends in `Guard`. Other updates are
+//! an [`Updater`] of the program's own, or a [`modify`](Table::modify).
 //!
 //! ```
 //! use candide::{Abort, Column, Database, Record, Refused, Updater};
@@ -240,9 +240,9 @@
 //!
 //! # Errors
 //! Within transactions there is one error type, [`Abort`], of three kinds. *Conflicts* doom the
-//! attempt: `run` runs the closure again, whatever the closure has made of the error. *Outcomes*
-//! are definite answers: `NotFound`, `Duplicate`, `NotUnique`, `Guard`, `Overflow`; a closure may
-//! match on the first three and go on, the last two end the transaction. *Refusals* are limits and
+//! attempt: `run` runs the closure again, whatever the closure does with the error. *Outcomes* are
+//! definite answers: `NotFound`, `Duplicate`, `NotUnique`, `Guard`, `Overflow`; a closure may match
+//! on the first three and go on, the last two end the transaction. *Refusals* are limits and
 //! misuse. Setting up has an error type of its own, [`Error`].
 //!
 //! A closure returns any error type that converts from [`Abort`]. If it returns an error, the
@@ -289,7 +289,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`RunOptions`] limit the attempts, set a deadline, or have every conflict told to the program
+//! [`RunOptions`] limit the attempts, set a deadline, or report every conflict to the program
 //! ([`RunOptions::on_conflict`]). [`Tx::attempt`] says which attempt it is.
 //!
 //! # Scans
@@ -301,11 +301,11 @@
 //!
 //! A scan sees the transaction **as it was when the scan was made**, so rows can be inserted,
 //! changed and deleted while it goes on, its own included. What it has gone through, gaps included,
-//! is observed: if somebody inserts a row there (a *phantom*), the transaction does not commit but
-//! runs again. Absence is observed by the leaf of the tree (in a hash table, by the bucket), so an
-//! insert close by can be a false conflict. Each component of a composite key has trees of its own:
-//! once two rows share a prefix, their leaves hold nothing else, and inserts under other prefixes
-//! do not disturb a scan of them.
+//! is observed: if another transaction inserts a row there (a *phantom*), the transaction does not
+//! commit but runs again. Absence is observed by the leaf of the tree (in a hash table, by the
+//! bucket), so an insert close by can be a false conflict. Each component of a composite key has
+//! trees of its own: once two rows share a prefix, their leaves hold nothing else, and inserts
+//! under other prefixes do not disturb a scan of them.
 //!
 //! ```
 //! use candide::{Abort, Database, Prefix, Record};
@@ -538,13 +538,13 @@
 //! repeated may see values of different times before it is; it never sees half of a write, and
 //! [`Tx::validate`] says whether all that it has seen belongs together. Under `TicToc` fewer have
 //! to be repeated: one may come before a transaction that had ended when it began, if no chain of
-//! data leads from the one to the other. Under `Mvcc` whoever only reads is repeated only where a
-//! commit in its way takes very long, or an ordered index is restructured under its scan, and not
-//! even then if [it says so](Session::run_read_only); under it and `Mvto` a database has
-//! [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as [`Column::wrapping_add`],
-//! and [updaters](Updater::TOTAL) that say so, are put off until somebody reads.
-//! [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a page for
-//! each](protocols) why it keeps that.
+//! data leads from the one to the other. Under `Mvcc` a transaction that only reads is repeated
+//! only where a commit in its way takes very long, or an ordered index is restructured under its
+//! scan, and not even then if [it says so](Session::run_read_only); under it and `Mvto` a database
+//! has [snapshots](Snapshot). Under `Mvto` updates that cannot fail, such as
+//! [`Column::wrapping_add`], and [updaters](Updater::TOTAL) that say so, are put off until a
+//! transaction reads. [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each promises, and [a
+//! page for each](protocols) why it keeps that.
 //!
 //! # Limits
 //! | | at most |
@@ -627,7 +627,7 @@ pub mod protocols {
     pub use crate::protocol::{mvcc, mvto, occ, serial, tictoc};
 }
 
-/// What code made by the derive macros uses. Not for use by hand.
+/// Parts that code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]
 pub mod derived {
     pub use crate::record::key_text::{Show, show_components, show_variant};

@@ -11,7 +11,7 @@ use crate::txn::TxnRunner;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Calls `each` with every row of a table, in no particular order: with the words of its key, as
-/// its type gives them, and with the others. Gives their number.
+/// its type gives them, and with the others. Returns their number.
 ///
 /// # Errors
 /// [`Error::NotQuiescent`] if a transaction is running.
@@ -27,7 +27,7 @@ pub(crate) fn for_each_row<P: Protocol>(
     let mut image = vec![0; Unit::ROW.image_range(table.groups).1];
     let (mut count, mut failed) = (0, false);
     table.index.for_each(&mut |record| {
-        // An attempt for each record, over before `each` sees it: nothing piles up, nothing is
+        // Each record has an attempt, over before `each` sees it: nothing accumulates, nothing is
         // held.
         let is_there = P::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
@@ -35,8 +35,8 @@ pub(crate) fn for_each_row<P: Protocol>(
                 let (start, count) = unit.image_range(table.groups);
                 from.copy(0, count, |word, value| image[start + word] = value);
             };
-            // Updaters that were put off may run there; if one panics, the attempt has to end all
-            // the same.
+            // Updaters that were put off may run there; if one panics, the attempt has to end
+            // nevertheless.
             let read = || state.read_units(engine, table, (record, units), copy);
             let is_there = catch_unwind(AssertUnwindSafe(read));
             state.abort(engine);
@@ -65,8 +65,8 @@ struct Visitor<'a, P: Protocol> {
 
 impl<'a, P: Protocol> Visitor<'a, P> {
     fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
-        // Not by waiting: another iteration may have stopped it, further up the same stack, which
-        // is pinned.
+        // Does not block on the lock: another iteration, further up the same stack, may hold it;
+        // that is pinned, so the check below fails.
         let collector = loop {
             let collector = inner.try_stop_collector();
             if !inner.is_quiescent() {

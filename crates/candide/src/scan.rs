@@ -21,8 +21,8 @@ use crate::txn::{Mark, State, Tx};
 ///
 /// Rows are looked for as they are asked for, so a scan that is given up after some rows has
 /// observed the table up to there and no further. What it has gone through, rows and the gaps
-/// between them, is part of what the transaction has read: nobody else's insert can come in
-/// between.
+/// between them, is part of what the transaction has read: no other transaction's insert can come
+/// in between.
 ///
 /// It holds no borrow of the transaction's internals: rows of any table can be read and written
 /// between two of its rows.
@@ -34,7 +34,7 @@ pub struct Scan<'t, R: Record, P: Protocol, Pr> {
     way: Way,
 }
 
-/// Where a scan is.
+/// The position of a scan.
 #[derive(Debug)]
 pub(crate) struct Way {
     /// None if it is over.
@@ -44,13 +44,13 @@ pub(crate) struct Way {
     number: usize,
     /// The record that it has given last, if it may look back.
     last: Option<RecordAt>,
-    /// Who looks back: the next ones, of the index and of the index of deleted records, the very
-    /// next last.
+    /// If it looks back: the next records, of the index and of the index of deleted records, the
+    /// very next last.
     merged: Vec<RecordAt>,
-    /// And what the index has behind these, the same way round.
+    /// The records of the index behind these, the very next last.
     waiting: Vec<RecordAt>,
     is_over: bool,
-    /// What it has met, until that has been told.
+    /// The error it has met, until the caller has it.
     failed: Option<Abort>,
 }
 
@@ -87,7 +87,8 @@ impl Way {
         self.mark
     }
 
-    /// Gives nothing more, no error either but this one: a loop that skips errors has to end.
+    /// Ends the way with this error, after which it gives nothing: a loop that skips errors has to
+    /// end.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self) -> Option<Abort> {
@@ -96,7 +97,7 @@ impl Way {
         self.failed.take()
     }
 
-    /// Takes note of what it has failed by.
+    /// Notes the error by which it has failed.
     #[cold]
     pub(crate) fn fail(&mut self, abort: Abort) {
         self.failed = Some(abort);
@@ -106,7 +107,7 @@ impl Way {
         self.is_over
     }
 
-    /// The next record, which may be absent.
+    /// Returns the next record, which may be absent.
     #[inline]
     pub(crate) fn next<P: Protocol>(
         &mut self,
@@ -120,7 +121,7 @@ impl Way {
         }
     }
 
-    /// As [`Way::next`]; what it fails by is noted, so that what it gives is one word.
+    /// As [`Way::next`]; an error is noted, so that the result is one word.
     #[inline(always)]
     fn step<P: Protocol>(
         &mut self,
@@ -140,7 +141,7 @@ impl Way {
         Some(record)
     }
 
-    /// Takes note of a record that it gives.
+    /// Notes a record that it gives.
     #[inline(always)]
     fn note<P: Protocol>(
         &mut self,
@@ -227,7 +228,8 @@ impl Way {
         });
     }
 
-    /// Goes on to the next row, as [`Scan`] does, and has `copy` copy what is in these units of it.
+    /// Goes on to the next row, as [`Scan`] does, and calls `copy` with the words of these units of
+    /// it.
     pub(crate) fn next_row<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -352,7 +354,7 @@ impl Way {
         if let Some(last) = self.last {
             *near = edge(last, false);
         }
-        // What waits was at hand.
+        // The records that wait were at hand.
         let at_hand = self.waiting.first().copied().or_else(|| Cursor::last_at_hand(&self.cursor));
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
@@ -379,10 +381,10 @@ impl Way {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// All rows, in the order of their keys if the table is ordered, otherwise in none.
+    /// Returns all rows, in the order of their keys if the table is ordered, otherwise in none.
     ///
-    /// As in any transaction nothing of what it goes through may have changed when it commits, so
-    /// for a large table under load this is not the way to look at everything.
+    /// The transaction commits only if nothing it has gone through has changed, so this does not
+    /// suit a large table under load.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -424,8 +426,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// The rows of a range of keys in their order: `scan(tx, 10..20, …)`, `scan(tx, .., …)`,
-    /// `scan(tx, Prefix((warehouse, district)), …)`.
+    /// Returns the rows of a range of keys in their order: `scan(tx, 10..20, …)`, `scan(tx, ..,
+    /// …)`, `scan(tx, Prefix((warehouse, district)), …)`.
     ///
     /// A range whose end is before its beginning holds nothing.
     #[inline]
@@ -455,7 +457,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.scan_words(tx, self.kept_range(&range), Direction::Reverse, projection)
     }
 
-    /// A range in the words that the table keeps.
+    /// Returns a range in the words that the table keeps.
     #[inline]
     fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
         let range = range.word_range();
@@ -466,7 +468,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// What a step of a scan comes to.
+/// The result of a step of a scan.
 enum Step<K, V> {
     Row(K, V),
     /// There is a record, but no row in the transaction's eyes.
@@ -498,7 +500,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// Goes on with a record of several units, or as [`Way::go_on`]. Given nothing that a step
+    /// Goes on with a record of several units, or as [`Way::go_on`]. Takes nothing that a step
     /// finds by itself, so that a simple one is short.
     #[inline(never)]
     fn go_on(&mut self, record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {

@@ -27,9 +27,9 @@ use std::marker::PhantomData;
 /// transactions run ([`Table::create_index`]).
 ///
 /// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with
-/// [`Abort::NoIndex`]; should an index of the same name, columns and kind be made again, that one
-/// is meant. Its other errors are [those of every operation](Table#errors-of-every-operation) of a
-/// table.
+/// [`Abort::NoIndex`]; if an index of the same name, columns and kind is made again, the handle
+/// means that one. Its other errors are [those of every operation](Table#errors-of-every-operation)
+/// of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
@@ -67,7 +67,7 @@ impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// An index that the row type names: `accounts.index(Account::BY_OWNER)`.
+    /// Returns an index that the row type names: `accounts.index(Account::BY_OWNER)`.
     pub fn index<K: Key, I: IndexKind>(&self, index: IndexOf<R, K, I>) -> Index<R, K, I, P> {
         Index { table: self.clone(), number: index.number, types: PhantomData }
     }
@@ -78,18 +78,18 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Index { table, number, types: PhantomData }
     }
 
-    /// The index's name.
+    /// Returns the index's name.
     pub fn name(&self) -> &str {
         &self.core().name
     }
 
-    /// Whether no two rows may have the same key in it.
+    /// Returns whether no two rows may have the same key in it.
     pub fn is_unique(&self) -> bool {
         self.core().unique
     }
 
-    /// The rows with this key, with some of their columns; of a unique index, one or none. As with
-    /// [`Table::scan`], they are those there were when the call was made.
+    /// Returns the rows with this key, with some of their columns; of a unique index, one or none.
+    /// As with [`Table::scan`], they are those there were when the call was made.
     ///
     /// In an ordered index they come in the order of their primary keys.
     pub fn rows<'t, Pr: Projection<R>>(
@@ -106,8 +106,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         )
     }
 
-    /// A handle on the row with this key in a unique index, or on the first one that is found;
-    /// `None` if there is none, which is part of what the transaction has observed.
+    /// Returns a handle on the row with this key in a unique index, or on the first one that is
+    /// found; `None` if there is none, which is part of what the transaction has observed.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
@@ -153,8 +153,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
     }
 
-    /// The entries of a range of keys, whose words a unique index's entries have, and others' begin
-    /// with.
+    /// Returns the entries of a range of keys, whose words are those of a unique index's entries,
+    /// and the first ones of another's.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
         range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
@@ -170,7 +170,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.scan_entries(tx, self.entry_range(&range), direction, projection)
     }
 
-    /// The rows of a range of entries.
+    /// Returns the rows of a range of entries.
     pub(crate) fn scan_entries<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -190,7 +190,7 @@ struct Met {
     record: RecordAt,
 }
 
-/// The next row of a table on the way through an index.
+/// Returns the next row of a table on the way through an index.
 fn next_row<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,
@@ -248,7 +248,7 @@ fn read_next<P: Protocol>(
     met
 }
 
-/// The primary key that an entry stands for, if it was there at the mark.
+/// Returns the primary key that an entry stands for, if it was there at the mark.
 pub(crate) fn primary_key<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,
@@ -278,9 +278,9 @@ pub(crate) fn primary_key<P: Protocol>(
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
-    /// The rows whose keys in this index lie in a range, in their order, and with equal keys in the
-    /// order of their primary keys. As with [`Table::scan`], they are those there were when the
-    /// call was made.
+    /// Returns the rows whose keys in this index lie in a range, in their order, and with equal
+    /// keys in the order of their primary keys. As with [`Table::scan`], they are those there were
+    /// when the call was made.
     pub fn scan<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -319,7 +319,7 @@ pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'_, R, K, I, P, Pr> {
-    /// The key of the entry of the row that it has given last.
+    /// Returns the key of the entry of the row that it has given last.
     pub(crate) fn last_entry(&self) -> Option<KeyWords> {
         self.last.map(|entry| entry.key_words(self.index.core().entries.layout.key_words()))
     }
@@ -363,7 +363,7 @@ impl<R: Record, K, I, P: Protocol, Pr> std::fmt::Debug for IndexScan<'_, R, K, I
     }
 }
 
-/// What an index that is made while the database is in use shall be.
+/// The properties of an index that is made while the database is in use.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexOptions<I> {
     unique: bool,
@@ -371,22 +371,22 @@ pub struct IndexOptions<I> {
 }
 
 impl IndexOptions<Ordered> {
-    /// An ordered index.
+    /// Returns an ordered index.
     pub fn ordered() -> IndexOptions<Ordered> {
         IndexOptions { unique: false, kind: PhantomData }
     }
 }
 
 impl IndexOptions<Hashed> {
-    /// A hash index. It finds rows by their whole key only; meant for keys that few rows have in
-    /// common.
+    /// Returns a hash index. It finds rows by their whole key only; meant for keys that few rows
+    /// have in common.
     pub fn hashed() -> IndexOptions<Hashed> {
         IndexOptions { unique: false, kind: PhantomData }
     }
 }
 
 impl<I> IndexOptions<I> {
-    /// Lets no two rows have the same key.
+    /// Allows no two rows with the same key.
     #[must_use]
     pub fn unique(self) -> IndexOptions<I> {
         IndexOptions { unique: true, ..self }
@@ -398,10 +398,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// `customers.create_index("by_city", Customer::CITY, IndexOptions::ordered())`. Returns when
     /// the index can be read.
     ///
-    /// From early on all transactions keep the index; one that changes an indexed column by
-    /// [`Table::update`] is refused with [`Abort::Indexed`] from then on. Rows that are there are
-    /// entered a few at a time, by transactions of this thread; their keys are listed before that,
-    /// which takes memory beside the limit.
+    /// Soon after the call all transactions keep the index; one that changes an indexed column by
+    /// [`Table::update`] is refused with [`Abort::Indexed`] from then on. Existing rows are entered
+    /// a few at a time, by transactions of this thread; their keys are listed before that, which
+    /// takes memory beside the limit.
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],
@@ -411,10 +411,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// three times (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if the
     /// keys would be too long, [`Error::SecondSession`]. In every case there is no index
     /// afterwards; but for a unique one that may have refused a transaction which does not end
-    /// within ten seconds: that is kept until [`Table::drop_index`], and refuses nobody.
+    /// within ten seconds: that is kept until [`Table::drop_index`], and refuses no transaction.
     ///
     /// # Panics
-    /// With the panic of what makes the keys; there is no index then.
+    /// With the panic of the code that makes the keys; there is no index then.
     pub fn create_index<Pr, I: IndexKind>(
         &self,
         name: &str,

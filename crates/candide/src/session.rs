@@ -1,4 +1,4 @@
-//! Sessions: how a thread runs transactions.
+//! Sessions, by which threads run transactions.
 
 #![forbid(unsafe_code)]
 
@@ -76,7 +76,7 @@ impl<P: Protocol> Session<P> {
         self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    /// As [`Session::run`], with limits on retrying, told of conflicts, or only reading.
+    /// As [`Session::run`], with limits on retrying, reports of conflicts, or only reading.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
@@ -102,7 +102,7 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
-    /// As [`Session::run`], for what takes long in any case: all such closures share this code.
+    /// Runs a transaction that takes long in any case: all such closures share this code.
     #[inline(never)]
     pub(crate) fn run_body(
         &mut self,
@@ -122,7 +122,7 @@ impl<P: Protocol> Session<P> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
-    /// Reads a unit without the rest of a transaction, if that will do; see
+    /// Reads a unit without the rest of a transaction, if that suffices; see
     /// [`TxnRunner::single_read`].
     #[inline(always)]
     pub(crate) fn single_read(
@@ -139,8 +139,8 @@ impl<P: Protocol> Session<P> {
         &self.inner
     }
 
-    /// The keys of all records that are linked all the time that this takes, one after another,
-    /// present or not.
+    /// Returns the keys of all records that are linked all the time that this takes, one after
+    /// another, present or not.
     pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         let key_words = table.layout.key_words();
@@ -153,8 +153,8 @@ impl<P: Protocol> Session<P> {
         keys
     }
 
-    /// Up to when, as the protocol's time goes, anybody has seen what there is in a table, or is
-    /// not.
+    /// Returns the protocol's time up to which transactions have seen what there is in a table, or
+    /// is not.
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
         let clock = &self.inner.clone().engine.clock;
         let (mut nodes, mut units) = (0, 0);
@@ -166,7 +166,7 @@ impl<P: Protocol> Session<P> {
         nodes.max(units)
     }
 
-    /// Has the nodes of a table's index seen up to a time; says whether one was not yet.
+    /// Marks the nodes of a table's index as seen up to a time; returns whether one was not yet.
     pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
         let clock = &self.inner.clone().engine.clock;
         let mut any = false;
@@ -190,8 +190,8 @@ impl<P: Protocol> Session<P> {
         epochs.unpin(slot);
     }
 
-    /// How many versions there are of the row with this key, in the longest chain of its units;
-    /// `None` if there is no row.
+    /// Returns how many versions there are of the row with this key, in the longest chain of its
+    /// units; `None` if there is no row.
     pub(crate) fn versions_of(
         &mut self,
         table: &TableCore,
@@ -225,19 +225,20 @@ impl<P: Protocol> Session<P> {
         &self.core
     }
 
-    /// The session's number, by which [`Health`](crate::Health) and [histories](crate::history)
-    /// name it. No other session of the database has or had it.
+    /// Returns the session's number, by which [`Health`](crate::Health) and
+    /// [histories](crate::history) name it. No other session of the database has or had it.
     pub fn number(&self) -> u64 {
         self.core.public.session
     }
 
-    /// What this session has done so far.
+    /// Returns the counts of what this session has done so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()
     }
 
-    /// Where the session's last conflict was, in whichever transaction; `None` if it never had one.
-    /// While a transaction runs, [`Tx::last_conflict`] says what ended its attempt before.
+    /// Returns where the session's last conflict was, in any of its transactions; `None` if it
+    /// never had one. While a transaction runs, [`Tx::last_conflict`] says what ended its attempt
+    /// before.
     pub fn last_conflict(&self) -> Option<Conflict> {
         let note = self.core.state.borrow().last_conflict?;
         Some(Conflict::named(&self.inner.engine, note))
@@ -277,16 +278,16 @@ impl<P: Protocol> Drop for Cached<P> {
     }
 }
 
-/// What a thread keeps of a database: its session, unless that is in use.
+/// The session that a thread keeps of a database, unless that is in use.
 struct Entry {
     session: Option<Box<dyn Any>>,
     is_alive: fn(&dyn Any) -> bool,
 }
 
-/// What a thread keeps, by the numbers of the databases.
+/// The sessions a thread keeps, by the numbers of the databases.
 struct List {
     entries: BTreeMap<u64, Entry>,
-    /// Up to which database those that are gone have been looked for.
+    /// The number of the database whose entry was last checked for being stale.
     looked_to: u64,
 }
 
@@ -298,7 +299,7 @@ thread_local! {
 /// with it, so that those of databases that are gone do not pile up.
 const LOOKED_AT: usize = 2;
 
-/// What a thread's list has to offer.
+/// The answer of a thread's list.
 enum Place<P: Protocol> {
     Session(Box<Cached<P>>),
     Unknown,
@@ -340,7 +341,7 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     Ok(value)
 }
 
-/// A session for the thread's list, which says that it is in use.
+/// Returns a session for the thread's list, which says that it is in use.
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
@@ -361,7 +362,7 @@ struct Lent<P: Protocol> {
 impl<P: Protocol> Drop for Lent<P> {
     #[inline]
     fn drop(&mut self) {
-        // Where there can be only one session, keeping it would keep everyone else out.
+        // Where there can be only one session, keeping it would keep all other threads out.
         let kept = self.session.take().filter(|_| self.is_kept);
         let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
         let has_others = CACHED.try_with(|list| {

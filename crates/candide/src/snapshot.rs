@@ -21,18 +21,18 @@ const ROWS_AT_ONCE: usize = 256;
 /// for as long as it is kept.
 ///
 /// Reading by it never fails because of what others do, is never repeated, and writes nothing that
-/// others look at; but for updates that [`Mvto`](crate::Mvto) has put off, which whoever needs the
-/// row applies, so that for a moment others do not get at it. It may wait for a commit that is just
-/// going on. It sees every transaction that had ended when it was made, those of the session that
+/// others look at; but for updates that [`Mvto`](crate::Mvto) has put off, which a reader that
+/// needs the row applies, so that for a moment others cannot read it. It may wait for a commit
+/// under way. It sees every transaction that had ended when it was made, those of the session that
 /// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an
 /// index from snapshots, too.
 ///
 /// It owns its hold on the database, can be sent to another thread and used by several. While it
 /// exists, the versions that it sees are kept, one at most of each group of a row (under
-/// [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory, of what was changed
-/// first, of more, and of all that was); nothing else is held back by it while nobody reads in it,
-/// and what it has kept comes back when it is dropped.
-/// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) tells of one that was forgotten.
+/// [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory: of the first
+/// changes, of more, and of all); nothing else is held back by it while no thread reads in it, and
+/// what it has kept comes back when it is dropped.
+/// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot) shows one that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:
 ///
@@ -46,8 +46,8 @@ pub struct Snapshot<P: Versioned> {
 }
 
 impl<P: Versioned> Database<P> {
-    /// A snapshot of the database as it is now. Takes a lock for a moment that only snapshots and
-    /// collecting take.
+    /// Returns a snapshot of the database as it is now. Takes a lock for a moment that only
+    /// snapshots and collecting take.
     ///
     /// ```
     /// use candide::{Abort, Database, Mvcc, Record};
@@ -70,7 +70,7 @@ impl<P: Versioned> Database<P> {
 }
 
 impl<P: Versioned> Session<P> {
-    /// A snapshot of the database as it is now; it sees every transaction of this session.
+    /// Returns a snapshot of the database as it is now; it sees every transaction of this session.
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(self.inner())
     }
@@ -97,8 +97,8 @@ impl<P: Versioned> Snapshot<P> {
         Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, since), since }
     }
 
-    /// Which moment it is of: of two snapshots of one database the later one has the same
-    /// timestamp, or a greater one.
+    /// Returns the moment of the snapshot: of two snapshots of one database the later one has the
+    /// same timestamp, or a greater one.
     pub fn timestamp(&self) -> u64 {
         self.ts
     }
@@ -106,7 +106,7 @@ impl<P: Versioned> Snapshot<P> {
     /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables
     /// and of indexes. Memory that others free waits until `body` is over, so long reports are
     /// better read in several calls, or by [`Snapshot::for_each`]; versions that no snapshot sees
-    /// leave their rows all the same.
+    /// leave their rows nevertheless.
     ///
     /// # Errors
     /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock,
@@ -120,13 +120,13 @@ impl<P: Versioned> Snapshot<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Snapshot(self.ts), body)
     }
 
-    /// As [`Snapshot::run`], for what takes long in any case: all such closures share this code.
+    /// Runs a closure that takes long in any case: all such closures share this code.
     #[inline(never)]
     fn run_body(&self, body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>) -> Result<(), Abort> {
         self.run(body)
     }
 
-    /// Calls `each` with every row of a range of keys in their order; gives their number. Holds
+    /// Calls `each` with every row of a range of keys in their order; returns their number. Holds
     /// nothing back but the snapshot's versions: it reads some rows at a time, and `each` runs in
     /// between, outside of any transaction.
     ///
@@ -248,7 +248,7 @@ impl<P: Versioned> Snapshot<P> {
         R: Record<Index = Hashed>,
         Pr: Projection<R>,
     {
-        // What the snapshot sees stays in the index as long as it is open.
+        // Records that the snapshot sees stay in the index as long as it is open.
         let mut keys = Vec::new();
         self.run_body(&mut |tx| {
             keys = table.linked_keys(tx)?;
@@ -297,10 +297,10 @@ impl<P: Versioned> Snapshot<P> {
     }
 }
 
-/// A function that reads some rows of what is left of a range, and takes these from it.
+/// A function that reads some rows of the rest of a range, and takes these from it.
 type Part<'a, P, K, V> = dyn Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort> + 'a;
 
-/// What is left of a range.
+/// The rest of a range.
 #[derive(Clone)]
 struct Rest(WordRange);
 

@@ -1,4 +1,4 @@
-//! What sessions have done.
+//! Counts of what sessions have done.
 
 #![forbid(unsafe_code)]
 
@@ -26,13 +26,13 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Every reason by name, in a fixed order, with its count.
+    /// Returns every reason by name, in a fixed order, with its count.
     pub fn abort_reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Abort::ALL.iter().map(|abort| abort.name()).zip(self.aborts)
     }
 
-    /// Attempts that met a conflict, whatever kind it was of. Outcomes and refusals are not among
-    /// them.
+    /// Returns the number of attempts that met a conflict, of any kind. Outcomes and refusals are
+    /// not among them.
     pub fn total_aborts(&self) -> u64 {
         Abort::ALL
             .iter()
@@ -52,8 +52,8 @@ impl Stats {
     }
 }
 
-/// A session's counters, on cache lines of their own: written by its thread alone, read by anyone,
-/// a little late.
+/// A session's counters, on cache lines of their own: written by its thread alone, read by any
+/// thread, a little late.
 #[derive(Debug)]
 pub(crate) struct Counters(CachePadded<Words>);
 
@@ -109,9 +109,9 @@ pub(crate) struct Tally(Mutex<Parts>);
 
 #[derive(Debug, Default)]
 struct Parts {
-    /// Of sessions that are gone.
+    /// The sum of ended sessions' parts.
     past: u64,
-    /// By the numbers of their sessions.
+    /// The parts by the numbers of their sessions.
     present: BTreeMap<u64, Arc<TallyPart>>,
 }
 
@@ -120,7 +120,7 @@ struct Parts {
 pub(crate) struct TallyPart(CachePadded<AtomicU64>);
 
 impl Tally {
-    /// A new part of the number, a session's.
+    /// Returns a new part of the number, a session's.
     pub(crate) fn join(&self, session: u64) -> Arc<TallyPart> {
         let part = Arc::new(TallyPart(CachePadded::new(AtomicU64::new(0))));
         lock(&self.0).present.insert(session, part.clone());
@@ -134,13 +134,13 @@ impl Tally {
         parts.past = parts.past.wrapping_add(part);
     }
 
-    /// The number, with some of the changes under way.
+    /// Returns the number, with some of the changes under way.
     pub(crate) fn sum(&self) -> u64 {
         let parts = lock(&self.0);
         let sum =
             parts.present.values().fold(parts.past, |sum, part| sum.wrapping_add(part.read()));
-        // Parts are read one after another: what came in one and went in another may be seen going
-        // only.
+        // Parts are read one after another: of an addition in one and its subtraction in another
+        // only the latter may be seen.
         if sum > i64::MAX as u64 { 0 } else { sum }
     }
 }
@@ -158,7 +158,7 @@ impl TallyPart {
     }
 }
 
-/// One more, by the only writer: no read-modify-write needed.
+/// Adds one, as the only writer: no read-modify-write needed.
 #[inline(always)]
 fn count(word: &AtomicU64) {
     word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

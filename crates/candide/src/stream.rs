@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"candide\x03");
-/// How streams without texts of fields begin.
+/// The first word of streams without texts of fields.
 const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
 /// The longest texts of fields, all together: more than any row type has.
 const FIELD_BYTES_MAX: u64 = 1 << 24;
@@ -91,8 +91,8 @@ impl From<Error> for StreamError {
     }
 }
 
-/// The checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits would not
-/// reach the lower ones of the sum, and two damages could make up for one another.
+/// Returns the checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits
+/// would not reach the lower ones of the sum, and two damages could make up for one another.
 fn checksum(words: &[u64]) -> u64 {
     let add =
         |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
@@ -111,7 +111,8 @@ fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<
     write_words(to, &[checksum(line)])
 }
 
-/// Reads so many words, and puts them behind others. What is not there takes no room.
+/// Reads `count` words, and appends them to `words`. A stream that is too short takes no room for
+/// what it lacks.
 fn read_words(from: &mut dyn Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
     let mut bytes = Vec::new();
     let length = count * size_of::<u64>();
@@ -130,8 +131,8 @@ fn read_word(from: &mut dyn Read) -> io::Result<u64> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Writes all rows to a stream, in no particular order; gives their number. No transaction may
-    /// run meanwhile.
+    /// Writes all rows to a stream, in no particular order; returns their number. No transaction
+    /// may run meanwhile.
     ///
     /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones
     /// of them.
@@ -162,8 +163,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts the rows of a stream that [`Table::export`] has written, in the format described
-    /// there; gives their number. They are inserted in many transactions, each piece of the stream
-    /// after its checksum has been found right.
+    /// there; returns their number. They are inserted in many transactions, each piece of the
+    /// stream after its checksum has been found right.
     ///
     /// The stream is read in pieces of some kilobytes and single words between them; a
     /// [`BufReader`](std::io::BufReader) makes large ones of all.
@@ -176,7 +177,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Panics
     /// If the stream has been made by hand, or by a program in which types of the same names were
     /// others, and says of a value what none of its type is: the checksum is no protection against
-    /// that. Of a [`Text`](crate::Text) that is noticed only by whoever looks at it.
+    /// that. With a [`Text`](crate::Text) the panic comes only when it is looked at.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let shape = Shape::of::<R>();
         let load = |row: &[u64]| {
@@ -191,7 +192,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// What a stream says of its rows.
+/// The shape of a stream's rows, as it states it.
 struct Shape {
     schema: u64,
     /// Words of a key, as its type gives them.
@@ -207,8 +208,8 @@ impl Shape {
         Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
     }
 
-    /// Says which field of a stream differs first from those of the row type, if that can be told
-    /// by their texts.
+    /// Returns which field of a stream differs first from those of the row type, if their texts
+    /// show it.
     fn difference(&self, found: &str) -> Option<String> {
         let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
         if found.is_empty() || wanted.is_empty() {
@@ -282,11 +283,10 @@ fn export<P: Protocol>(
     Ok(total)
 }
 
-/// A function that inserts the rows of which it is given the words.
+/// A function that inserts the row with these words.
 type InsertWords<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + 'a;
 
-/// Reads what [`export`] has written, and has `insert` insert the rows of each piece, of which it
-/// is given the words.
+/// Reads what [`export`] has written, and calls `insert` with the words of the rows of each piece.
 fn import<P: Protocol>(
     inner: &Arc<Inner<P>>,
     shape: &Shape,
@@ -314,7 +314,7 @@ fn import<P: Protocol>(
     }
 }
 
-/// Reads the beginning of a stream, which is to be one of such rows.
+/// Reads the beginning of a stream, which has to be of rows of this shape.
 fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     let mut head = Vec::new();
     read_words(from, 4, &mut head)?;
@@ -358,7 +358,7 @@ fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, Strea
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads a line after so many rows: the number of rows in it, and their words; or zero, and the
+/// Reads a line after `total` rows: the number of rows in it, and their words; or zero, and the
 /// number of all rows.
 fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>, StreamError> {
     let mut line = vec![read_word(from)?];

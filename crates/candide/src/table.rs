@@ -22,13 +22,13 @@ use std::sync::Arc;
 /// transaction it belongs to.
 ///
 /// # Errors of every operation
-/// What an operation names under *Errors* is what it adds to these:
+/// An operation's *Errors* are those it adds to these:
 ///
 /// * conflicts, which `?` passes on to [`run`](crate::Session::run);
 /// * [`Abort::ForeignTable`] if transaction and table are not of the same database;
 /// * where it reads columns that the transaction has updated, [`Abort::Guard`] or
-///   [`Abort::Overflow`] if that update fails; from then on every operation may give this, since it
-///   is what the transaction ends in;
+///   [`Abort::Overflow`] if that update fails; from then on every operation may give this, since
+///   the transaction ends in it;
 /// * where it writes or locks, [`Abort::ReadOnly`] if the transaction [only
 ///   reads](crate::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
 ///   [limit](crate::Builder::memory_limit) leaves no room for a record, an entry of an index, or a
@@ -59,27 +59,27 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Table { inner, core, row: PhantomData }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// Bytes the table has taken for its records, for versions apart from them, and for the buckets
-    /// of its index.
+    /// Returns the bytes the table has taken for its records, for versions apart from them, and for
+    /// the buckets of its index.
     pub fn memory_bytes(&self) -> usize {
         self.core.records.reserved_bytes() + self.core.version_bytes() + self.core.index.bytes()
     }
 
-    /// About how many rows there are: how many keys the index holds, which include those of inserts
-    /// under way and those deleted in the last few milliseconds. Exact once no transaction has run
-    /// for a while.
+    /// Returns about how many rows there are: the number of keys that the index holds, with those
+    /// of inserts under way and those deleted in the last few milliseconds. Exact once no
+    /// transaction has run for a while.
     pub fn len_estimate(&self) -> u64 {
         self.core.linked.sum()
     }
 
-    /// A handle on the place of a key: operations through it look nothing up again.
+    /// Returns a handle on the place of a key: operations through it look nothing up again.
     ///
-    /// Finding observes nothing; whether the row exists is what the operations on it say.
+    /// Finding observes nothing; the operations on it say whether the row exists.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -89,9 +89,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Row { table: self, tx, key: *key, found })
     }
 
-    /// Handles on the places of many keys, whose cache misses overlap: in a hash table all buckets
-    /// are asked for at once, then all records; in an ordered one the lookups go down a node each
-    /// in turn.
+    /// Returns handles on the places of many keys, whose cache misses overlap: in a hash table all
+    /// buckets are prefetched at once, then all records; in an ordered one the lookups go down a
+    /// node each in turn.
     ///
     /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them
     /// is read.
@@ -144,10 +144,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
     ///
-    /// The same as [`Session::run`] with a closure of one [`get`](Table::get), and less work where
-    /// there is nothing to begin or to commit: under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc)
-    /// and [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there. The columns
-    /// belong together, whatever others do meanwhile; what two calls give need not.
+    /// Equals [`Session::run`] with a closure of one [`get`](Table::get), and less work where there
+    /// is nothing to begin or to commit: under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and
+    /// [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there. The columns belong
+    /// together, whatever others do meanwhile; what two calls give need not.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, Whole};
@@ -218,24 +218,24 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// As [`Table::get`], for a transaction that means to write what it reads: takes the write
-    /// locks of the columns' groups now instead of at commit, so that nobody else can write them
-    /// before the transaction has ended.
+    /// locks of the columns' groups now instead of at commit, so that no other transaction can
+    /// write them before the transaction has ended.
     ///
-    /// What it gives: whoever reads a row everybody writes (a counter, the head of a queue) and
-    /// computes for a while is not made to run again because the row has changed meanwhile. What it
-    /// costs: other writers of the row wait for a moment and then run again themselves, as long as
-    /// this transaction lasts. Reads of others pass, and commit.
+    /// The gain: a transaction that reads a row that many write (a counter, the head of a queue)
+    /// and computes for a while does not run again because the row has changed meanwhile. The cost:
+    /// other writers of the row wait for a moment and then run again themselves, as long as this
+    /// transaction lasts. Reads of others pass, and commit.
     ///
     /// The locks are given back when the attempt ends, however it does: by a commit (whether or not
     /// it wrote the row), an error or panic of the closure, a conflict. A row that is not there is
-    /// observed like by `get`, and not locked; nor are groups of which the transaction itself has
-    /// set every column, which it locks at commit. Waiting is bounded, so transactions that lock
-    /// rows in opposite orders do not stop each other for ever: one meets a conflict, gives back
-    /// what it has, and runs again.
+    /// observed as by `get`, and not locked; nor are groups of which the transaction itself has set
+    /// every column, which it locks at commit. Waiting is bounded, so transactions that lock rows
+    /// in opposite orders do not stop each other for ever: one meets a conflict, gives back what it
+    /// has, and runs again.
     ///
-    /// A closure that holds a row and then waits for somebody who wants to write that row (another
-    /// session's transaction, run inside the closure, or another thread) waits for ever, unless the
-    /// other has a limit on attempts or time.
+    /// A closure that holds a row and then waits for a writer of that row (another session's
+    /// transaction, run inside the closure, or another thread) waits for ever, unless the other has
+    /// a limit on attempts or time.
     ///
     /// Protocols under which transactions run one after another have nothing to lock; there this is
     /// `get`. Without timestamp splitting the whole row is one group.
@@ -259,7 +259,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict,
-    /// if somebody else holds one of the groups.
+    /// if another transaction holds one of the groups.
     pub fn get_for_update<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
@@ -291,8 +291,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
 
-    /// Inserts rows, one after another; in an ordered table, rows whose keys are neighbours without
-    /// searching anew.
+    /// Inserts rows, one after another; in an ordered table without a new search for keys that are
+    /// neighbours.
     ///
     /// # Errors
     /// As [`Table::insert`], for the first row that is refused. A closure that goes on after an
@@ -312,7 +312,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts a row, if possible where the last one was linked, unless there is one with its key;
-    /// says whether it did.
+    /// returns whether it did.
     fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
@@ -327,7 +327,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.insert_at(tx, state, home, row)
     }
 
-    /// Inserts a row unless there is one with this key; says whether it did.
+    /// Inserts a row unless there is one with this key; returns whether it did.
     ///
     /// # Errors
     /// [`Abort::NotUnique`] if a unique index has another row with the same key,
@@ -338,7 +338,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.insert_at(tx, state, home, &row)
     }
 
-    /// Inserts a row in its record unless it is there; says whether it did.
+    /// Inserts a row in its record unless it is there; returns whether it did.
     #[inline(always)]
     fn insert_at(
         &self,
@@ -369,7 +369,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
-    /// Stages the entries of a row that seems not to be there; says whether it is not.
+    /// Stages the entries of a row that seems not to be there; returns whether it is not.
     #[inline(never)]
     fn enter_unless_there(
         &self,
@@ -399,8 +399,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
     }
 
-    /// Inserts `row` if there is none with its key, otherwise applies `update` to the one there is;
-    /// says whether it inserted.
+    /// Inserts `row` if there is none with its key, otherwise applies `update` to the existing one;
+    /// returns whether it inserted.
     ///
     /// # Errors
     /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
@@ -418,8 +418,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if
     /// [`Table::create_index`] has made an index of one of the columns. A failed guard or an
     /// overflow shows when the transaction reads the row's group again or commits. Under protocols
-    /// with versions [`Abort::MemoryLimit`], if there is no room for one: then that is what the
-    /// transaction ends in, whatever the closure makes of it.
+    /// with versions [`Abort::MemoryLimit`], if there is no room for one: then the transaction ends
+    /// in that, whatever the closure does with it.
     #[inline]
     pub fn update(
         &self,
@@ -430,7 +430,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update(update)
     }
 
-    /// As [`Table::update`], if there is a row with this key; says whether there is.
+    /// As [`Table::update`], if there is a row with this key; returns whether there is.
     ///
     /// # Errors
     /// As [`Table::update`], but for [`Abort::NotFound`].
@@ -459,8 +459,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update_with(updater)
     }
 
-    /// Reads columns of a row, lets `change` change them, and writes them back; gives what `change`
-    /// gives. This is the way to change columns that indexes keep.
+    /// Reads columns of a row, lets `change` change them, and writes them back; returns what
+    /// `change` returns. This is the way to change columns that indexes keep.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index
@@ -505,7 +505,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.delete()
     }
 
-    /// Deletes a row if there is one with this key; says whether there was.
+    /// Deletes a row if there is one with this key; returns whether there was.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -513,7 +513,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.delete_if_present()
     }
 
-    /// The keys of the records that are linked now, of rows or not.
+    /// Returns the keys of the records that are linked now, of rows or not.
     pub(crate) fn linked_keys(&self, tx: &Tx<'_, P>) -> Result<Vec<R::Key>, Abort> {
         tx.state.borrow_mut().admit(tx.engine, &self.core)?;
         let mut keys = Vec::new();
@@ -522,7 +522,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Calls `each` with every row, in no particular order, reading records directly instead of by
-    /// key; gives their number. Meant for checks: it agrees with what transactions see only while
+    /// key; returns their number. Meant for checks: it agrees with what transactions see only while
     /// none runs.
     ///
     /// # Errors
@@ -541,7 +541,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.inner
     }
 
-    /// A handle on a record that has been found.
+    /// Returns a handle on a record that has been found.
     pub(crate) fn row_of<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -636,7 +636,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(is_there.then(|| projection.value(key, &words)))
     }
 
-    /// The record a lookup found; none, and the absence observed, if it found nothing.
+    /// Returns the record a lookup found; none, and the absence observed, if it found nothing.
     #[inline(always)]
     fn present(
         &self,
@@ -657,7 +657,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// The record of a key, linked absent if there is none.
+    /// Returns the record of a key, linked absent if there is none.
     fn record_for(
         &self,
         tx: &Tx<'_, P>,
@@ -738,12 +738,12 @@ impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
 }
 
 impl<R: Record, P: Protocol> Row<'_, R, P> {
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &R::Key {
         &self.key
     }
 
-    /// Asks the processor to bring columns nearer that are about to be read or updated.
+    /// Prefetches columns that are about to be read or updated.
     #[inline(always)]
     pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
         let Found::Record(record) = self.found else { return };
@@ -761,8 +761,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
     }
 
-    /// The record that is there now: where a lookup found nothing, this transaction may have
-    /// inserted since. None, and the absence observed, if there is none.
+    /// Returns the record that is there now: where a lookup found nothing, this transaction may
+    /// have inserted since. None, and the absence observed, if there is none.
     #[inline(always)]
     fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {
@@ -905,7 +905,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                     projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
                 };
                 let Stager { state, engine, record, .. } = stager;
-                // What the user's code has done to the value may include removing its row.
+                // The user's code may have removed the row.
                 state.change_row(engine, core, (*record, true), assign)?;
             }
             projection.assign(&self.key, &value, stager)

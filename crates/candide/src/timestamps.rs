@@ -1,11 +1,11 @@
-//! Where a protocol takes its timestamps from.
+//! Sources of timestamps.
 
 #![forbid(unsafe_code)]
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a protocol that draws timestamps takes them from, if it leaves a choice
+/// The source from which a protocol draws timestamps, if it leaves a choice
 /// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)). Whatever is chosen, the guarantees are
 /// the same.
 ///
@@ -21,8 +21,8 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Timestamps {
-    /// One counter, which every writing commit adds one to: cheap where few threads commit at a
-    /// time, and a line that all of them want where many do.
+    /// One counter, to which every writing commit adds one: cheap where few threads commit at a
+    /// time, a contended cache line where many do.
     #[default]
     Counter,
     /// The system's monotonic clock in ticks of 64 ns, which no thread writes: a transaction reads
@@ -34,10 +34,10 @@ pub enum Timestamps {
 }
 
 impl Timestamps {
-    /// All of them.
+    /// All sources.
     pub const ALL: [Timestamps; 2] = [Timestamps::Counter, Timestamps::Clock];
 
-    /// Its name, as the command line spells it; [`Timestamps::from_str`] knows it.
+    /// Returns its name, as the command line spells it; [`Timestamps::from_str`] knows it.
     pub const fn name(self) -> &'static str {
         match self {
             Timestamps::Counter => "counter",
@@ -56,7 +56,7 @@ impl FromStr for Timestamps {
     type Err = String;
 
     /// # Errors
-    /// If nothing is called so; the text says what is.
+    /// If no source has this name; the text lists the names.
     fn from_str(name: &str) -> Result<Timestamps, String> {
         Timestamps::ALL.into_iter().find(|timestamps| timestamps.name() == name).ok_or_else(|| {
             let names = Timestamps::ALL.map(Timestamps::name).join(", ");
@@ -65,7 +65,7 @@ impl FromStr for Timestamps {
     }
 }
 
-/// What a database takes that was not told: the first that its protocol knows.
+/// Returns the default of a database: the first that its protocol knows.
 pub(crate) fn first_of(known: &[Timestamps]) -> Timestamps {
     #[cfg(test)]
     if in_tests::are_by_the_clock() && known.contains(&Timestamps::Clock) {

@@ -17,7 +17,7 @@ impl Filter {
         self.0[word] |= bit;
     }
 
-    /// Whether the unit may have been added: if not, it was not.
+    /// Returns whether the unit may have been added; false is certain.
     #[inline(always)]
     pub(super) fn may_have(&self, address: u64) -> bool {
         let (word, bit) = place(address);
@@ -31,7 +31,7 @@ fn place(address: u64) -> (usize, u64) {
     ((number >> 6) as usize, 1 << (number & 63))
 }
 
-/// A multiplication that spreads an address over all bits.
+/// Spreads an address over all bits, by a multiplication.
 #[inline(always)]
 pub(super) fn mix(address: u64) -> u64 {
     address.wrapping_mul(0x9e37_79b9_7f4a_7c15)

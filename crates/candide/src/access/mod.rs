@@ -1,4 +1,4 @@
-//! What a transaction remembers.
+//! The write set of a transaction.
 
 #![forbid(unsafe_code)]
 

@@ -10,11 +10,11 @@ use crate::record::{Op, UserUpdate, Words};
 /// The number of no operation, and of no checkpoint.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Operations between two checkpoints of a unit of at most so many words; of a larger one, as many
-/// as it has words. In tests few, so that scripts of some operations have checkpoints.
+/// The operations between two checkpoints of a unit of at most as many words; a larger unit has one
+/// operation per word between two. In tests few, so that short scripts have checkpoints.
 const CHECKPOINT_OPS: usize = if cfg!(test) { 2 } else { 64 };
 
-/// What a read has made of a unit, up to an operation.
+/// The image of a unit that a read has made, up to an operation.
 struct Checkpoint {
     last_op: u32,
     /// Where the words begin among the operands.
@@ -34,7 +34,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Whether there are none, nor anything that was to belong to one.
+    /// Returns whether there are none, nor anything that was to belong to one.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.operands.is_empty() && self.users.is_empty()
@@ -47,7 +47,7 @@ impl Operations {
         self.checkpoints.clear();
     }
 
-    /// The number that the next operation will have.
+    /// Returns the number that the next operation will have.
     pub(super) fn next(&self) -> u32 {
         self.ops.len() as u32
     }
@@ -90,7 +90,7 @@ impl Operations {
         !self.users.is_empty()
     }
 
-    /// The operations of an item in order, with their numbers.
+    /// Returns the operations of an item in order, with their numbers.
     #[inline(always)]
     pub(super) fn of<'a>(
         &'a self,
@@ -99,7 +99,7 @@ impl Operations {
         self.from(item.first_op)
     }
 
-    /// An operation and those of the same item after it.
+    /// Returns an operation and those of the same item after it.
     #[inline(always)]
     fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Op)> {
         let mut next = first;
@@ -132,9 +132,9 @@ impl Operations {
     /// attempt ends.) A user's updater is called less often by reads. One that gives another result
     /// each time shows the closure another value than it commits, as it did before.
     ///
-    /// There is a checkpoint after each so many operations of an item, of no more words than there
-    /// are operations between two. So what is kept is in proportion to the operations, and a read
-    /// of whatever mark applies no more of them than it copies words, or 64.
+    /// A checkpoint has no more words than there are operations between it and the last. So what is
+    /// kept is in proportion to the operations, and a read at any mark applies no more of them than
+    /// it copies words, or 64.
     ///
     /// # Errors
     /// The number of the operation that failed, and how.
@@ -168,7 +168,7 @@ impl Operations {
         Ok(())
     }
 
-    /// The last of an item's operations before a mark, if there is one.
+    /// Returns the last of an item's operations before a mark, if there is one.
     pub(super) fn last_before(&self, item: &WriteItem, newest: u32, mark: Mark) -> Option<&Op> {
         let first = self
             .checkpoint_before(newest, mark)
@@ -184,8 +184,8 @@ impl Operations {
         Some(checkpoint)
     }
 
-    /// How many words an item's operations take if they are put off; `None` if one of them may
-    /// fail, or cannot be said in words.
+    /// Returns how many words an item's operations take if they are put off; `None` if one of them
+    /// may fail, or cannot be said in words.
     pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
         self.of(item).try_fold(0, |words, (_, op)| {
             let more =

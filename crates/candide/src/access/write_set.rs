@@ -20,21 +20,21 @@ use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a write means for the row's existence.
+/// The effect of a write on the row's existence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// The row is there and stays.
     Update,
     /// The row is not there and comes.
     Insert,
-    /// Whether or not the row is there, it is afterwards.
+    /// The row is there or not, and is there afterwards.
     Put,
     /// The row is there and goes.
     Delete,
 }
 
 impl Intent {
-    /// What must be true of the row before; `None` if it does not matter.
+    /// Returns whether the row must exist before; `None` if it does not matter.
     fn expects(self) -> Option<bool> {
         match self {
             Intent::Update | Intent::Delete => Some(true),
@@ -84,14 +84,14 @@ pub(crate) struct WriteItem {
 }
 
 impl WriteItem {
-    /// Whether its expectation holds for a row that `is_present`.
+    /// Returns whether its expectation holds for a row that `is_present`.
     #[inline]
     pub(crate) fn accepts(&self, is_present: bool) -> bool {
         self.expects.is_none_or(|expected| expected == is_present)
     }
 
-    /// Whether its operations look at the unit as it was, even if it goes: one of them may be
-    /// refused.
+    /// Returns whether its operations look at the unit as it was, even if it goes: one of them may
+    /// be refused.
     pub(crate) fn looks_at_unit(&self) -> bool {
         self.needs_evaluation
     }
@@ -123,8 +123,8 @@ pub struct WriteSet {
     /// Whether any item needs evaluation; a set that only replaces words need not be looked at
     /// before it is installed.
     needs_evaluation: bool,
-    /// What the last mark may still want to see: operations below it are kept, though later ones
-    /// replace what they did.
+    /// The last mark, which a scan may still look back to: operations below it are kept, though
+    /// later ones replace what they did.
     marked: u32,
     /// The units of all items, so that most lookups of others end here.
     filter: Filter,
@@ -202,7 +202,7 @@ impl WriteSet {
         self.operations.push_user(update)
     }
 
-    /// The item of a unit.
+    /// Returns the item of a unit.
     #[inline(always)]
     pub(crate) fn find(&self, at: CellAt) -> Option<usize> {
         let may_be_there = !self.items.is_empty() && self.filter.may_have(at.address());
@@ -281,8 +281,7 @@ impl WriteSet {
         }
     }
 
-    /// What an item was at a mark: `None` if nothing had been staged, otherwise whether the row
-    /// existed.
+    /// Returns whether the row existed at a mark; `None` if nothing had been staged for the item.
     pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
         let item = &self.items[index];
         if item.last_op < mark.0 {
@@ -384,8 +383,8 @@ impl WriteSet {
         self.items[index] = item;
     }
 
-    /// Whether an operation works on words of one that the item has, as far as few are looked at:
-    /// an image serves in any case.
+    /// Returns whether an operation works on words of one that the item has, as far as few are
+    /// looked at: an image serves in any case.
     fn overlaps_one_of(&self, item: &WriteItem, op: &Op) -> bool {
         let mut looked_at = 0;
         let mut overlaps = |(_, other): (u32, &Op)| {
@@ -402,8 +401,8 @@ impl WriteSet {
         self.images.reserve(self.image_words);
     }
 
-    /// Whether the item's operations begin by replacing the whole unit, so that what was there does
-    /// not matter.
+    /// Returns whether the item's operations begin by replacing the whole unit, so that what was
+    /// there does not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
         let item = &self.items[index];
         let first = self.operations.of(item).next();
@@ -412,8 +411,8 @@ impl WriteSet {
         })
     }
 
-    /// How many words an item's operations take if they are put off, until somebody reads the unit;
-    /// `None` if they cannot be.
+    /// Returns how many words an item's operations take if they are put off, until a reader needs
+    /// the unit; `None` if they cannot be.
     pub(crate) fn delta_words(&self, index: usize) -> Option<usize> {
         self.operations.delta_words(&self.items[index])
     }
@@ -483,8 +482,8 @@ impl WriteSet {
         first_failure.map_or(Ok(()), |(_, abort)| Err(abort))
     }
 
-    /// The first failure in program order if the operations were applied to `images`, unit after
-    /// unit.
+    /// Returns the first failure in program order if the operations were applied to `images`, unit
+    /// after unit.
     pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
         let (mut first, mut rest) = (None::<(u32, Abort)>, images);
         for item in &self.items {

@@ -1,19 +1,19 @@
-//! The index of deleted records of a table in order: where records of deleted rows are that only
-//! snapshots see.
+//! The index of deleted records of an ordered table: an index of the records of deleted rows that
+//! only snapshots see.
 //!
 //! Where rows come at one end of a table and go at the other, as in a queue, all that have gone
-//! while a snapshot is open lie before the first that is there, and whoever looks for that would
-//! pass them, one by one. So they are taken out of the table's index, and put into one that only
-//! those look at who look back.
+//! while a snapshot is open lie before the first that is there, and a reader that looks for that
+//! would pass them, one by one. So they are taken out of the table's index, and put into one that
+//! only readers of the past look at.
 //!
 //! # Invariants
 //! * **A1** A record that a snapshot may see is in the table's index or here: it comes here before
-//!   it leaves there. So who looks back looks there first, and then here, and finds it in one of
-//!   them, or in both.
+//!   it leaves there. So a reader of the past looks there first, and then here, and finds it in one
+//!   of them, or in both.
 //! * **A2** There is one record of a key here at most. The next one stays in the table's index, as
 //!   all do if there is no memory for this.
-//! * **A3** A record that is here alone is dead. It is retired when it has left, for which no
-//!   snapshot may see it.
+//! * **A3** A record that is here alone is dead. It leaves once no snapshot can see it, and is then
+//!   retired.
 
 #![forbid(unsafe_code)]
 
@@ -23,8 +23,8 @@ use crate::memory::{Cache, OutOfMemory};
 use crate::record::{RecordAt, WordRange};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// So many records are put together with those of the table's index at once: few enough for who
-/// wants the first only.
+/// The number of records that are merged with those of the table's index at once: few enough for a
+/// reader that wants the first only.
 const PREFETCH_BATCH: usize = 32;
 
 /// The index of deleted records of one table.
@@ -36,7 +36,7 @@ pub(crate) struct DeletedIndex {
 }
 
 impl DeletedIndex {
-    /// One beside an index, with nodes from the same slab.
+    /// Makes one beside an index, with nodes from the same slab.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node.
@@ -45,17 +45,17 @@ impl DeletedIndex {
         Ok(DeletedIndex { records, count: AtomicUsize::new(0) })
     }
 
-    /// Whether nothing is here that the caller does not find in the table's index, where he has
-    /// looked before.
+    /// Returns whether nothing is here that the caller does not find in the table's index, after
+    /// having looked there.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: who has seen that a record has left the table's index (E17) sees that it had
-        // been counted here.
+        // Relaxed: a reader that has seen that a record has left the table's index (E17) sees that
+        // it had been counted here.
         self.count.load(Ordering::Relaxed) == 0
     }
 
     /// Puts a record here, which the caller is going to take out of the table's index, unless there
-    /// is no room for it; says whether it did. The caller is pinned.
+    /// is no room for it; returns whether it did. The caller is pinned.
     pub(crate) fn enter(
         &self,
         record: RecordAt,
@@ -78,7 +78,8 @@ impl DeletedIndex {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The record with this key. The caller is pinned, and has looked for it in the table's index.
+    /// Returns the record with this key. The caller is pinned, and has looked for it in the table's
+    /// index.
     pub(crate) fn find(&self, key: &[u64]) -> Option<RecordAt> {
         match self.records.find(key) {
             Found::Record(record) => Some(record),
@@ -87,8 +88,8 @@ impl DeletedIndex {
     }
 
     /// Adds the records of a range that are wanted, in this direction, up to the end or as many as
-    /// are looked at together; says whether it was to the end. The caller is pinned, and has looked
-    /// through the range in the table's index.
+    /// are looked at together; returns whether it reached the end. The caller is pinned, and has
+    /// looked through the range in the table's index.
     pub(crate) fn list(
         &self,
         range: WordRange,

@@ -12,8 +12,8 @@
 //! * **H2** Every link raises its bucket's version, under the bucket's lock and after the slot is
 //!   written. So a lookup that loaded the version first and found nothing is still right while the
 //!   version has not changed.
-//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so whoever
-//!   remembered the version fails, and whoever comes anew goes to the next array.
+//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so a reader that
+//!   remembered the version fails, and a later one goes to the next array.
 //! * **H4** Slots are written with Release and read with Acquire: a record's key and cells are seen
 //!   whole (E4).
 //! * **H5** Bucket locks are held for a few hundred instructions, never while waiting for anything
@@ -23,7 +23,7 @@
 //! There is no count of records. An insert that finds its bucket full looks at the buckets around
 //! it; if they are crowded, it adds an array of twice the size. From then on every insert first
 //! moves its own bucket and a few others, and works in the new array. The last one to move a bucket
-//! makes the new array the current one. Whoever moves a bucket that it has observed itself
+//! makes the new array the current one. A transaction that moves a bucket it has observed itself
 //! exchanges the observation for those of the halves: see [`NodeChange`].
 
 use super::{NodeChange, Supplies};
@@ -54,7 +54,7 @@ const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
 /// Records per bucket that a table of known size is built for: three misses in four buckets never
 /// see an overflow line.
 const RECORDS_PER_BUCKET: usize = 4;
-/// Buckets looked at to judge how full the table is, so many that chance alone never makes a table
+/// Buckets looked at to judge how full the table is, enough that chance alone never makes a table
 /// grow that is half as full; and the records among them that make it grow.
 const SAMPLE_BUCKETS: usize = 32;
 /// The most that one bucket counts for: keys that are to share a bucket do not make a table grow.
@@ -63,7 +63,8 @@ const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
 /// Buckets an insert moves beside its own.
 const MOVES_PER_INSERT: usize = 8;
 
-/// A bucket of a hash index or a leaf of an ordered one: what an absent key is observed by.
+/// A bucket of a hash index or a leaf of an ordered one: the unit by which an absent key is
+/// observed.
 ///
 /// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are
 /// retired, not freed.
@@ -71,19 +72,21 @@ const MOVES_PER_INSERT: usize = 8;
 pub struct NodeAt(Block);
 
 impl NodeAt {
-    /// A handle on a block of the ordered index, which is larger than a bucket and begins like one.
+    /// Returns a handle on a block of the ordered index, which is larger than a bucket and begins
+    /// like one.
     #[inline(always)]
     pub(super) fn new(block: Block) -> NodeAt {
         NodeAt(block)
     }
 
-    /// The version word: version, lock, and whether the bucket has moved or the leaf is dead.
+    /// Returns the version word: version, lock, and whether the bucket has moved or the leaf is
+    /// dead.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.word(0).load(Ordering::Acquire) // E9
     }
 
-    /// The line that continues this one.
+    /// Returns the line that continues this one.
     #[inline(always)]
     fn overflow(&self) -> Option<NodeAt> {
         Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
@@ -106,14 +109,15 @@ impl NodeAt {
         unsafe { self.0.word(index) }
     }
 
-    /// Whether `version`, loaded from this bucket, is of a bucket that is neither locked nor moved.
+    /// Returns whether `version`, loaded from this bucket, is of a bucket that is neither locked
+    /// nor moved.
     #[inline]
     pub(crate) fn is_stable(version: u64) -> bool {
         version & (LOCK | MOVED) == 0
     }
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found {
     Record(RecordAt),
@@ -124,7 +128,7 @@ pub(crate) enum Found {
     },
 }
 
-/// What an attempt to link a record came to.
+/// The result of an attempt to link a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Linked {
     /// The key has a record already.
@@ -133,7 +137,7 @@ pub(crate) enum Linked {
     New { node: NodeAt, before: u64, after: u64 },
 }
 
-/// What growth, or the removal of a leaf, leaves behind, to be freed once nobody can reach it.
+/// Memory that growth, or the removal of a leaf, leaves to be freed once no thread can reach it.
 #[derive(Debug)]
 pub(crate) enum Retire {
     /// A node of an ordered index, or an overflow line.
@@ -142,8 +146,8 @@ pub(crate) enum Retire {
     Array(RetiredArray),
 }
 
-/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until nobody can
-/// be in it.
+/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until no thread
+/// can be in it.
 #[derive(Debug)]
 pub(crate) struct RetiredArray(u64);
 
@@ -155,7 +159,7 @@ impl Drop for RetiredArray {
     }
 }
 
-/// The way through the buckets of an index.
+/// A cursor through the buckets of an index.
 #[derive(Debug)]
 pub(crate) struct BucketCursor {
     /// The address of the array that was current in the beginning.
@@ -169,13 +173,13 @@ pub(crate) struct BucketCursor {
 }
 
 impl BucketCursor {
-    /// The next record of the buckets that have been looked at.
+    /// Returns the next record of the buckets that have been looked at.
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.found.pop()
     }
 }
 
-/// What all keys looked for begin with.
+/// The words that all keys looked for begin with, and their hash.
 #[derive(Debug)]
 struct Wanted {
     prefix: Box<[u64]>,
@@ -209,7 +213,7 @@ pub(crate) struct HashIndex {
 pub(crate) struct Size {
     /// The number of records it is built for, about.
     pub(crate) capacity: usize,
-    /// Whether it gets larger when there are more.
+    /// Whether it grows when there are more.
     pub(crate) grows: bool,
 }
 
@@ -259,7 +263,8 @@ impl Array {
 }
 
 impl HashIndex {
-    /// An index for records whose key has `key_words` words of which `hashed_words` are hashed.
+    /// Returns an index for records whose key has `key_words` words of which `hashed_words` are
+    /// hashed.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         lines: &Arc<Slab>,
@@ -288,7 +293,7 @@ impl HashIndex {
     /// Words in an overflow line.
     pub(crate) const LINE_WORDS: usize = LINE_WORDS;
 
-    /// The hash of a key: one folded multiplication per word, keyed by the table's seed.
+    /// Returns the hash of a key: one folded multiplication per word, keyed by the table's seed.
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u64]) -> u64 {
         let mix = |hash: u64, &word: &u64| {
@@ -309,7 +314,7 @@ impl HashIndex {
             .expect("there is always a current array")
     }
 
-    /// The array at an address loaded with Acquire (E8) from `current` or from a `next`.
+    /// Returns the array at an address loaded with Acquire (E8) from `current` or from a `next`.
     #[inline(always)]
     fn array_at(&self, address: u64) -> Option<&Array> {
         let array: *const Array = std::ptr::with_exposed_provenance(address as usize);
@@ -318,18 +323,18 @@ impl HashIndex {
         unsafe { array.as_ref() }
     }
 
-    /// Brings the bucket of a hash nearer.
+    /// Prefetches the bucket of a hash.
     #[inline(always)]
     pub(crate) fn prefetch_bucket(&self, hash: u64) {
         let array = self.current();
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// The record that probably belongs to this hash, if there is one; looks at one line of one
-    /// bucket.
+    /// Returns the record that probably belongs to this hash, if there is one; looks at one line of
+    /// one bucket.
     ///
-    /// Without a branch on what the slots hold: a wrong guess would keep the processor from the
-    /// next key's misses until this one's have arrived.
+    /// There is no branch on what the slots hold: a misprediction would delay the next key's misses
+    /// until this one's have arrived.
     #[inline(always)]
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
@@ -346,7 +351,7 @@ impl HashIndex {
                 likely,
             )
         };
-        // Apart, so that what protocols really keep there needs no loop.
+        // Apart, so that the usual numbers of words need no loop.
         let likely = match self.node_words {
             0 => (1..OVERFLOW).fold(0, pick),
             2 => (3..OVERFLOW).fold(0, pick),
@@ -355,8 +360,8 @@ impl HashIndex {
         record_of(likely)
     }
 
-    /// The record with this key, or the node whose version vouches for there being none. The caller
-    /// is pinned.
+    /// Returns the record with this key, or the node whose version vouches for there being none.
+    /// The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
         match self.likely_record(hash) {
@@ -434,7 +439,7 @@ impl HashIndex {
             }
             let node = array.bucket(array.bucket_index(hash));
             let Some(version) = lock_bucket(node) else {
-                // Moved; or locked by someone else, who needs a moment.
+                // Moved, or locked by another thread for a moment.
                 spin.wait();
                 continue;
             };
@@ -463,7 +468,7 @@ impl HashIndex {
     ///
     /// `merge_into_node` runs under the bucket's lock, before the slot is cleared. The version is
     /// raised only where nodes keep timestamps: in commit order, the dead record's own cell already
-    /// fails everyone who saw its absence.
+    /// fails every transaction that saw its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -502,7 +507,7 @@ impl HashIndex {
         unlock_bucket(node, raised);
     }
 
-    /// Calls `each` with every occupied slot of a bucket until it returns true; says whether it
+    /// Calls `each` with every occupied slot of a bucket until it returns true; returns whether it
     /// did.
     fn each_slot(&self, node: NodeAt, mut each: impl FnMut(NodeAt, usize, u64) -> bool) -> bool {
         let (mut line, mut first) = (node, 1 + self.node_words);
@@ -518,7 +523,7 @@ impl HashIndex {
         }
     }
 
-    /// A free slot of a bucket the caller has locked (or that nobody can reach yet).
+    /// Returns a free slot of a bucket the caller has locked (or that no thread can reach yet).
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
         self.free_slot_from(node, 1 + self.node_words)
     }
@@ -570,8 +575,8 @@ impl HashIndex {
         line
     }
 
-    /// Appends an overflow line to a bucket the caller has locked (or that nobody can reach yet),
-    /// of which `last` is a line.
+    /// Appends an overflow line to a bucket the caller has locked (or that no thread can reach
+    /// yet); `last` is any of its lines.
     fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;
@@ -579,14 +584,14 @@ impl HashIndex {
         last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // H4
     }
 
-    /// Whether an overflow line holds nothing.
+    /// Returns whether an overflow line holds nothing.
     fn is_empty_line(&self, line: NodeAt) -> bool {
         (0..OVERFLOW).all(|slot| line.word(slot).load(Ordering::Relaxed) == 0)
     }
 
-    /// Takes an overflow line out of a bucket the caller has locked. It leads on as before, for
-    /// those who are in it: they pass all that stays linked. What is linked meanwhile they may
-    /// miss, as they may in a line that stays; its bucket has another version then.
+    /// Takes an overflow line out of a bucket the caller has locked. Its link stays, so readers in
+    /// it pass all that stays linked. They may miss what is linked meanwhile, as in a line that
+    /// stays; the bucket has another version then.
     fn remove_line(&self, node: NodeAt, line: NodeAt) {
         let mut before = node;
         while let Some(next) = before.overflow().filter(|&next| next != line) {
@@ -595,7 +600,7 @@ impl HashIndex {
         before.word(OVERFLOW).store(line.word(OVERFLOW).load(Ordering::Relaxed), Ordering::Release); // H4
     }
 
-    /// Whether the buckets around a full one are so full that doubling is due.
+    /// Returns whether the buckets around a full one are so full that doubling is due.
     fn is_crowded(&self, array: &Array, node: NodeAt) -> bool {
         let sample = SAMPLE_BUCKETS.min(array.buckets());
         let own = (node.0.address() - array.words.block().address()) as usize
@@ -630,7 +635,7 @@ impl HashIndex {
         true
     }
 
-    /// Moves bucket `own`, and a few that nobody has undertaken to move yet.
+    /// Moves bucket `own`, and a few that no insert has claimed yet.
     fn help_move(
         &self,
         array: &Array,
@@ -642,7 +647,7 @@ impl HashIndex {
         let mut result = Ok(());
         let mut move_one = |bucket: usize| match self.move_bucket(array, next, bucket, supplies) {
             Ok(done) => moved += usize::from(done),
-            // What has been moved still counts.
+            // Buckets moved so far still count.
             Err(refused) => result = Err(refused),
         };
         move_one(own);
@@ -650,7 +655,7 @@ impl HashIndex {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
             (first..(first + MOVES_PER_INSERT).min(array.buckets())).for_each(move_one);
         }
-        // AcqRel: whoever counts the last bucket has every mover's work before it (E11).
+        // AcqRel: the thread that counts the last bucket has every mover's work before it (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
@@ -693,8 +698,8 @@ impl HashIndex {
             Cache::of(caches, &self.lines).make_ready(&self.lines, lines, true)?;
         };
         if self.node_words > 0 {
-            // An absent reader raises the bucket's timestamp and then looks at the version; we lock
-            // and then copy.
+            // An absent reader raises the bucket's timestamp and then looks at the version; this
+            // thread locks and then copies.
             crate::sync::full_fence();
         }
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
@@ -736,7 +741,7 @@ impl HashIndex {
         Ok(true)
     }
 
-    /// The overflow lines of a bucket.
+    /// Returns the overflow lines of a bucket.
     fn overflow_lines(&self, node: NodeAt) -> usize {
         let (mut line, mut count) = (node, 0);
         while let Some(overflow) = line.overflow() {
@@ -830,7 +835,7 @@ impl HashIndex {
         });
     }
 
-    /// How many overflow lines there are.
+    /// Returns how many overflow lines there are.
     #[cfg(test)]
     pub(crate) fn all_overflow_lines(&self) -> usize {
         let array = self.current();
@@ -841,12 +846,12 @@ impl HashIndex {
             .sum()
     }
 
-    /// The slab of overflow lines.
+    /// Returns the slab of overflow lines.
     pub(crate) fn lines(&self) -> &Arc<Slab> {
         &self.lines
     }
 
-    /// Bytes of the bucket arrays.
+    /// Returns the bytes of the bucket arrays.
     pub(crate) fn array_bytes(&self) -> usize {
         self.array_bytes.load(Ordering::Relaxed)
     }
@@ -865,8 +870,8 @@ impl Drop for HashIndex {
     fn drop(&mut self) {
         let mut address = self.current.load(Ordering::Acquire);
         while address != 0 {
-            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so
-            // nobody is in it.
+            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so no
+            // thread is in it.
             let array = unsafe { from_address(address) };
             address = array.next.load(Ordering::Acquire);
         }
@@ -878,13 +883,13 @@ fn to_address(array: Box<Array>) -> u64 {
 }
 
 /// # Safety
-/// The address came from [`to_address`], and nobody else uses the array or will.
+/// The address came from [`to_address`], and nothing else uses the array or will.
 unsafe fn from_address(address: u64) -> Box<Array> {
     // SAFETY: by this function's contract.
     unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address as usize)) }
 }
 
-/// The record of a slot.
+/// Returns the record of a slot.
 #[inline(always)]
 fn record_of(entry: u64) -> Option<RecordAt> {
     // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its
@@ -892,8 +897,8 @@ fn record_of(entry: u64) -> Option<RecordAt> {
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
-/// Ends the ownership of a bucket, leaving this version; whoever sees it sees what was done under
-/// the lock (E9).
+/// Ends the ownership of a bucket, leaving this version; a thread that sees it sees what was done
+/// under the lock (E9).
 #[inline]
 fn unlock_bucket(node: NodeAt, version: u64) {
     node.word(0).store(version, Ordering::Release);
@@ -904,7 +909,8 @@ fn unlock_bucket(node: NodeAt, version: u64) {
 fn lock_bucket(node: NodeAt) -> Option<u64> {
     let version = node.word(0).load(Ordering::Relaxed);
     let locked = NodeAt::is_stable(version)
-        // Acquire pairs with the Release that unlocked (E9): we see the last holder's slots.
+        // Acquire pairs with the Release that unlocked (E9): this thread sees the last holder's
+        // slots.
         && node.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
     locked.then_some(version)
 }

@@ -12,8 +12,8 @@ pub use ordered::Direction;
 pub(crate) use ordered::{OrderedIndex, Place, Start};
 pub(crate) use table_index::{Advance, Cursor, Supplies, TableIndex};
 
-/// A leaf that an insert has divided, or a bucket that it has moved: whoever observed `node` at
-/// version `before` now needs all successors, which cover the same keys.
+/// A leaf that an insert has divided, or a bucket that it has moved: a transaction that observed
+/// `node` at version `before` now needs all successors, which cover the same keys.
 #[derive(Debug)]
 pub struct NodeChange {
     pub(crate) node: NodeAt,

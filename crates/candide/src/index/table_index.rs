@@ -17,7 +17,7 @@ pub(crate) enum TableIndex {
     Ordered(OrderedIndex),
 }
 
-/// What linking a record needs of its session, and leaves there.
+/// The session's parts that linking a record uses, and where it notes changes.
 pub(crate) struct Supplies<'a> {
     pub(crate) caches: &'a mut Vec<Option<Cache>>,
     pub(crate) retired: &'a mut Vec<Retire>,
@@ -43,13 +43,13 @@ pub(crate) enum Advance {
     Next(RecordAt),
     /// There are no more, and what says so has been observed.
     End,
-    /// What has been observed has changed for good: the transaction will not validate. Who has none
-    /// can go on: nothing has been passed over that is still linked.
+    /// What has been observed has changed and stays so: the transaction will not validate. A caller
+    /// without one can go on: nothing has been passed over that is still linked.
     Doomed,
 }
 
 impl Cursor {
-    /// The next record, if no more of the index has to be looked at for it.
+    /// Returns the next record, if no more of the index has to be looked at for it.
     #[inline(always)]
     pub(crate) fn at_hand(cursor: &mut Option<Cursor>) -> Option<RecordAt> {
         match cursor {
@@ -59,8 +59,8 @@ impl Cursor {
         }
     }
 
-    /// The last of the records that [`Cursor::at_hand`] will give before more of the index has to
-    /// be looked at.
+    /// Returns the last of the records that [`Cursor::at_hand`] will give before more of the index
+    /// has to be looked at.
     pub(crate) fn last_at_hand(cursor: &Option<Cursor>) -> Option<RecordAt> {
         match cursor {
             Some(Cursor::Leaves(cursor)) => cursor.last_at_hand(),
@@ -68,7 +68,7 @@ impl Cursor {
         }
     }
 
-    /// The range that it goes through in order, and which way, if it does.
+    /// Returns the range that it goes through in order, and which way, if it does.
     pub(crate) fn ordered_range(&self) -> Option<(&WordRange, Direction)> {
         match self {
             Cursor::Leaves(cursor) => Some(cursor.range()),
@@ -88,7 +88,7 @@ impl Cursor {
 }
 
 impl TableIndex {
-    /// Whether it keeps keys in order.
+    /// Returns whether it keeps keys in order.
     pub(crate) fn is_ordered(&self) -> bool {
         match self {
             TableIndex::Hash(_) => false,
@@ -96,8 +96,8 @@ impl TableIndex {
         }
     }
 
-    /// The record with this key, or the node whose version vouches for there being none. The caller
-    /// is pinned.
+    /// Returns the record with this key, or the node whose version vouches for there being none.
+    /// The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
@@ -221,8 +221,8 @@ impl TableIndex {
         }
     }
 
-    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have so many
-    /// words, and `node` with each node before any record of it.
+    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have
+    /// `key_words` words, and `node` with each node before any record of it.
     pub(crate) fn go_through(
         &self,
         key_words: usize,
@@ -240,7 +240,7 @@ impl TableIndex {
         }
     }
 
-    /// The slab that the index's retired blocks go back to.
+    /// Returns the slab that the index's retired blocks go back to.
     pub(crate) fn blocks(&self) -> &Arc<Slab> {
         match self {
             TableIndex::Hash(hash) => hash.lines(),
@@ -248,7 +248,7 @@ impl TableIndex {
         }
     }
 
-    /// Bytes of the index that belong to this table alone.
+    /// Returns the bytes of the index that belong to this table alone.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             TableIndex::Hash(hash) => hash.array_bytes(),

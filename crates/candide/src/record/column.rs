@@ -1,4 +1,4 @@
-//! Columns, and projections: what a read asks for, as a value.
+//! Columns, and projections: the columns of a read, as a value.
 
 #![forbid(unsafe_code)]
 
@@ -42,7 +42,7 @@ impl ColumnKind for Indexed {
     const INDEXED: bool = true;
 }
 
-/// Where a column of `R` with values of type `T` lies.
+/// The place of a column of `R` with values of type `T`.
 ///
 /// A constant of this type is the way to name a column: it is a projection, makes updates
 /// ([`Column::set`], [`Column::add`], …) unless it is [`Indexed`], and puts values into rows.
@@ -70,13 +70,13 @@ impl<R, T, A> std::fmt::Debug for Column<R, T, A> {
 }
 
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
-    /// The column that begins at word `word` of group number `group`.
+    /// Returns the column that begins at word `word` of group number `group`.
     pub const fn new(group: usize, word: usize, name: &'static str) -> Column<R, T, A> {
         Column::packed(group, word, 0, name)
     }
 
-    /// The column of less than a word that begins at bit `shift` of word `word` of group number
-    /// `group`.
+    /// Returns the column of less than a word that begins at bit `shift` of word `word` of group
+    /// number `group`.
     ///
     /// # Panics
     /// If the column reaches beyond its word or its group; in a constant, that is an error of
@@ -107,7 +107,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         }
     }
 
-    /// The column's name.
+    /// Returns the column's name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -118,7 +118,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where each group begins among the words of a row.
     const STARTS: &'static [u16; GROUPS_MAX] = &starts_of(R::GROUPS);
 
-    /// Where the column begins among the words of a row.
+    /// Returns where the column begins among the words of a row.
     #[inline(always)]
     fn word_in_row(&self) -> usize {
         let start = if R::GROUPS.len() > 1 {
@@ -163,7 +163,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
 }
 
 impl<R: Record, T: Field, A: ColumnKind, const N: usize> Column<R, [T; N], A> {
-    /// Element `index` of the array, as a column.
+    /// Returns element `index` of the array, as a column.
     ///
     /// # Panics
     /// If there is no such element; in a constant, that is an error of compilation.
@@ -206,12 +206,12 @@ impl<R: Record, K> std::fmt::Debug for KeyColumn<R, K> {
 }
 
 impl<R: Record, K> KeyColumn<R, K> {
-    /// The component that `component` takes from a key.
+    /// Returns the component that `component` takes from a key.
     pub const fn new(name: &'static str, component: fn(&R::Key) -> K) -> KeyColumn<R, K> {
         KeyColumn { name, component }
     }
 
-    /// The component's name.
+    /// Returns the component's name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -242,7 +242,7 @@ impl<R, T, A> Column<R, T, A> {
 #[derive(Debug, Clone, Copy)]
 pub struct Whole;
 
-/// Where a column's words go.
+/// The place of a column's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub(crate) group: u8,
@@ -255,7 +255,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether two places have a bit in common.
+    /// Returns whether two places have a bit in common.
     pub(crate) fn overlaps(self, other: Place) -> bool {
         let apart = self.group != other.group
             || self.word + self.words <= other.word
@@ -265,13 +265,14 @@ impl Place {
     }
 }
 
-/// What a read asks for: a column, a part of the key, a tuple of projections, or [`Whole`] rows.
+/// The columns that a read asks for: a column, a part of the key, a tuple of projections, or
+/// [`Whole`] rows.
 ///
 /// Which groups it touches is known before anything is loaded; exactly those are observed. The
-/// trait cannot be implemented outside this crate; its hidden methods are how a table copies words
-/// and makes values of them.
+/// trait cannot be implemented outside this crate; by its hidden methods a table copies words and
+/// makes values of them.
 pub trait Projection<R: Record>: Copy + private::Sealed {
-    /// What the read gives.
+    /// The value that the read gives.
     type Value;
 
     #[doc(hidden)]
@@ -283,7 +284,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const INDEXED: bool;
 
-    /// How many columns it names; a whole row is one.
+    /// The number of columns it names; a whole row is one.
     #[doc(hidden)]
     const COLUMNS: usize;
 
@@ -291,12 +292,12 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const ONE_GROUP: bool;
 
-    /// The set of groups that hold its columns; empty if the key holds them all.
+    /// Returns the set of groups that hold its columns; empty if the key holds them all.
     #[doc(hidden)]
     fn column_groups(&self) -> u64;
 
-    /// The set of groups that a read observes, at least one: each of them knows whether the row
-    /// exists.
+    /// Returns the set of groups that a read observes, at least one: each of them knows whether the
+    /// row exists.
     #[doc(hidden)]
     #[inline(always)]
     fn groups(&self) -> u64 {
@@ -327,7 +328,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn key_parts(&self, _each: &mut impl FnMut(usize)) {}
 
-    /// The value, once the words are known to belong together.
+    /// Returns the value, once the words are known to belong together.
     #[doc(hidden)]
     fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value;
 
@@ -354,8 +355,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Where the column's words go.
     #[doc(hidden)]
     pub const fn place(&self) -> Place {
-        // Derived code packs columns, and has not been asked whether they lie in a group of the
-        // row.
+        // Derived code packs columns without a check that they lie in a group of the row.
         let (group, end) = (self.group as usize, self.word as usize + T::WORDS);
         assert!(
             group < R::GROUPS.len() && end <= R::GROUPS[group].words,

@@ -5,8 +5,8 @@
 use super::schema::hash_numbers;
 use std::fmt;
 
-/// A buffer for words read from a record. It may hold anything, torn words included; a value is
-/// made of it only once the protocol has validated that the words are of one version.
+/// Words copied from a record, to make a value of. A buffer may hold anything, torn words included;
+/// a value is made of it only once the protocol has found that the words belong together.
 pub trait Buffer: Copy {
     /// A buffer of zeros.
     const ZERO: Self;
@@ -60,10 +60,10 @@ pub trait Field: Copy + Send + Sync + 'static {
     const BITS: u32;
     /// Size in words.
     const WORDS: usize = Self::BITS.div_ceil(64) as usize;
-    /// Whether the type is a number with negative values.
+    /// Whether a number type has negative values.
     const SIGNED: bool = false;
-    /// A hash of the layout in words, which differs between layouts of the same size: a part of
-    /// [`Record::SCHEMA`](crate::Record::SCHEMA).
+    /// A number that differs between types that lie differently in their words, even in as many
+    /// bits: a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
     /// The buffer for the field's words until they are known to be of one version.
@@ -194,12 +194,12 @@ impl Field for char {
     }
 }
 
-/// Returns the mask of a field's bits, in the lowest bits of a word.
+/// Returns the lowest bits of a word: those that a field of less than a word has.
 pub(crate) const fn mask_of<T: Field>() -> u64 {
     if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX }
 }
 
-/// The buffer of an option. A value is made of its words only if there is one.
+/// The buffer of an option. A value is made of it only if the option has one.
 #[derive(Clone, Copy)]
 pub struct OptionBuffer<T: Field> {
     present: bool,
@@ -222,8 +222,8 @@ impl<T: Field> Buffer for OptionBuffer<T> {
     }
 }
 
-/// A value of less than a word is shifted up by one bit, which is set if there is a value; a word
-/// of 1 precedes a larger value. Without a value, all bits are zero.
+/// A value of less than a word is shifted up by one bit, which says that there is one; a larger
+/// value follows a word that says so. Without a value, all bits are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
@@ -245,12 +245,12 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Returns the number of elements of an array that share a word.
+/// Returns how many elements of an array share a word.
 const fn elements_per_word<T: Field>() -> usize {
     if T::BITS < 64 { 64 / T::BITS as usize } else { 1 }
 }
 
-/// Returns the word of an array in which an element begins, and its first bit there.
+/// Returns the word of an array where an element begins, and the bit in it.
 pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
     let per_word = elements_per_word::<T>();
     if T::BITS < 64 {
@@ -437,7 +437,7 @@ impl fmt::Display for TextTooLong {
 impl std::error::Error for TextTooLong {}
 
 impl<const N: usize> Text<N> {
-    /// Makes a text, if it fits.
+    /// Returns the text, if it fits.
     ///
     /// # Errors
     /// [`TextTooLong`] if it has more than `N` bytes (or more than 65,535).
@@ -455,17 +455,17 @@ impl<const N: usize> Text<N> {
             .expect("made of a str, read back whole")
     }
 
-    /// Returns the length in bytes.
+    /// Returns its length in bytes.
     pub fn len(&self) -> usize {
         usize::from(self.length)
     }
 
-    /// Returns whether the text is empty.
+    /// Returns whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns the bytes, with zeros up to `N`.
+    /// Returns the bytes, zeros up to `N`.
     pub(crate) fn padded(&self) -> &[u8; N] {
         &self.bytes
     }
@@ -474,7 +474,7 @@ impl<const N: usize> Text<N> {
         self.length
     }
 
-    /// Returns the text with these padded bytes and this length, from a key.
+    /// Returns the text whose padded bytes and length were taken apart by a key.
     pub(crate) fn from_parts(bytes: [u8; N], length: u16) -> Text<N> {
         Text { bytes, length }
     }

@@ -20,16 +20,16 @@ use std::fmt;
 pub trait Key: Copy + Send + Sync + 'static {
     /// The key as words.
     type Words: AsRef<[u64]> + Copy;
-    /// How many words.
+    /// The number of words.
     const WORDS: usize = Self::WIDTHS.len();
-    /// How many bits of each word are used, at most 64: the rest are zero. A table that does not
+    /// The bits of each word that are used, at most 64: the rest are zero. A table that does not
     /// keep the components of its keys apart packs them by this.
     const WIDTHS: &'static [u32];
 
-    /// The key as words.
+    /// Returns the key as words.
     fn words(&self) -> Self::Words;
 
-    /// The key whose words these are.
+    /// Returns the key whose words these are.
     fn from_words(words: &[u64]) -> Self;
 
     /// Writes the key that has these words, as reports show it: by default the words, derived and
@@ -171,10 +171,10 @@ where
     note = "a struct that derives `candide::Key` may have components of any number of words"
 )]
 pub trait OneWord: AsRef<[u64]> {
-    /// What derived code asks for, to be told if there is no such thing.
+    /// A constant that derived code names, so that a missing implementation is an error.
     const CHECK: () = ();
 
-    /// The word.
+    /// Returns the word.
     fn word(&self) -> u64;
 }
 
@@ -218,7 +218,7 @@ tuple_keys! {
 /// Words of a key of bytes or text: room for 248 bytes and a length.
 const LONG_KEY_WORDS: usize = super::KEY_WORDS_MAX;
 
-/// The widths of that many words.
+/// The widths of [`LONG_KEY_WORDS`] words.
 const WHOLE_WORDS: &[u32] = &[u64::BITS; LONG_KEY_WORDS];
 
 /// The words of a key of bytes: as many as its type needs, of an array that is large enough for
@@ -230,7 +230,7 @@ pub struct LongKey<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> LongKey<BYTES> {
-    /// How many words the bytes take. A text has one more, for its length.
+    /// The number of words that the bytes take. A text has one more, for its length.
     const BYTE_WORDS: usize = {
         assert!(BYTES <= (LONG_KEY_WORDS - 1) * 8, "a key of bytes or text has at most 248 bytes");
         BYTES.div_ceil(8)

@@ -7,8 +7,7 @@ use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
 };
 
-/// Words of a key that its edge has in itself. Scans are made of edges and moved about, so these
-/// are few.
+/// Words of a key that its edge holds inline. Scans hold edges and are moved, so these are few.
 const FEW: usize = 8;
 
 /// One end of a range of keys.
@@ -23,7 +22,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// An edge at a key of `count` words that begins with `words` and goes on with `rest`.
+    /// Returns an edge at a key of `count` words that begins with `words` and goes on with `rest`.
     #[inline]
     pub(crate) fn at(words: &[u64], count: usize, rest: u64, included: bool) -> Edge {
         let mut edge = Edge { few: [rest; FEW], many: Box::default(), count, included };
@@ -35,7 +34,7 @@ impl Edge {
         edge
     }
 
-    /// The key, in words.
+    /// Returns the key, in words.
     #[inline]
     pub(crate) fn words(&self) -> &[u64] {
         if self.count > FEW { &self.many } else { &self.few[..self.count] }
@@ -59,7 +58,7 @@ pub struct WordRange {
 }
 
 impl WordRange {
-    /// All keys of `count` words that begin with `words`.
+    /// Returns all keys of `count` words that begin with `words`.
     #[doc(hidden)]
     pub fn beginning_with(words: &[u64], count: usize) -> WordRange {
         WordRange {
@@ -78,7 +77,7 @@ impl WordRange {
         self.upper = Edge::at(key, key.len(), u64::MAX, false);
     }
 
-    /// The keys between two bounds.
+    /// Returns the keys between two bounds.
     #[inline]
     fn between<K: Key>(lower: Bound<&K>, upper: Bound<&K>) -> WordRange {
         let edge = |bound: Bound<&K>, rest| match bound {
@@ -89,10 +88,10 @@ impl WordRange {
         WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
     }
 
-    /// The keys of `count` words that begin with a key of this range.
+    /// Returns the keys of `count` words that begin with a key of this range.
     pub(crate) fn of_longer_keys(&self, count: usize) -> WordRange {
         let longer = |edge: &Edge, rest| Edge::at(edge.words(), count, rest, edge.included);
-        // What begins with an excluded key is excluded, with an included one included.
+        // Keys that begin with an excluded key are excluded, with an included one included.
         let (behind, before) = (u64::MAX, 0);
         WordRange {
             lower: longer(&self.lower, if self.lower.included { before } else { behind }),
@@ -100,7 +99,7 @@ impl WordRange {
         }
     }
 
-    /// The same range of packed keys.
+    /// Returns the range of the packed keys.
     pub(crate) fn packed(&self, packing: &KeyPacking) -> WordRange {
         let pack = |edge: &Edge, rest| {
             Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included)
@@ -121,7 +120,7 @@ impl WordRange {
         }
     }
 
-    /// Whether the range is certain to hold no key, whatever is in the table.
+    /// Returns whether the range is certain to hold no key, whatever is in the table.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         let mut pairs = self.lower.words().iter().zip(self.upper.words());
@@ -131,7 +130,7 @@ impl WordRange {
         }
     }
 
-    /// Whether a key of these words lies in the range.
+    /// Returns whether a key of these words lies in the range.
     #[cfg(test)]
     pub(crate) fn contains(&self, words: &[u64]) -> bool {
         let (lower, upper) = (self.lower.words(), self.upper.words());
@@ -148,11 +147,11 @@ fn refuse_words(range: &WordRange, count: usize) -> ! {
     )
 }
 
-/// A range of keys of type `K`: what scans take.
+/// A range of keys of type `K`, as scans take it.
 ///
 /// The ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …) and [`Prefix`].
 pub trait KeyRange<K: Key> {
-    /// The range in words.
+    /// Returns the range in words.
     #[doc(hidden)]
     fn word_range(&self) -> WordRange;
 }
@@ -165,7 +164,7 @@ pub struct Prefix<P>(pub P);
 /// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the
 /// first bytes of a text.
 pub trait KeyPrefix<K: Key> {
-    /// The keys that begin so.
+    /// Returns the keys that begin so.
     #[doc(hidden)]
     fn word_range(&self) -> WordRange;
 }
@@ -224,12 +223,12 @@ tuple_prefixes! {
     A 0, B 1, C 2 of D;
 }
 
-/// The keys of bytes or text that begin with `bytes`, and have `count` words.
+/// Returns the keys of bytes or text that begin with `bytes`, and have `count` words.
 ///
 /// `lowest` is the least that the last word of such a key can be.
 fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
     if bytes.len() > capacity {
-        // Nothing can begin so; a range that is empty whatever the table holds.
+        // No key begins so; a range that is empty whatever the table holds.
         let nothing = |rest| Edge::at(&[], count, rest, false);
         return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
     }

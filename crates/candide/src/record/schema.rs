@@ -1,4 +1,4 @@
-//! What a type must say about itself to be a row.
+//! The description that makes a type a row.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group of `words` words.
+    /// Returns a group of `words` words.
     pub const fn new(name: &'static str, words: usize) -> Group {
         Group { name, words }
     }
@@ -26,8 +26,8 @@ impl Group {
 /// `#[derive(Record)]`.
 ///
 /// By hand, it looks as follows. The columns outside the key lie in the words of their groups,
-/// group after group; where exactly, the [`Column`](super::Column) constants say. `store` and
-/// `load` are those constants' business too:
+/// group after group; the [`Column`](super::Column) constants say where exactly. `store` and `load`
+/// are those constants' business too:
 ///
 /// ```
 /// use candide::{Column, Group, Hashed, Record};
@@ -80,7 +80,7 @@ impl Group {
 pub trait Record: Copy + Send + Sync + 'static {
     /// The primary key.
     type Key: Key;
-    /// How tables of this type find rows by their primary key: [`Hashed`](super::Hashed) or
+    /// The kind of index by which tables find rows of this type: [`Hashed`](super::Hashed) or
     /// [`Ordered`](super::Ordered).
     type Index: IndexKind;
     /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
@@ -92,30 +92,30 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
     /// A number that tells row types apart that are stored differently, and is the same in every
-    /// build: what import compares. The default knows the widths of the key's words and the groups;
-    /// a derived one the names of fields, groups and types, as they are written, the widths, and
-    /// how the type of each column lies in words. What the bits mean it does not know: variants of
-    /// an enum that change places, or one more that needs no further bit, go unnoticed, and so does
+    /// build: import compares it. The default knows the widths of the key's words and the groups; a
+    /// derived one the names of fields, groups and types, as they are written, the widths, and how
+    /// the type of each column lies in words. It does not know what the bits mean: variants of an
+    /// enum that change places, or one more that needs no further bit, go unnoticed, and so does
     /// another type of the same name that lies as the first did.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
-    /// What the fields are, a text for each: its name, a colon, its type, and its group or that it
-    /// is of the key. An export keeps them, so that an import which is refused because of
-    /// [`Record::SCHEMA`] can say which field differs; nothing else rests on them.
+    /// The fields, a text for each: its name, a colon, its type, and its group or that it is of the
+    /// key. An export keeps them, so that an import which is refused because of [`Record::SCHEMA`]
+    /// can say which field differs; they have no other use.
     const FIELDS: &'static [&'static str] = &[];
 
-    /// The row's key.
+    /// Returns the row's key.
     fn key(&self) -> Self::Key;
 
     /// Writes every column outside the key to `words`, which holds all groups one after another and
     /// begins as zeros.
     fn store(&self, words: &mut [u64]);
 
-    /// The row with `key` whose other columns are in `words`.
+    /// Returns the row with `key` whose other columns are in `words`.
     fn load(key: &Self::Key, words: &[u64]) -> Self;
 }
 
-/// What a database has to know of a row type, as a value.
+/// The properties of a row type that a database needs, as a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowType {
     pub(crate) id: TypeId,
@@ -157,10 +157,10 @@ impl Group {
     pub const COUNT_MAX: usize = 64;
 }
 
-/// What hashes begin with.
+/// The first value of hashes.
 const HASH_SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a of one byte; or of a number, as if it were one.
+/// Adds a byte to an FNV-1a hash; or a number, as if it were a byte.
 const fn mix(hash: u64, number: u64) -> u64 {
     (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3)
 }
@@ -175,7 +175,7 @@ const fn mix_text(mut hash: u64, text: &str) -> u64 {
     mix(hash, 0)
 }
 
-/// A hash of numbers that is the same in every build.
+/// Returns a hash of numbers that is the same in every build.
 pub(super) const fn hash_numbers(numbers: &[u64]) -> u64 {
     let (mut hash, mut index) = (HASH_SEED, 0);
     while index < numbers.len() {
@@ -185,8 +185,8 @@ pub(super) const fn hash_numbers(numbers: &[u64]) -> u64 {
     hash
 }
 
-/// The schema of a derived row: a hash of how it is written, of the widths of its key's words, and
-/// of its columns' [`Field::LAYOUT`](super::Field::LAYOUT).
+/// Returns the schema of a derived row: a hash of how it is written, of the widths of its key's
+/// words, and of its columns' [`Field::LAYOUT`](super::Field::LAYOUT).
 #[doc(hidden)]
 pub const fn schema_hash<R: Record>(texts: &[&str], layouts: &[u64]) -> u64 {
     let widths = R::Key::WIDTHS;
@@ -233,7 +233,7 @@ pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [
     words
 }
 
-/// The number of words outside the key.
+/// Returns the number of words outside the key.
 pub(crate) const fn image_words(groups: &[Group]) -> usize {
     start_of(groups, groups.len())
 }

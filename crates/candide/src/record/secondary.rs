@@ -1,4 +1,4 @@
-//! What a row type says about its secondary indexes.
+//! Declarations of a row type's secondary indexes.
 
 #![forbid(unsafe_code)]
 
@@ -61,9 +61,9 @@ pub struct IndexSpec {
 }
 
 impl IndexSpec {
-    /// An index of `columns`, whose key has `key_words` words that `key` appends, given the row's
-    /// words outside its primary key, and that `show_key`, which is [`Key::show`] of the key's
-    /// type, writes as text.
+    /// Returns an index of `columns`, whose key has `key_words` words that `key` appends, given the
+    /// row's words outside its primary key, and that `show_key`, which is [`Key::show`] of the
+    /// key's type, writes as text.
     pub const fn new<I: IndexKind>(
         name: &'static str,
         unique: bool,
@@ -84,7 +84,7 @@ pub struct IndexOf<R, K, I> {
 }
 
 impl<R: Record, K: Key, I: IndexKind> IndexOf<R, K, I> {
-    /// The index with this number.
+    /// Returns the index with this number.
     ///
     /// # Panics
     /// If there is none; in a constant, that is an error of compilation.

@@ -27,8 +27,8 @@
 //! # Layers that end under a cursor
 //! A layer of which a leaf has been observed takes that observation with it, since all its leaves
 //! are dead (T4): the transaction cannot commit, and the cursor says so. A layer that ends before
-//! the cursor has read it is empty, and who fills its prefix again raises the version of the leaf
-//! that had its slot, which has been observed.
+//! the cursor has read it is empty, and a writer that fills its prefix again raises the version of
+//! the leaf that had its slot, which has been observed.
 
 use super::node::{DEAD, INNER, KEYS, Node, Value, WIDTH};
 use super::{OrderedIndex, Spot, Trail, descend, look};
@@ -43,8 +43,8 @@ pub enum Direction {
     Reverse,
 }
 
-/// The slice at which a range ends in layer `depth`, under a prefix of the edge's own words;
-/// nothing if it leaves no slice. `inward` is the neighbour of a slice on the range's side.
+/// Returns the slice at which a range ends in layer `depth`, under a prefix of the edge's own
+/// words; nothing if it leaves no slice. `inward` is the neighbour of a slice on the range's side.
 fn end_slice(edge: &Edge, depth: usize, inward: impl Fn(u64) -> Option<u64>) -> Option<u64> {
     let slice = edge.words()[depth];
     let is_last = depth + 1 == edge.words().len();
@@ -63,16 +63,16 @@ struct Part {
 }
 
 impl Part {
-    /// Whether this is the layer in which the ends of the range part, if they have not done so
-    /// above.
+    /// Returns whether this is the layer in which the ends of the range part, if they have not done
+    /// so above.
     fn parts_ways(&self, depth: usize, key_words: usize) -> bool {
         self.from < self.to || depth + 1 == key_words
     }
 }
 
 impl WordRange {
-    /// The part of layer `depth`, under a prefix through which the ends cut or do not; nothing if
-    /// it is empty.
+    /// Returns the part of layer `depth`, under a prefix through which the ends cut or do not;
+    /// nothing if it is empty.
     fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
         let from = if lower_cuts {
             end_slice(&self.lower, depth, |slice| slice.checked_add(1))?
@@ -89,7 +89,7 @@ impl WordRange {
         (from <= to).then_some(Part { from, to, from_is_cut, to_is_cut })
     }
 
-    /// Whether a record, whose key begins in range up to word `depth`, is in it.
+    /// Returns whether a record, whose key begins in range up to word `depth`, is in it.
     fn holds(&self, record: RecordAt, depth: usize, lower_cuts: bool, upper_cuts: bool) -> bool {
         // The first word that differs decides.
         let order = |edge: &Edge| {
@@ -125,7 +125,7 @@ struct Values {
 }
 
 impl Values {
-    /// Has the records of a layer come next, if it is one leaf of nothing else: its version.
+    /// Puts the records of a layer next, if it is one leaf of nothing else; returns its version.
     #[inline(always)]
     fn insert_twig<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
         let version = root.stable();
@@ -160,7 +160,7 @@ impl Values {
         Some(version)
     }
 
-    /// Goes on behind a twig that is over; says whether there was one.
+    /// Goes on behind a twig that is over; returns whether there was one.
     fn leave_twig(&mut self) -> bool {
         let is_twig = self.next >= ROOM;
         if is_twig {
@@ -169,12 +169,12 @@ impl Values {
         is_twig
     }
 
-    /// Lets go of them.
+    /// Drops the values.
     fn clear(&mut self) {
         (self.next, self.count, self.words[0]) = (0, 0, 0);
     }
 
-    /// Those that are left, up to the first that is no record.
+    /// Returns the values that are left, up to the first that is no record.
     #[inline(always)]
     fn records(&self) -> impl Iterator<Item = RecordAt> {
         self.words
@@ -184,7 +184,7 @@ impl Values {
             .map_while(|&word| Value::record(word))
     }
 
-    /// The next one, if it is a record.
+    /// Returns the next one, if it is a record.
     #[inline(always)]
     fn record(&mut self) -> Option<RecordAt> {
         let record = Value::record(*self.words.get(self.next)?)?;
@@ -205,14 +205,14 @@ struct Parent {
 }
 
 impl Parent {
-    /// The rank of the next child, if there may be one.
+    /// Returns the rank of the next child, if there may be one.
     #[inline(always)]
     fn next_rank<const FORWARD: bool>(&self) -> Option<usize> {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
     }
 
-    /// Asks for what comes next: for the next leaf; or, if that has been asked for at the leaf
-    /// before, for its records and the leaf behind it.
+    /// Prefetches the next leaf; or, if that was done at the leaf before, its records and the leaf
+    /// behind it.
     #[inline(always)]
     fn prefetch_next<const FORWARD: bool>(mut self, is_at_hand: bool) {
         let Some(rank) = self.next_rank::<FORWARD>() else { return };
@@ -220,8 +220,8 @@ impl Parent {
         if !is_at_hand {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
-            // T5: it was the next leaf when the parent was of this version, which is good enough
-            // for a guess.
+            // T5: it was the next leaf when the parent was of this version, which is enough for a
+            // prefetch.
             Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
@@ -230,7 +230,7 @@ impl Parent {
         }
     }
 
-    /// Child `rank`, if it is a leaf, and the node is still of its version.
+    /// Returns child `rank`, if it is a leaf, and the node is still of its version.
     #[inline(always)]
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
@@ -261,8 +261,8 @@ impl Trail for Option<Parent> {
     }
 }
 
-/// A cursor's place in one layer. Kept small: where layers have few keys, it is put aside and taken
-/// up again for every other row.
+/// A cursor's place in one layer. Kept small: where layers have few keys, it is stored and restored
+/// for every other row.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,
@@ -287,12 +287,11 @@ struct Frame {
 pub(crate) struct Cursor {
     range: WordRange,
     direction: Direction,
-    /// What the current leaf has in the range.
+    /// The values of the current leaf in the range.
     hand: Values,
     /// The layer that the cursor is in.
     frame: Option<Frame>,
-    /// The layers above it, with what the hand held there: so many from the first on. The others
-    /// are room.
+    /// The layers above it, `height` of them, with what the hand held there. The rest is room.
     above: Vec<(Frame, Values)>,
     height: usize,
     /// Whether `frame` says where it is. It does from the beginning if there is nothing in the
@@ -347,8 +346,8 @@ impl Cursor {
         self.height = height;
     }
 
-    /// The slice that the next leaf is found by, if there is one in the layer and all that was in
-    /// the hand has been taken.
+    /// Returns the slice that the next leaf is found by, if there is one in the layer and all that
+    /// was in the hand has been taken.
     #[inline(always)]
     fn next_leaf(&self) -> Option<u64> {
         let is_over = |frame: &&Frame| {
@@ -375,7 +374,7 @@ impl Cursor {
         }
     }
 
-    /// Leaves a layer that is over; says whether one of its leaves had been observed.
+    /// Leaves a layer that is over; returns whether one of its leaves had been observed.
     #[cold]
     fn leave_ended_layer(&mut self) -> bool {
         let has_observed = self.frame.is_some_and(|frame| frame.has_observed);
@@ -388,19 +387,19 @@ impl Cursor {
         has_observed
     }
 
-    /// The range that it goes through, and which way.
+    /// Returns the range that it goes through, and which way.
     pub(crate) fn range(&self) -> (&WordRange, Direction) {
         (&self.range, self.direction)
     }
 
-    /// The next record, if it is at hand: in a leaf that has been observed, and out of the reach of
-    /// the range's ends.
+    /// Returns the next record, if it is at hand: in a leaf that has been observed, and out of the
+    /// reach of the range's ends.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
     }
 
-    /// The last of the records at hand.
+    /// Returns the last of the records at hand.
     pub(crate) fn last_at_hand(&self) -> Option<RecordAt> {
         self.hand.records().last()
     }
@@ -413,7 +412,7 @@ impl Cursor {
 }
 
 impl Frame {
-    /// The next value in the hand, and whether the range's ends cut through its keys.
+    /// Returns the next value in the hand, and whether the range's ends cut through its keys.
     fn take(&mut self, hand: &mut Values) -> Option<(Value, (bool, bool))> {
         if hand.next < hand.count {
             hand.next += 1;
@@ -428,8 +427,8 @@ impl Frame {
         None
     }
 
-    /// The leaf that `target` belongs to, and whether it was the next child of the parent of the
-    /// one before; nothing if the layer is over.
+    /// Returns the leaf that `target` belongs to, and whether it was the next child of the parent
+    /// of the one before; nothing if the layer is over.
     #[inline(always)]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
@@ -445,8 +444,8 @@ impl Frame {
         Some((spot?, false))
     }
 
-    /// Copies what the leaf that `target` belongs to has in the range to the hand; the leaf and the
-    /// version of the copy, or nothing if the layer is over.
+    /// Copies what the leaf that `target` belongs to has in the range to the hand; returns the leaf
+    /// and the version of the copy, or nothing if the layer is over.
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
@@ -470,7 +469,7 @@ impl Frame {
             let count = end - begin;
             let lower_is_cut = from_is_cut && count > 0 && slice_at(begin) == from;
             let upper_is_cut = to_is_cut && count > 0 && slice_at(end - 1) == to;
-            // The same loop both ways.
+            // One loop serves both directions.
             let copy = |(word, slot): (&mut u64, usize)| {
                 *word = leaf.value(slot);
                 Node::prefetch_value(*word);
@@ -512,7 +511,7 @@ impl Frame {
 }
 
 impl OrderedIndex {
-    /// A cursor before the first record of a range. Nothing is loaded or observed yet.
+    /// Returns a cursor before the first record of a range. Nothing is loaded or observed yet.
     #[inline(always)]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         range.expect_words(self.key_words);
@@ -528,9 +527,9 @@ impl OrderedIndex {
         }
     }
 
-    /// The next record of a range. `observe` is called with each leaf, and the version at which it
-    /// was read, before any of its records is given out. The caller is pinned, and has been since
-    /// the cursor's first step.
+    /// Returns the next record of a range. `observe` is called with each leaf, and the version at
+    /// which it was read, before any of its records is given out. The caller is pinned, and has
+    /// been since the cursor's first step.
     #[inline]
     pub(crate) fn advance(
         &self,
@@ -559,8 +558,8 @@ impl OrderedIndex {
     }
 
     /// Goes on where there is not just another leaf of the same layer to come: begins, looks at
-    /// what is in the hand and not simply a record, or leaves the layer. The record that it has
-    /// come to, or the end, if it has. Apart, so that what is left is short.
+    /// what is in the hand and not simply a record, or leaves the layer. Returns the record or the
+    /// end that it has come to, if any. Apart, so that the rest is short.
     #[inline(never)]
     fn turn(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<Advance> {
         if !cursor.has_begun

@@ -1,5 +1,5 @@
-//! Lookups of one key: at once, without anything that waiting would need; if a node on the way is
-//! locked, or changes meanwhile, they are done over patiently, which is apart.
+//! Lookups of one key: the short path needs nothing that waiting would; if a node on the way is
+//! locked, or changes meanwhile, the lookup is repeated by code of its own.
 
 #![forbid(unsafe_code)]
 
@@ -13,8 +13,8 @@ use crate::record::RecordAt;
 type Missed = Option<(NodeAt, u64)>;
 
 impl OrderedIndex {
-    /// The record with this key, or the leaf whose version vouches for there being none. The caller
-    /// is pinned.
+    /// Returns the record with this key, or the leaf whose version vouches for there being none.
+    /// The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
@@ -47,8 +47,8 @@ impl OrderedIndex {
         }
     }
 
-    /// The record with this key; if there is none, what vouches for that; neither if this cannot be
-    /// said at once.
+    /// Returns the record with this key; if there is none, what vouches for that; neither if that
+    /// takes a repetition.
     #[inline(never)]
     fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
         let (mut root, mut depth) = (self.root(), 0);
@@ -65,7 +65,7 @@ impl OrderedIndex {
         }
     }
 
-    /// As [`OrderedIndex::find`], over and over until nothing changes underneath.
+    /// As [`OrderedIndex::find`], repeated until nothing changes meanwhile.
     #[cold]
     #[inline(never)]
     pub(super) fn find_patiently(&self, key: &[u64]) -> Found {

@@ -84,7 +84,7 @@ impl Rows {
         self.index.unlink(record, key, &mut retired, |_| ());
     }
 
-    /// The last words of the keys of a whole scan; nothing if it was doomed.
+    /// Returns the last words of the keys of a whole scan; nothing if it was doomed.
     fn scan(&self, direction: Direction) -> Option<Vec<u64>> {
         let range = WordRange::beginning_with(&[], self.layout.key_words());
         let mut cursor = self.index.cursor(range, direction);
@@ -99,7 +99,7 @@ impl Rows {
     }
 }
 
-/// Runs one thing beside another.
+/// Runs two closures concurrently.
 fn beside(
     rows: &Arc<Rows>,
     first: impl FnOnce(&Rows) + Send + 'static,
@@ -128,8 +128,8 @@ fn loom_ordered_insert_against_find() {
     });
 }
 
-/// One misses a key and commits on that; the other links the key. Either the version tells, or the
-/// other comes later.
+/// A reader misses a key and commits on that; a writer links the key. Either the version tells, or
+/// the writer comes later.
 #[test]
 fn loom_ordered_absence_against_insert() {
     explore(4, || {
@@ -249,7 +249,7 @@ fn loom_ordered_run_against_find() {
     });
 }
 
-/// Others come and go where keys are linked one beside the other.
+/// Other keys are linked and unlinked where keys are linked one beside the other.
 #[test]
 fn loom_ordered_run_against_insert_and_removal() {
     explore(2, || {
@@ -277,7 +277,7 @@ fn loom_ordered_removal_against_insert() {
     });
 }
 
-/// The same with a layer.
+/// The last key of a layer goes, and the layer with it, while another key comes into its range.
 #[test]
 fn loom_ordered_layer_removal_against_insert() {
     explore(3, || {
@@ -289,8 +289,8 @@ fn loom_ordered_layer_removal_against_insert() {
     });
 }
 
-/// A layer ends, and a key comes under its prefix: who has missed that in what was left of the
-/// layer is told.
+/// A layer ends, and a key comes under its prefix: a reader that missed the key in the rest of the
+/// layer fails to validate.
 #[test]
 fn loom_ordered_absence_in_a_layer_that_ends() {
     explore(2, || {
@@ -316,7 +316,7 @@ fn loom_ordered_absence_in_a_layer_that_ends() {
     });
 }
 
-/// Who misses a record that is on its way to the index of deleted records finds it there.
+/// A reader that misses a record on its way to the index of deleted records finds it there.
 #[test]
 fn loom_ordered_stowing_against_find() {
     explore(4, || {

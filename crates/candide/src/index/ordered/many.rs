@@ -37,7 +37,7 @@ impl OrderedIndex {
         found.map(|found| found.expect("all have been found"))
     }
 
-    /// The last layer that all keys lead to, and its depth.
+    /// Returns the last layer that all keys lead to, and its depth.
     fn common_layer<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> (Node, usize) {
         let (mut root, mut depth) = (self.root(), 0);
         let Some(first) = keys.first() else { return (root, depth) };
@@ -52,8 +52,8 @@ impl OrderedIndex {
         (root, depth)
     }
 
-    /// Goes one node further; what the lookup comes to if it ends there. When anything has changed
-    /// underneath, it is done over at once, and alone.
+    /// Goes one node further; returns the result of the lookup if it ends there. If anything has
+    /// changed meanwhile, the lookup is repeated at once, alone.
     #[inline(always)]
     fn step(&self, key: &[u64], descent: &mut Descent) -> Option<Found> {
         let &mut Descent { node, above, depth, candidate } = descent;

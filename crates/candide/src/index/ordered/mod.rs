@@ -15,8 +15,8 @@
 //!   node's death raise its version; so does every change of an inner node. An unlinking raises it
 //!   only where nodes keep timestamps.
 //! * **T2** Nothing moves within a leaf, and a slot outside its permutation has the value zero. So
-//!   a lookup needs no permutation, and an unlinking is, for whoever reads meanwhile, the loss of
-//!   one record that is dead already.
+//!   a lookup needs no permutation, and an unlinking is, for a concurrent reader, the loss of one
+//!   record that is dead already.
 //! * **T3** The leaf that a slice belongs to is the one that a descent from the layer's root
 //!   reaches. Each version's *fences*, found on the descent, are slices that belong to the leaf
 //!   while it keeps that version; they may be fewer than belong to it, since it inherits the slices
@@ -51,11 +51,11 @@
 //! By T5 a descent passes from parent to child at a moment when the child was the parent's, for
 //! this slice. From then on, the leaf loses the slice only by a split or by its death. Both change
 //! its version; so if that is the same after the contents have been read, they were the contents
-//! for this slice at that moment. A missing key is vouched for by the leaf and that version:
-//! whoever links it later raises the version of the leaf that it then belongs to, which is this
+//! for this slice at that moment. A missing key is vouched for by the leaf and that version: a
+//! writer that links it later raises the version of the leaf that it then belongs to, which is this
 //! one, a new one made by changing this one, or an heir of this one, which then is dead. For the
-//! same reason the heir needs no raised version: those who observed the dead leaf fail by its
-//! death, and those who observed the heir have seen nothing of what it inherits.
+//! same reason the heir needs no raised version: transactions that observed the dead leaf fail by
+//! its death, and those that observed the heir have seen nothing of what it inherits.
 //!
 //! # Why scans are right
 //! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each before any
@@ -115,7 +115,7 @@ struct Near {
     record: Option<RecordAt>,
 }
 
-/// What the parts of [`OrderedIndex::link`] work on.
+/// The state that the parts of [`OrderedIndex::link`] share.
 struct Linking<'a, B> {
     record: RecordAt,
     key: &'a [u64],
@@ -125,7 +125,7 @@ struct Linking<'a, B> {
 }
 
 impl Near {
-    /// Whether the key belongs to the leaf, as long as that is of this version.
+    /// Returns whether the key belongs to the leaf, as long as that is of this version.
     #[inline(always)]
     fn is_home_of(&self, key: &[u64]) -> bool {
         let Near { spot, depth, record } = self;
@@ -165,7 +165,7 @@ impl Place {
     ) -> Result<Linked, Start> {
         let Some(near) = self.0.as_mut() else { return Err(Start::ROOT) };
         let Spot { leaf, version: before, .. } = near.spot;
-        // What the version says is certain under the lock, so this is the only look.
+        // The version is certain under the lock, so this is the only look.
         if !(near.is_home_of(key) && leaf.lock_at(before)) {
             return Err(Start::ROOT);
         }
@@ -205,7 +205,7 @@ struct Spot {
     high: u64,
 }
 
-/// What a descent notes about the inner nodes it passes.
+/// The inner nodes that a descent passes, as it notes them.
 trait Trail {
     /// The descent begins, perhaps again.
     fn begin(&mut self);
@@ -276,7 +276,8 @@ impl OrderedIndex {
     /// Words of a node.
     pub(crate) const NODE_WORDS: usize = NODE_WORDS;
 
-    /// An index for records whose key has `key_words` words, with its nodes in a slab of its own.
+    /// Returns an index for records whose key has `key_words` words, with its nodes in a slab of
+    /// its own.
     pub(crate) fn new(
         nodes: Arc<Slab>,
         key_words: usize,
@@ -298,7 +299,7 @@ impl OrderedIndex {
         self.key_words
     }
 
-    /// The slab of nodes.
+    /// Returns the slab of nodes.
     pub(crate) fn nodes(&self) -> &Arc<Slab> {
         &self.nodes
     }
@@ -308,7 +309,8 @@ impl OrderedIndex {
         Node::at(self.root.get())
     }
 
-    /// Whether a record found in layer `depth` under the key's words up to there has this key.
+    /// Returns whether a record found in layer `depth` under the key's words up to there has this
+    /// key.
     #[inline(always)]
     fn has_rest(&self, record: RecordAt, key: &[u64], depth: usize) -> bool {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
@@ -331,7 +333,7 @@ impl OrderedIndex {
                     place.0 = Some(Near { spot: own, depth, record: None });
                     return Found::Nothing { node: spot.leaf.handle(), version: spot.version };
                 }
-                // The layer is over; whoever ended it is taking its slot away.
+                // The layer is over; the thread that ended it is taking its slot away.
                 None => {
                     spin.wait();
                     (root, depth) = (self.root(), 0);
@@ -349,7 +351,7 @@ impl OrderedIndex {
     /// the leaf knew about the absent key.
     ///
     /// # Errors
-    /// If the memory limit leaves no room for a node; the index then contains what it did.
+    /// If the memory limit leaves no room for a node; the index then contains what it did before.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -452,7 +454,7 @@ fn link_at(
     Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }
 
-/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and gives its
+/// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and returns its
 /// version then.
 #[inline(always)]
 fn unlock_linked(leaf: Node, version: u64, inherit_from_node: &mut impl FnMut(NodeAt)) -> u64 {

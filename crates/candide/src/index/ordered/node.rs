@@ -50,7 +50,7 @@ pub(super) const VERSION_ONE: u64 = 8;
 /// The bit of a leaf's value that says that it is the root of the next layer, not a record.
 const LAYER: u64 = 1 << 63;
 
-/// What a slot of a leaf leads to.
+/// The target of a leaf's slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value {
     Nothing,
@@ -59,8 +59,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The meaning of a leaf's value word, which the caller loaded from a leaf whose version has
-    /// been validated since, or that it has locked.
+    /// Returns the meaning of a leaf's value word, which the caller loaded from a leaf whose
+    /// version has been validated since, or that it has locked.
     #[inline(always)]
     pub(super) fn of(word: u64) -> Value {
         match Block::at(word & !LAYER) {
@@ -72,8 +72,8 @@ impl Value {
         }
     }
 
-    /// The record that a value word leads to, which was loaded as for [`Value::of`], if it leads to
-    /// one.
+    /// Returns the record that a value word leads to, which was loaded as for [`Value::of`], if it
+    /// leads to one.
     #[inline(always)]
     pub(super) fn record(word: u64) -> Option<RecordAt> {
         let block = if word & LAYER == 0 { Block::at(word) } else { None };
@@ -96,8 +96,8 @@ impl Value {
 pub(super) struct Node(Block);
 
 impl Node {
-    /// A leaf with these slots, which ascend, in a block of the index's slab that the caller owns.
-    /// The protocol's words are not written.
+    /// Returns a leaf with these slots, which ascend, in a block of the index's slab that the
+    /// caller owns. The protocol's words are not written.
     #[inline]
     pub(super) fn new_leaf(block: Block, slots: impl Iterator<Item = (u64, Value)>) -> Node {
         let node = Node(block);
@@ -113,7 +113,7 @@ impl Node {
         node
     }
 
-    /// An inner node without children in a block of the index's slab that the caller owns.
+    /// Returns an inner node without children in a block of the index's slab that the caller owns.
     pub(super) fn new_inner(block: Block) -> Node {
         let node = Node(block);
         node.word(0).store(INNER, Ordering::Relaxed);
@@ -121,8 +121,8 @@ impl Node {
         node
     }
 
-    /// The node at an address that is a root's, or a child's in a node whose version has been
-    /// validated since.
+    /// Returns the node at an address that is a root's, or a child's in a node whose version has
+    /// been validated since.
     #[inline(always)]
     pub(super) fn at(address: u64) -> Node {
         Node(Block::at(address).expect("a node is never at zero"))
@@ -136,7 +136,7 @@ impl Node {
         self.0.address()
     }
 
-    /// The leaf as protocols know it.
+    /// Returns the leaf as protocols know it.
     #[inline(always)]
     pub(super) fn handle(self) -> NodeAt {
         NodeAt::new(self.0)
@@ -149,21 +149,22 @@ impl Node {
         unsafe { self.0.word(index) }
     }
 
-    /// Part of a node's contents. Acquire: whoever sees a word that is being changed sees the lock
-    /// at the second look (E17), and whoever sees an address sees what is behind it (E4).
+    /// Returns a word of a node's contents. Acquire: a reader that sees a word that is being
+    /// changed sees the lock at the second look (E17), and one that sees an address sees what is
+    /// behind it (E4).
     #[inline(always)]
     fn get(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
     }
 
-    /// Changes part of a node that the caller has locked, or that nobody can reach yet.
+    /// Changes part of a node that the caller has locked, or that no thread can reach yet.
     #[inline(always)]
     fn set(&self, index: usize, value: u64) {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
-    /// Brings nearer what a value word leads to, or anything else: the first line of a record; of a
-    /// layer's root those that a leaf of few slots needs.
+    /// Prefetches the target of a value word, which may be any word: the first line of a record; of
+    /// a layer's root those that a leaf of few slots needs.
     #[inline(always)]
     pub(super) fn prefetch_value(word: u64) {
         let first = Block::hint_at(word & !LAYER);
@@ -173,8 +174,8 @@ impl Node {
         }
     }
 
-    /// Brings nearer the first line of what the first slots of a leaf lead to, so many of them.
-    /// What it loads is not looked at otherwise, so it may be anything.
+    /// Prefetches the first line of what the first slots of a leaf lead to. What it loads is not
+    /// looked at otherwise, so it may be anything.
     #[inline(always)]
     pub(super) fn prefetch_values(self, slots: usize) {
         for slot in 0..slots.min(WIDTH) {
@@ -188,7 +189,7 @@ impl Node {
         }
     }
 
-    /// Brings a node's lines nearer, given its address or anything else.
+    /// Prefetches a node's lines, given its address or any word.
     #[inline(always)]
     pub(super) fn prefetch(address: u64) {
         if let Some(block) = Block::at(address) {
@@ -209,7 +210,7 @@ impl Node {
     #[inline(always)]
     fn crossing(self) {}
 
-    /// The node's version now. It may be locked, or dead.
+    /// Returns the node's version now. It may be locked, or dead.
     #[inline(always)]
     pub(super) fn version(self) -> u64 {
         let version = self.word(0).load(Ordering::Acquire); // E16
@@ -217,7 +218,7 @@ impl Node {
         version
     }
 
-    /// Waits until the node is not locked; its version then. It may be dead.
+    /// Waits until the node is not locked; returns its version then. It may be dead.
     #[inline(always)]
     pub(super) fn stable(self) -> u64 {
         let version = self.version();
@@ -236,8 +237,8 @@ impl Node {
         }
     }
 
-    /// The second look: whether everything loaded since `version` belongs to it. Relaxed, since
-    /// those loads were Acquire (E17).
+    /// Returns, as the second look, whether everything loaded since `version` belongs to it.
+    /// Relaxed, since those loads were Acquire (E17).
     #[inline(always)]
     pub(super) fn is_still(self, version: u64) -> bool {
         self.crossing();
@@ -248,7 +249,7 @@ impl Node {
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0);
-        // Acquire: what the last holder did is ours to see and to change (E16).
+        // Acquire: this thread sees what the last holder did, before it changes it (E16).
         let locked = self
             .word(0)
             .compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed)
@@ -257,8 +258,8 @@ impl Node {
         locked
     }
 
-    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; its
-    /// version.
+    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; returns
+    /// its version.
     pub(super) fn lock(self) -> u64 {
         let mut spin = Spin::default();
         loop {
@@ -271,8 +272,8 @@ impl Node {
         }
     }
 
-    /// Ends the ownership of the node, leaving this version; whoever sees it sees what was done
-    /// under the lock.
+    /// Ends the ownership of the node, leaving this version; a thread that sees it sees what was
+    /// done under the lock.
     #[inline(always)]
     pub(super) fn unlock(self, version: u64) {
         self.crossing();
@@ -280,7 +281,7 @@ impl Node {
     }
 }
 
-/// What only a leaf has.
+/// Methods of leaves.
 impl Node {
     #[inline(always)]
     pub(super) fn permutation(self) -> Permutation {
@@ -297,7 +298,7 @@ impl Node {
         self.get(SLICES + slot)
     }
 
-    /// The value word of a slot: see [`Value::of`].
+    /// Returns the value word of a slot: see [`Value::of`].
     #[inline(always)]
     pub(super) fn value(self, slot: usize) -> u64 {
         debug_assert!(slot < WIDTH);
@@ -310,8 +311,8 @@ impl Node {
         self.set(VALUES + slot, value.word());
     }
 
-    /// The value word that belongs to `slice`, or zero. Free slots may have the slice of an earlier
-    /// life, but no value.
+    /// Returns the value word that belongs to `slice`, or zero. Free slots may have the slice of an
+    /// earlier life, but no value.
     #[inline(always)]
     pub(super) fn value_of(self, slice: u64) -> u64 {
         match self.slot_of(slice) {
@@ -332,7 +333,7 @@ impl Node {
         }
     }
 
-    /// A slot that has the slice, if only in an earlier life; or [`WIDTH`].
+    /// Returns a slot that has the slice, if only in an earlier life; or [`WIDTH`].
     #[inline(always)]
     fn slot_of(self, slice: u64) -> usize {
         let pick =
@@ -355,34 +356,35 @@ impl Node {
         0
     }
 
-    /// The slot that has this value, in a leaf the caller has locked. It is live, since free ones
-    /// have none.
+    /// Returns the slot that has this value, in a leaf the caller has locked. It is live, since
+    /// free ones have none.
     pub(super) fn slot_of_value(self, value: Value) -> Option<usize> {
         (0..WIDTH).find(|&slot| self.value(slot) == value.word())
     }
 
-    /// The rank of the live slot that has this value, in a leaf the caller has locked.
+    /// Returns the rank of the live slot that has this value, in a leaf the caller has locked.
     pub(super) fn rank_of_value(self, value: Value) -> Option<usize> {
         self.permutation().live().position(|slot| self.value(slot) == value.word())
     }
 
-    /// Whether all live slices are smaller, as they are where keys ascend, in a leaf the caller has
-    /// locked.
+    /// Returns whether all live slices are smaller, as they are where keys ascend, in a leaf the
+    /// caller has locked.
     #[inline(always)]
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
     }
 
-    /// The value word of the largest live slice, if it is this one, in a leaf the caller has
-    /// locked, which is not empty.
+    /// Returns the value word of the largest live slice, if it is this one, in a leaf the caller
+    /// has locked, which is not empty.
     #[inline(always)]
     pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
         let slot = permutation.slot(permutation.count() - 1);
         (self.slice(slot) == slice).then(|| self.value(slot))
     }
 
-    /// How many live slices are smaller, in a leaf the caller has locked or nobody can reach yet.
+    /// Returns how many live slices are smaller, in a leaf the caller has locked or no thread can
+    /// reach yet.
     #[inline(always)]
     fn rank_of_slice(self, permutation: Permutation, slice: u64) -> usize {
         if self.is_beyond(permutation, slice) {
@@ -391,7 +393,7 @@ impl Node {
         permutation.live().filter(|&slot| self.slice(slot) < slice).count()
     }
 
-    /// Adds a slot to a leaf that has a free one, and that the caller has locked or nobody can
+    /// Adds a slot to a leaf that has a free one, and that the caller has locked or no thread can
     /// reach yet.
     #[inline(always)]
     pub(super) fn insert(self, slice: u64, value: Value) {
@@ -416,7 +418,8 @@ impl Node {
         self.set_value(slot, value);
     }
 
-    /// Frees the slot at `rank` of a leaf the caller has locked; whether that was the last one.
+    /// Frees the slot at `rank` of a leaf the caller has locked; returns whether that was the last
+    /// one.
     pub(super) fn remove(self, rank: usize) -> bool {
         let permutation = self.permutation();
         self.set_permutation(permutation.remove(rank));
@@ -424,13 +427,13 @@ impl Node {
         permutation.count() == 1
     }
 
-    /// Gives the protocol's words of a leaf that nobody can reach yet their first value.
+    /// Sets the protocol's words of a leaf that no thread can reach yet to their first value.
     pub(super) fn clear_words(self, node_words: usize) {
         (0..node_words).for_each(|word| self.handle().node_word(word).store(0, Ordering::Relaxed));
     }
 
-    /// Gives the protocol's words of `self`, which nobody can reach yet or the caller has locked,
-    /// what those of another locked leaf are.
+    /// Sets the protocol's words of `self`, which no thread can reach yet or the caller has locked,
+    /// to those of another locked leaf.
     pub(super) fn copy_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
@@ -442,14 +445,14 @@ impl Node {
     pub(super) fn raise_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
-            // Release as in `merge_into_node`: whoever sees it sees the leaf locked, or in a later
-            // version (E13).
+            // Release as in `merge_into_node`: a thread that sees it sees the leaf locked, or in a
+            // later version (E13).
             self.handle().node_word(word).fetch_max(inherited, Ordering::Release);
         }
     }
 }
 
-/// What only an inner node has.
+/// Methods of inner nodes.
 impl Node {
     #[inline(always)]
     pub(super) fn key(self, index: usize) -> u64 {
@@ -457,7 +460,7 @@ impl Node {
         self.get(INNER_KEYS + index)
     }
 
-    /// The address of a child, or zero.
+    /// Returns the address of a child, or zero.
     #[inline(always)]
     pub(super) fn child(self, index: usize) -> u64 {
         debug_assert!(index <= KEYS);
@@ -472,8 +475,8 @@ impl Node {
         self.set(CHILDREN + index, child);
     }
 
-    /// The child that `slice` belongs to. In two steps, neither of which branches on keys or waits
-    /// for itself: which of the runs between every fifth key, then where in the run.
+    /// Returns the child that `slice` belongs to. In two steps, neither of which branches on keys
+    /// or waits for itself: which of the runs between every fifth key, then where in the run.
     #[inline(always)]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
@@ -481,7 +484,7 @@ impl Node {
         run + (0..KEYS % STRIDE).map(|index| is_below(run + index)).sum::<usize>()
     }
 
-    /// The fences of child `rank` of a node with the fences `low` and `high`.
+    /// Returns the fences of child `rank` of a node with the fences `low` and `high`.
     #[inline(always)]
     pub(super) fn fences(self, rank: usize, low: u64, high: u64) -> (u64, u64) {
         // A separator is below the largest word, so that this does not overflow; but this may be no
@@ -496,7 +499,7 @@ impl Node {
         self.child(KEYS) != 0
     }
 
-    /// The number of children of a node the caller has locked.
+    /// Returns the number of children of a node the caller has locked.
     pub(super) fn children(self) -> usize {
         (0..=KEYS).take_while(|&index| self.child(index) != 0).count()
     }
@@ -550,7 +553,7 @@ impl Node {
     }
 
     /// Gives the root of a layer, which the caller has locked, the contents of its last child,
-    /// which it has locked, too; the bit that says which kind of node it now is.
+    /// which it has locked, too; returns the bit that says which kind of node it now is.
     pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
         (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
         match mutant(Mutant::CollapseLeavesNothing) {

@@ -26,21 +26,22 @@ impl Permutation {
         Permutation(SLOTS | count as u64)
     }
 
-    /// How many slots are live. Never more than there are, even if the word was read while it
-    /// changed its meaning.
+    /// Returns how many slots are live. Never more than there are, even if the word was read while
+    /// it changed its meaning.
     #[inline(always)]
     pub(super) fn count(self) -> usize {
         (self.0 as usize & 15).min(WIDTH)
     }
 
-    /// The slot at `rank`; for a rank not below the count, a free one. In bounds whatever the word
-    /// holds.
+    /// Returns the slot at `rank`; for a rank not below the count, a free one. In bounds whatever
+    /// the word holds.
     #[inline(always)]
     pub(super) fn slot(self, rank: usize) -> usize {
         ((self.0 >> shift(rank)) as usize & 15).min(WIDTH - 1)
     }
 
-    /// The slots from `rank` on, live or free, without end. In bounds whatever the word holds.
+    /// Returns the slots from `rank` on, live or free, without end. In bounds whatever the word
+    /// holds.
     #[inline(always)]
     pub(super) fn slots(self, rank: usize) -> impl Iterator<Item = usize> {
         let mut rest = Permutation(self.0 >> (NIBBLE * rank as u32));
@@ -51,7 +52,7 @@ impl Permutation {
         })
     }
 
-    /// The live slots in order.
+    /// Returns the live slots in order.
     #[inline(always)]
     pub(super) fn live(self) -> impl Iterator<Item = usize> {
         self.slots(0).take(self.count())
@@ -97,7 +98,7 @@ const fn shift(rank: usize) -> u32 {
     NIBBLE + NIBBLE * rank as u32
 }
 
-/// The bits of the count and of the slots below `rank`.
+/// Returns the bits of the count and of the slots below `rank`.
 #[inline(always)]
 fn below(rank: usize) -> u64 {
     (1 << shift(rank)) - 1

@@ -29,7 +29,7 @@ impl OrderedIndex {
     ///
     /// `merge_into_node` runs under the leaf's lock, before the slot is cleared. The version is
     /// raised only where nodes keep timestamps: in commit order, the dead record's own cell already
-    /// fails everyone who saw its absence.
+    /// fails every transaction that saw its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -46,13 +46,13 @@ impl OrderedIndex {
         }
     }
 
-    /// The version of a leaf that has lost a slot (T1).
+    /// Returns the version of a leaf that has lost a slot (T1).
     fn after_removal(&self, version: u64) -> u64 {
         if self.node_words == 0 { version } else { version + VERSION_ONE }
     }
 
-    /// Finds and locks the leaf that a linked record is in; the rank of its slot there, and the
-    /// leaf's layer.
+    /// Finds and locks the leaf that a linked record is in; returns it with its version, the rank
+    /// of the record's slot, and the depth of the layer.
     fn lock_slot_of(&self, record: RecordAt, key: &[u64]) -> (Node, u64, usize, usize) {
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);
@@ -62,7 +62,8 @@ impl OrderedIndex {
                     (root, depth) = (next, depth + 1);
                     continue;
                 }
-                // It stays in the leaf while the version is the same, since nobody else unlinks it.
+                // It stays in the leaf while the version is the same, since no other thread unlinks
+                // it.
                 Some((Spot { leaf, version, .. }, Value::Record(found)))
                     if found == record && leaf.lock_at(version) =>
                 {
@@ -80,7 +81,7 @@ impl OrderedIndex {
     }
 
     /// Takes out the leaf of `key` in layer `depth`, if it is empty, and then layers that become
-    /// empty by it. Whoever empties a leaf calls this, so that none stays.
+    /// empty by it. Every thread that empties a leaf calls this, so that none stays.
     #[cold]
     fn prune(&self, key: &[u64], mut depth: usize, retired: &mut Vec<Retire>) {
         let mut spin = Spin::default();
@@ -90,7 +91,7 @@ impl OrderedIndex {
             for &slice in &key[..depth] {
                 match look::<false>(root, slice) {
                     Some((spot, Value::Layer(next))) => (root, holder) = (next, Some(spot)),
-                    // Somebody else has ended the layer.
+                    // Another thread has ended the layer.
                     Some(_) => return,
                     None => continue 'again,
                 }
@@ -124,8 +125,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Ends a layer whose root is an empty leaf; whether that leaves the leaf that held it empty.
-    /// Nothing if either has changed.
+    /// Ends a layer whose root is an empty leaf; returns whether that leaves the leaf that held it
+    /// empty. Nothing if either has changed.
     fn remove_layer(&self, holder: Spot, root: Spot, retired: &mut Vec<Retire>) -> Option<bool> {
         if !holder.leaf.lock_at(holder.version) {
             return None;
@@ -152,7 +153,7 @@ impl OrderedIndex {
     }
 
     /// Takes an empty leaf out of its parent, and the parent out of its own if that leaves it one
-    /// child; whether it was possible.
+    /// child; returns whether it was possible.
     fn remove_leaf(
         &self,
         grandparent: Option<(Node, u64)>,
@@ -161,8 +162,8 @@ impl OrderedIndex {
         slice: u64,
         retired: &mut Vec<Retire>,
     ) -> bool {
-        // Whether the grandparent is needed is known once the parent is locked, which must come
-        // second.
+        // The grandparent is locked first (T6). Whether it is needed is certain once the parent is
+        // locked at its version.
         let above = if parent.child(2) == 0 { grandparent } else { None };
         if above.is_some_and(|(above, above_version)| !above.lock_at(above_version)) {
             return false;
@@ -221,8 +222,8 @@ impl OrderedIndex {
             heir.unlock(version);
             (heir, version) = (child, child_version);
         }
-        // An absent reader raises the leaf's timestamp and then looks at the version; we have
-        // locked and now copy (E1).
+        // An absent reader raises the leaf's timestamp and then looks at the version; this thread
+        // has locked and now copies (E1).
         full_fence();
         self.bequeath_words(leaf, heir);
         heir.unlock(version + VERSION_ONE);

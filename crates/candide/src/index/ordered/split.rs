@@ -1,4 +1,4 @@
-//! What an insert restructures: leaves and inner nodes that are full, and slots that become layers.
+//! Restructuring by an insert: full leaves and inner nodes are split, and slots become layers.
 
 use super::node::{INNER, KEYS, Node, VERSION_ONE, Value, WIDTH};
 use super::permutation::Permutation;
@@ -52,7 +52,7 @@ fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
 }
 
 impl OrderedIndex {
-    /// The session's cache of nodes, with so many at hand for while others are locked (T6).
+    /// Returns the session's cache of nodes, with `count` at hand for while others are locked (T6).
     fn make_ready<'a>(
         &self,
         count: usize,
@@ -63,7 +63,7 @@ impl OrderedIndex {
         Ok(spare)
     }
 
-    /// Links a record in a leaf that was full: splits it, or else a full node above it; nothing if
+    /// Links a record in a leaf that was full: splits it, or else a full node above it; `None` if
     /// the search has to begin again.
     #[cold]
     pub(super) fn link_splitting(
@@ -107,8 +107,8 @@ impl OrderedIndex {
             return Ok(None);
         }
         if self.node_words > 0 {
-            // An absent reader raises the leaf's timestamp and then looks at the version; we have
-            // locked and now copy (E1).
+            // An absent reader raises the leaf's timestamp and then looks at the version; this
+            // thread has locked and now copies (E1).
             full_fence();
         }
         let appending = high == u64::MAX && leaf.is_beyond(permutation, slice);
@@ -134,7 +134,7 @@ impl OrderedIndex {
         let after = before + VERSION_ONE;
         home.insert(slice, Value::Record(*record));
         inherit_from_node(home.handle());
-        // Nobody finds the new leaves while the node above is locked, or the root is.
+        // No reader finds the new leaves while the node above is locked, or the root is.
         home.unlock(after);
         match above {
             Some(above) => {
@@ -161,8 +161,8 @@ impl OrderedIndex {
         Ok(Some((near, Linked::New { node: home.handle(), before, after })))
     }
 
-    /// A new leaf with what another, which is locked, has in the slots at `ranks`, and with its
-    /// protocol words (T8).
+    /// Returns a new leaf with what another, which is locked, has in the slots at `ranks`, and with
+    /// its protocol words (T8).
     fn new_leaf_from(
         &self,
         leaf: Node,
@@ -247,7 +247,7 @@ impl OrderedIndex {
     }
 }
 
-/// The nodes that a split takes: that of a root two.
+/// Returns how many nodes a split takes: two for a root.
 fn nodes_to_split(above: Option<Passed>) -> usize {
     if above.is_some() { 1 } else { 2 }
 }

@@ -24,7 +24,7 @@ enum Bound {
     Unbounded,
 }
 
-/// One end of a range: the keys that begin with so many words.
+/// One end of a range: the keys that begin with some words.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     words: [u64; 4],
@@ -50,7 +50,7 @@ impl Edge {
         Edge::new(&[], Bound::Unbounded)
     }
 
-    /// The end of keys of `key_words` words; `rest` makes the included ones.
+    /// Returns the end of keys of `key_words` words; `rest` makes the included ones.
     fn of_whole_keys(&self, key_words: usize, rest: u64) -> crate::record::Edge {
         let included = self.bound != Bound::Excluded;
         let rest = if included { rest } else { !rest };
@@ -79,7 +79,7 @@ struct Rows {
     key_words: usize,
 }
 
-/// What a session has of its own.
+/// The parts a session has of its own.
 #[derive(Default)]
 struct Own {
     caches: Vec<Option<Cache>>,
@@ -128,7 +128,7 @@ impl Rows {
         Ok((record, linked))
     }
 
-    /// Links a key; the record, unless it had one.
+    /// Links a key; returns the record, unless it had one.
     fn link(&self, own: &mut Own, key: &[u64]) -> Option<RecordAt> {
         own.place = Place::default();
         match self.try_link(own, key, |_| ()).unwrap() {
@@ -152,7 +152,7 @@ impl Rows {
         }
     }
 
-    /// The keys of a whole scan, and what it observed; nothing if it was doomed.
+    /// Returns the keys of a whole scan, and what it observed; nothing if it was doomed.
     fn try_scan(&self, cursor: &mut Cursor) -> Option<(Vec<Vec<u64>>, Observed)> {
         let (mut keys, mut observed) = (Vec::new(), Vec::new());
         loop {
@@ -164,7 +164,7 @@ impl Rows {
         }
     }
 
-    /// The same, while nothing changes.
+    /// Scans a range while nothing changes.
     fn scan(&self, range: &KeyRange, direction: Direction) -> (Vec<Vec<u64>>, Observed) {
         let mut cursor = self.index.cursor(range.of_whole_keys(self.key_words), direction);
         self.try_scan(&mut cursor).expect("no layer ends")
@@ -174,7 +174,7 @@ impl Rows {
         record.key_words(self.key_words).as_slice().to_vec()
     }
 
-    /// Checks the whole tree, which nobody changes meanwhile; the number of its nodes.
+    /// Checks the whole tree, while nothing changes it; returns the number of its nodes.
     fn check(&self) -> usize {
         self.check_layer(self.index.root(), 0)
     }
@@ -230,7 +230,7 @@ impl Rows {
     }
 }
 
-/// What the words of keys are drawn from.
+/// The values from which the words of keys are drawn.
 #[derive(Debug, Clone, Copy)]
 enum Domain {
     Tiny,
@@ -278,7 +278,7 @@ fn direction(random: &mut Random) -> Direction {
     [Direction::Forward, Direction::Reverse][below(random, 2)]
 }
 
-/// What a range means.
+/// The meaning of a range.
 fn contains(range: &KeyRange, key: &[u64]) -> bool {
     let order = |edge: &Edge| key[..edge.len].cmp(&edge.words[..edge.len]);
     let above = match range.lower.bound {

@@ -9,7 +9,7 @@ use std::thread;
 const THREADS: usize = 4;
 const STEPS: usize = 90_000;
 
-/// Raises a flag at the end of a scope, also by a panic, so that nobody waits for a thread that is
+/// Raises a flag at the end of a scope, also by a panic, so that no thread waits for one that is
 /// gone.
 struct Raise<'a>(&'a AtomicBool);
 
@@ -19,8 +19,8 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Scans over and over until told to stop; what is always there is always seen, everything is in
-/// order and in range.
+/// Scans over and over until the flag is raised; what is always there is always seen, everything is
+/// in order and in range.
 fn scan_until(
     done: &AtomicBool,
     begin: &Barrier,
@@ -55,8 +55,8 @@ fn scan_until(
     scans
 }
 
-/// Threads come and go with keys while others scan. Who links a key owns it until it unlinks it;
-/// where keys are shared, links of the same key compete.
+/// Threads come and go with keys while others scan. The thread that links a key owns it until it
+/// unlinks it; where keys are shared, links of the same key compete.
 fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool) {
     let rows = Rows::new(key_words, node_words);
     let mut own = Own::default();
@@ -224,7 +224,7 @@ fn a_valid_scan_is_a_snapshot() {
     }
 }
 
-/// Scans until told to stop, while keys are linked in the order of their numbers.
+/// Scans until a flag is raised, while keys are linked in the order of their numbers.
 fn expect_snapshots(
     done: &AtomicBool,
     rows: &Rows,

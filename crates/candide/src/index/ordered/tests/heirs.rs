@@ -4,13 +4,13 @@
 use super::*;
 use std::ops::RangeInclusive;
 
-/// The slices under child `rank` of the root, which is an inner node.
+/// Returns the slices under child `rank` of the root, which is an inner node.
 fn slices_under(rows: &Rows, rank: usize) -> RangeInclusive<u64> {
     let (low, high) = rows.index.root().fences(rank, 0, u64::MAX);
     low..=high
 }
 
-/// Unlinks the records with the keys that are wanted; gives those keys.
+/// Unlinks the records with the keys that are wanted; returns those keys.
 fn unlink(
     rows: &Rows,
     records: &mut BTreeMap<u64, RecordAt>,

@@ -1,4 +1,5 @@
-//! What the versions promise: no key enters what has been observed without changing an observation.
+//! The promise of the versions: no key enters what has been observed without changing an
+//! observation.
 
 use super::*;
 
@@ -26,7 +27,7 @@ fn apply(observed: &mut Observed, changes: &[NodeChange], linked: Linked) {
     }
 }
 
-/// A key in the range that has no record.
+/// Returns a key in the range that has no record.
 fn absent_key(
     rows: &Rows,
     range: &KeyRange,
@@ -115,7 +116,7 @@ fn a_foreign_link_is_noticed_and_an_own_one_is_not() {
     }
 }
 
-/// The same for lookups of absent keys.
+/// A foreign link of a missed key is noticed, and an own one is not.
 #[test]
 fn a_missed_key_is_vouched_for() {
     for key_words in 1..=3 {
@@ -165,7 +166,7 @@ fn prefixes_do_not_disturb_each_other() {
     assert!(!holds(&observed));
 }
 
-/// A range whose ends have crossed is empty, and nobody can enter it.
+/// A range whose ends have crossed is empty, and no key can enter it.
 #[test]
 fn an_empty_range_observes_nothing() {
     let rows = Rows::new(2, 0);
@@ -273,7 +274,8 @@ fn a_cursor_survives_changes_between_its_steps() {
     assert!(valid > 20);
 }
 
-/// What absent readers have left in a leaf reaches every record born later where they looked (T8).
+/// Timestamps that absent readers have left in a leaf reach every record born later where they
+/// looked (T8).
 #[test]
 fn timestamps_follow_their_slices() {
     for (key_words, domain) in [
