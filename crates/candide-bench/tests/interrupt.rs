@@ -40,7 +40,7 @@ fn interrupt(child: &Child) {
     assert!(sent.success());
 }
 
-/// So many threads measure: more than ever load.
+/// The number of threads that measure: more than ever load.
 fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from) + 8
 }
