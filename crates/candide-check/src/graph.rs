@@ -37,7 +37,7 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// Whether the kind is one of them.
+    /// Returns whether the kind is one of them.
     pub const fn contain(self, kind: Kind) -> bool {
         self.0 & kind.alone().0 != 0
     }
@@ -96,12 +96,12 @@ impl Graph {
         Self { transactions, starts, edges }
     }
 
-    /// How many nodes are transactions.
+    /// Returns the number of nodes that are transactions.
     pub fn transactions(&self) -> u32 {
         self.transactions
     }
 
-    /// How many nodes there are, moments included.
+    /// Returns the number of nodes, moments included.
     pub fn nodes(&self) -> u32 {
         (self.starts.len() - 1) as u32
     }

@@ -345,7 +345,7 @@ fn everything() -> Scan {
     Scan { table: 0, from: Bound::Unbounded, to: Bound::Unbounded }
 }
 
-/// The same transaction on another table.
+/// Returns the transaction moved to another table.
 fn moved(table: u16, mut event: Event) -> Event {
     match &mut event {
         Event::Transaction(transaction) => {

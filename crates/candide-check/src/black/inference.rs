@@ -59,7 +59,7 @@ impl<'h, O> Inference<'h, O> {
         self.history[of as usize].outcome
     }
 
-    /// Whether its writes count.
+    /// Returns whether its writes count.
     pub(super) fn effective(&self, writer: Place) -> bool {
         match self.outcome(writer) {
             Outcome::Committed => true,

@@ -266,7 +266,7 @@ fn range(random: &mut Random, shape: Shape) -> Scan {
     Scan { table: random.below(2) as u16, from, to }
 }
 
-/// Whether a row is in a range.
+/// Returns whether a row is in a range.
 pub fn contains(scan: &Scan, row: &Row) -> bool {
     let after = match &scan.from {
         Bound::Included(from) => row.1 >= *from,
