@@ -31,8 +31,8 @@ impl Rendezvous {
         Member { meeting: self }
     }
 
-    /// How many have not ended yet. One that panics has ended before a meeting that does not wait
-    /// for it begins.
+    /// Returns how many have not ended yet. One that panics has ended before a meeting that does
+    /// not wait for it begins.
     pub(crate) fn members(&self) -> usize {
         self.lock().members
     }

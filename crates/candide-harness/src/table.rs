@@ -183,7 +183,7 @@ pub(crate) fn latency_rows(result: &Measurement) -> impl Iterator<Item = [String
     })
 }
 
-/// Whether any setting was asked to find out whom aborted attempts met.
+/// Returns whether any setting was asked for the causes of aborts.
 pub(crate) fn finds_causes(report: &Report) -> bool {
     report.results.iter().any(|result| result.causes.is_some())
 }
@@ -213,7 +213,7 @@ pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 
     })
 }
 
-/// Whether any setting was asked to look at its hottest row.
+/// Returns whether any setting was asked to look at its hottest row.
 pub(crate) fn looks_at_hottest(report: &Report) -> bool {
     report.results.iter().any(|result| result.hottest.is_some())
 }
