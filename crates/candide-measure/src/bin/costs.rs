@@ -164,7 +164,7 @@ fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
     done
 }
 
-/// Where one part ends and another begins, within what is counted.
+/// Returns where one part ends and another begins, within what is counted.
 #[inline(never)]
 fn divide() {
     keep("divide");
