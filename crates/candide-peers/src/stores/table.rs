@@ -62,7 +62,7 @@ fn cells(figure: &Figure) -> [String; 5] {
     ]
 }
 
-/// Who is faster than Candide's default, the fastest first.
+/// Returns the peers faster than Candide's default, the fastest first.
 fn ahead(figures: &[Figure]) -> Option<String> {
     figures.iter().find(|figure| figure.peer == BASELINE)?.of_candide?;
     let mut ahead: Vec<_> =
