@@ -18,7 +18,7 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the next number would be.
+    /// Returns the number that would be drawn next.
     pub(crate) fn peek(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -56,7 +56,8 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
         })
     }
 
-    /// Whether the small table counts what was committed, and the large one is as it was loaded.
+    /// Returns whether the small table counts what was committed, and the large one is as it was
+    /// loaded.
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
         for (name, found) in

@@ -104,7 +104,7 @@ fn numbered<R: Record, P: Protocol>(
     db.table_with(name, if knobs.hash_index { options } else { options.ordered() })
 }
 
-/// How many parts a text of `len` bytes has.
+/// Returns the number of parts of a text of `len` bytes.
 pub(super) fn parts_of(len: u32) -> u32 {
     len.div_ceil(PART_BYTES as u32)
 }
@@ -146,7 +146,7 @@ impl Numbers {
         }
     }
 
-    /// What the next edit would draw.
+    /// Returns the number that the next edit would draw.
     pub(super) fn next(&self) -> EditNumbers {
         EditNumbers {
             revision: self.revisions.peek(),
