@@ -58,7 +58,7 @@ pub struct Edge {
     pub from: u32,
     /// The node that comes after it.
     pub to: u32,
-    /// What it is about, as a number in the books of whoever made the edge.
+    /// The unit it is about, by its number in the caller's books.
     pub about: u32,
     /// Why.
     pub kind: Kind,
