@@ -20,7 +20,7 @@ struct State {
 }
 
 impl Rendezvous {
-    /// For so many members, each of whom has to be made one.
+    /// Creates a meeting of a number of members, each of which has to be made one.
     pub(crate) fn of(members: usize) -> Self {
         let state = State { members, waiting: 0, partings: 0, parted: Instant::now() };
         Rendezvous { state: Mutex::new(state), changed: Condvar::new() }

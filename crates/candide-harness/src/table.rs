@@ -188,7 +188,7 @@ pub(crate) fn finds_causes(report: &Report) -> bool {
     report.results.iter().any(|result| result.causes.is_some())
 }
 
-/// So many causes of a setting are printed.
+/// The most causes of a setting that are printed.
 const CAUSES_SHOWN: usize = 20;
 
 /// What is said of the table of causes.

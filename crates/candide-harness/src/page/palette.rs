@@ -6,7 +6,7 @@
 use super::markup::escape;
 use crate::registry;
 
-/// So many colours has the style sheet.
+/// The number of colours of the style sheet.
 const COLOURS: usize = 10;
 
 /// The dashes of lines, drawn and left out in turn.
