@@ -111,7 +111,7 @@ impl Product {
     }
 }
 
-/// The same in the order of keys.
+/// A product, in a table ordered by keys.
 #[derive(Record, Debug, Clone, Copy)]
 #[record(ordered)]
 struct Listed {
