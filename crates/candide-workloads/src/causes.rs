@@ -1,4 +1,4 @@
-//! Why attempts were aborted, where, and by whom: what a workload can tell beside its figures.
+//! The causes of aborts that a workload can tell: the reason, the place and the types it met.
 
 use std::collections::HashMap;
 

@@ -17,7 +17,7 @@ pub use shifting::{Shifting, ShiftingTables, ShiftingWorker};
 pub struct TwoTables<P: Protocol, L: Layout> {
     /// One row, with a counter of committed writes at the head of each column.
     pub small: YcsbTables<P, Joint>,
-    /// The rows that nobody writes.
+    /// The rows that are never written.
     pub large: YcsbTables<P, L>,
 }
 

@@ -9,7 +9,7 @@ use super::rows::{
 };
 use crate::counter::Counter;
 
-/// So many parts of a text, or watched pages, are looked up at once.
+/// The number of parts of a text, or watched pages, that are looked up at once.
 pub(super) const AT_ONCE: usize = 8;
 
 /// All tables.
