@@ -168,7 +168,7 @@ fn check_result(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether figures of a row can be true: those of the median and of the maximum, if it was
+/// Checks that figures of a row can be true: those of the median and of the maximum, if it was
 /// looked at, and no others if it was not.
 fn check_hottest(hottest: &Value) -> Result<(), String> {
     fields(hottest, HOTTEST)?;

@@ -50,7 +50,7 @@ impl Build {
     }
 }
 
-/// Builds the library under a model, in a folder of its own.
+/// Makes a command build the library under a model, in a folder of its own.
 fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
     cargo
         .args(["--package", "candide", "--release", "--target-dir"])

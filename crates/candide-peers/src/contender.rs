@@ -87,9 +87,9 @@ pub(crate) trait Contender<K: Key> {
     fn fill(&mut self, keys: &[K], threads: usize) -> f64;
     /// Makes the map perform an operation.
     fn measure(&self, input: &Input<K>, turn: Turn) -> Sample;
-    /// Returns whether all keys are found, and no others.
+    /// Checks that all keys are found, and no others.
     fn verify_lookups(&self, sorted: &[K]) -> Result<(), String>;
-    /// Returns whether scans are ordered and complete.
+    /// Checks that scans are ordered and complete.
     fn verify_scans(&self, sorted: &[K]) -> Result<(), String>;
     /// Drops what it holds.
     fn empty(&mut self);

@@ -56,7 +56,7 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
         })
     }
 
-    /// Returns whether the small table counts what was committed, and the large one is as it was
+    /// Checks that the small table counts what was committed, and the large one is as it was
     /// loaded.
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();

@@ -23,7 +23,7 @@ pub(super) type Text255 = Text<255>;
 /// The number of bytes in one part of a text.
 pub const PART_BYTES: usize = 2048;
 
-/// A user, who may edit pages.
+/// A user.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct User {
     /// Number.

@@ -52,7 +52,7 @@ pub(crate) trait Workload: Sync {
 /// Rows that are read in one transaction when a store is examined.
 const PORTION: u64 = 1000;
 
-/// Returns whether what is in the store can have been left there by transactions that made the sum
+/// Checks that what is in the store can have been left there by transactions that made the sum
 /// over all rows grow by `growth`.
 pub(crate) fn examine<W: Workload>(
     workload: &W,
